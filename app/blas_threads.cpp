@@ -4,7 +4,7 @@
 
 #include "attn/ground/simd/matmul.hpp"
 
-// Only in an OpenBLAS that holds kernels for many processors, as those of distributions do.
+// Defined only in an OpenBLAS with kernels for many processors, as distributions build it.
 extern "C" [[gnu::weak]] void gotoblas_dynamic_init();
 extern "C" [[gnu::weak]] void gotoblas_dynamic_quit();
 
@@ -15,11 +15,11 @@ constexpr const char *threads = "OPENBLAS_NUM_THREADS", *core = "OPENBLAS_CORETY
 const char* given_threads = nullptr;
 bool chooses_core = false;
 
-/// Sets how OpenBLAS starts. The priority runs this before OpenBLAS's own constructor.
+/// Configures OpenBLAS. The priority runs this before OpenBLAS's own constructor.
 ///
-/// Why  OpenBLAS starts one thread per core, which takes as long as a small walk; large work is
-///      shared by threads of our own. On a processor that is newer than OpenBLAS it chooses its
-///      slowest kernels. This early it chooses silently, whatever OPENBLAS_VERBOSE says.
+/// Why  OpenBLAS starts one thread per core, which takes as long as a small walk; large work uses
+///      our own threads. On a processor that is newer than OpenBLAS it selects its slowest kernels.
+///      Selected this early, it prints nothing, whatever OPENBLAS_VERBOSE is.
 [[gnu::constructor(101)]] void set_up_blas() {
     given_threads = std::getenv(threads);
     setenv(threads, "1", 1);
@@ -33,7 +33,7 @@ bool chooses_core = false;
 }  // namespace
 
 void restore_environment() {
-    // A shared OpenBLAS has started before our constructor.
+    // A shared OpenBLAS has already started before our constructor.
     if (gotoblas_dynamic_init != nullptr) gotoblas_dynamic_init();
     given_threads != nullptr ? setenv(threads, given_threads, 1) : unsetenv(threads);
     if (chooses_core) unsetenv(core);

@@ -26,7 +26,7 @@ std::string shell_text(const Words& words) {
     return text;
 }
 
-/// Returns the command line with the command at `at` in front, without flags that it lacks.
+/// Moves the command at `at` to the front of the command line, and drops flags that it lacks.
 std::string command_first(const Words& words, std::size_t at) {
     const Arguments walk(commands().front().tables);
     const Arguments command(find_command(words[at])->tables);
@@ -41,8 +41,8 @@ std::string command_first(const Words& words, std::size_t at) {
     return "the command comes first: " + shell_text(moved);
 }
 
-/// The words with others instead of the one at `at`, as they could be typed; nothing if
-/// they would be refused.
+/// Returns the words with those at `at` replaced, as they could be typed; empty if they would be
+/// refused.
 std::string with_others(const Command& command, const Words& words, std::size_t at,
                         const Words& others, std::size_t count = 1) {
     const auto place = words.begin() + static_cast<std::ptrdiff_t>(at);
@@ -57,9 +57,9 @@ std::string with_others(const Command& command, const Words& words, std::size_t 
     }
 }
 
-/// The fault of a word behind a flag that stands alone or has its value already, and the command
-/// that was probably meant; empty if the flag before it is not the reason. `sentence` is the word
-/// and the `count - 1` words after it.
+/// Explains a word after a flag that takes no value or already has one, and guesses the intended
+/// command; empty if that flag is not the reason. `sentence` is the word and the `count - 1` words
+/// after it.
 std::string about_second_value(const Command& command, const Words& words, std::size_t at,
                                const std::string& sentence, std::size_t count) {
     using Kind = Takes::Kind;
@@ -91,7 +91,7 @@ std::string about_second_value(const Command& command, const Words& words, std::
     }
     const bool is_text = takes.kind == Kind::text && !is_number;
     if (!is_text && !is_list) return {};
-    const bool is_empty = is_list && value == "none";  // what follows takes its place
+    const bool is_empty = is_list && value == "none";  // the guessed value replaces it
     const std::string rest =
         is_text ? " " + sentence : (is_empty ? "" : ",") + attn::joined(split(sentence, ' '), ",");
     const std::size_t first = is_joined ? at - 1 : at - 2;
@@ -125,8 +125,7 @@ std::string about_word(const std::string& word, const Command& command, const Wo
     }
     std::string meant = about_second_value(command, words, at, sentence, count);
     if (!meant.empty()) return meant;
-    // It may be the indices of a cell, a flag without dashes, a value without its flag, or words to
-    // attend over.
+    // It may be the indices of a cell, a flag without dashes, a value without its flag, or a text.
     const std::vector<const Flag*> places = positionals_of(command);
     const bool is_index = sentence.find_first_not_of("0123456789, ") == sentence.npos;
     if (is_index && !places.empty() && places[0]->takes.kind == Takes::Kind::cell) {
@@ -148,7 +147,7 @@ std::string about_word(const std::string& word, const Command& command, const Wo
            "--text " + shell_quoted(sentence) + " (attn-explain help lists the commands)";
 }
 
-/// The same for a flag.
+/// Returns the error for an unknown flag, with a guess.
 std::string about_flag(const UnknownFlag& unknown, const Command& command, const Words& words) {
     const std::string& name = unknown.name;
     for (std::size_t i = 1; command.name.empty() && i < words.size(); ++i) {
@@ -187,7 +186,7 @@ Arguments parsed(const Command& command, const Words& words) {
     Words typed(words.begin() + (command.name.empty() ? 0 : 1), words.end());
     const bool names_one = command.name == "help" && typed.size() == 1;
     if (names_one && looks_like_flag(typed[0]) && typed[0].find('=') == std::string::npos) {
-        typed.insert(typed.begin(), "--");  // the flag that help is asked on
+        typed.insert(typed.begin(), "--");  // help about a flag
     }
     if (command.help.starts_with("list ") && typed == Words{"list"}) {
         throw attn::ConfigError("attn-explain " + command.name + " lists them: leave list out");
@@ -226,7 +225,7 @@ std::string asked_help(const Command& command, const Words& words) {
     return {};
 }
 
-/// Reports words after a request for help that are ignored: another request, or a value.
+/// Reports ignored words after a request for help: another request, or a value.
 void note_beside_help(const Words& words) {
     const auto asks = [](const std::string& word) {
         return word == "--help" || word == "-h" || word == "--version";
@@ -268,7 +267,7 @@ int run(const Words& words) {
         release_notes();
         return exit_code;
     } catch (const attn::Error& error) {
-        // Lines after the first quote the input: their words are no flags.
+        // Lines after the first quote the input: words there are not flags.
         std::string message = error.what();
         const std::size_t end = std::min(message.find('\n'), message.size());
         const std::string places = arguments.origins_in(message.substr(0, end));

@@ -17,20 +17,20 @@
 
 namespace {
 
-/// Lets the process keep the memory that it frees: large tensors come and go, and the system would
-/// clear each of their pages again.
+/// Keeps freed memory in the process: large tensors come and go, and the system would clear each of
+/// their pages again.
 void keep_freed_memory() {
 #if defined(__GLIBC__)
-    mallopt(M_MMAP_THRESHOLD, 1 << 25);  // the most that it takes
+    mallopt(M_MMAP_THRESHOLD, 1 << 25);  // the largest value that it accepts
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    mallopt(M_TOP_PAD, 1 << 25);  // whole large pages beyond what is asked for
+    mallopt(M_TOP_PAD, 1 << 25);  // requests whole large pages
 #endif
 }
 
 constexpr const char* starved =
     "attn-explain: error: not enough memory: make the dimensions smaller\n";
 
-/// A library may allocate while it handles a failed allocation: then no handler is reached.
+/// A library may allocate while it handles a failed allocation: then no catch clause is reached.
 [[noreturn]] void end_starved() {
     try {
         if (const std::exception_ptr thrown = std::current_exception()) {
@@ -40,7 +40,7 @@ constexpr const char* starved =
         attn::remove_pending();
         std::fputs(starved, stderr);
         std::_Exit(2);
-    } catch (...) {  // ends as it would without this
+    } catch (...) {  // fall through to std::abort
     }
     std::abort();
 }
@@ -58,14 +58,14 @@ int main(int argc, char** argv) {
             app::ensure_stack();
             return app::run(argc, argv);
         } catch (const app::ClosedPipe&) {
-            return 0;  // nobody reads on: nothing is left to say
+            return 0;  // the reader is gone: nothing to report
         } catch (const attn::Error& error) {
             app::report_error(error.what());
         } catch (const std::filesystem::filesystem_error& error) {
             app::report_error(error.path1().string() + ": " + error.code().message() +
                               ": check that the folder is still there");
         }
-    } catch (const std::bad_alloc&) {  // also of what reports an error: nothing is allocated here
+    } catch (const std::bad_alloc&) {  // also while reporting an error: nothing is allocated here
         std::fputs(starved, stderr);
     } catch (const std::exception&) {
         std::fputs("attn-explain: error: the program itself is at fault: report this command\n",

@@ -1,4 +1,4 @@
-// Texts laid into the program as they are (see app/CMakeLists.txt).
+// Texts that are embedded in the program (see app/CMakeLists.txt).
 #include "attn/ground/embed.h"
         embedded
         lay     attn_tour, tour.md
@@ -11,7 +11,7 @@
         lay     attn_play_css, web/page/play.css
         lay     attn_play, web/page/play.js
         lay     attn_play_worker, web/page/play_worker.js
-// The program for node runs no other programs.
+// The program for node cannot run other programs.
 #ifndef ATTN_WHOLE
         lay     attn_python_module, python/attn_explain.py
         lay     attn_python_tracer, python/attn_trace.py

@@ -1,5 +1,5 @@
-// The program with memory that ends: ATTN_FAIL_ALLOCATION=N fails the Nth allocation, N+ that one
-// and all after it; the file ATTN_FAILED is made when one has failed. tests/app/starved_test.cpp
+// The program with limited memory: ATTN_FAIL_ALLOCATION=N fails the Nth allocation, N+ that one and
+// all after it; the file ATTN_FAILED is created when one has failed. tests/app/starved_test.cpp
 // runs it for some N, tests/check_starved.py for every one.
 #include <fcntl.h>
 #include <unistd.h>
@@ -25,9 +25,9 @@ Plan plan_of_environment() {
     return {first, *end == '+', std::getenv("ATTN_FAILED")};
 }
 
-std::atomic<bool> has_begun{false};  // what the libraries take before main() is not asked for
+std::atomic<bool> has_begun{false};  // allocations of the libraries before main() do not count
 
-/// Those that may be had or not are not counted, as nothing ends with them; when all fail, they do.
+/// Optional allocations are not counted, as the program goes on without them; N+ fails them too.
 bool fails(bool is_optional = false) {
     static const Plan plan = plan_of_environment();
     static std::atomic<long> count{0};
@@ -56,7 +56,7 @@ void* allocated(std::size_t size, std::size_t alignment) {
 
 void* operator new(std::size_t size) { return allocated(size, 1); }
 void* operator new[](std::size_t size) { return allocated(size, 1); }
-// Of temporary buffers, which may be had or not.
+// For temporary buffers, which are optional.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
     return fails(true) ? nullptr : std::malloc(size + 1);
 }

@@ -21,7 +21,7 @@
 namespace app {
 namespace {
 
-/// The file that --new writes: each word once, in an attention that walks.
+/// The file that --new writes: an attention that runs and uses each word of the language once.
 constexpr const char* beginning =
     R"(# An attention of your own: attn-explain --attention {file}
 attention  mine
@@ -76,7 +76,7 @@ void write_attentions(const Arguments& arguments) {
     write_list(arguments, text, rows);
 }
 
-/// The tensors of each form, and the comparisons that their file lists.
+/// Writes the tensors of each form, and the comparisons that the file lists.
 int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
     const Arguments walk = with_flags(arguments, {std::string(flags::attentions), file.text});
     const attn::Plan plan = attn::resolve(config_of(walk));
@@ -112,7 +112,7 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
     return is_right ? 0 : 1;
 }
 
-/// The attention file to write for the user to edit: that of --new, or of -o if it ends in .attn.
+/// Returns the path of the attention file to create: that of --new, or of -o if it ends in .attn.
 /// Empty if there is none.
 std::string fresh_file(const Arguments& arguments) {
     const std::string output = arguments[flags::output];
@@ -137,7 +137,7 @@ void write_fresh(const Arguments& arguments, const std::string& path) {
     report_note("wrote " + path + ": edit it, and walk it with attn-explain --attention " + shown);
 }
 
-/// Shows the text that the walk is made of, or that of one of its variants: `standard/sink`.
+/// Shows the text that defines the walk, or that of one of its variants: `standard/sink`.
 void write_walk_text(const Arguments& arguments, const std::string& name) {
     const std::string text = attn::text_of_walk(name);
     std::string variants;

@@ -108,7 +108,7 @@ std::vector<attn::BenchSeries> series_of(const Arguments& arguments) {
     return all;
 }
 
-/// OpenBLAS obeys its environment, and a forgotten setting can halve its speed.
+/// Warns of variables that OpenBLAS obeys: a forgotten one can halve its speed.
 void warn_of_environment() {
     std::string settings;
     for (const char* name : {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}) {
@@ -133,7 +133,7 @@ int run_bench_command(const Arguments& arguments) {
     const std::string path = output_file(arguments);
     warn_of_environment();
 
-    // Refuse output files that cannot be written before anything is measured.
+    // Refuse unwritable output files before anything is measured.
     attn::OutputSet set;
     std::optional<attn::OutputPlace> plot, file;
     if (!plot_path.empty()) plot = set.file(plot_path);

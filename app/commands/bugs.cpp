@@ -21,7 +21,7 @@ std::string line_of(const Arguments& arguments, const attn::Mistake& mistake) {
     return list_entry(arguments, "  " + mistake.id, 28, mistake.title.visible());
 }
 
-/// Those of the entries that a word is about: their id, step or title holds it.
+/// Returns the entries whose id, step or title contains a word.
 std::vector<const attn::Mistake*> about(const std::vector<attn::Mistake>& entries,
                                         const std::string& word) {
     std::vector<const attn::Mistake*> found;
@@ -32,7 +32,7 @@ std::vector<const attn::Mistake*> about(const std::vector<attn::Mistake>& entrie
     return found;
 }
 
-/// The walk that the attentions of --attention begin from; nothing without one.
+/// Returns the walk that the attentions of --attention begin from; nullopt without that option.
 std::optional<attn::Plan> plan_of(const Arguments& arguments) {
     if (!arguments.has(flags::attentions)) return std::nullopt;
     std::vector<std::string> words;
@@ -44,7 +44,7 @@ std::optional<attn::Plan> plan_of(const Arguments& arguments) {
     return attn::resolve(config_of(with_config(std::move(walk))));
 }
 
-/// Those that belong to the attentions of a walk.
+/// Returns the mistakes of the walk's own attentions.
 std::vector<const attn::Mistake*> own_mistakes(const std::optional<attn::Plan>& plan) {
     std::vector<const attn::Mistake*> own;
     if (plan) own = attn::mistakes_in(*plan);
@@ -52,8 +52,8 @@ std::vector<const attn::Mistake*> own_mistakes(const std::optional<attn::Plan>& 
     return own;
 }
 
-/// The rules of a mistake of the catalogue, or of one of an attention's in the first form that has
-/// its step.
+/// Returns the rules of a mistake: of a catalogued one, or of an attention's in its first form with
+/// that step.
 std::vector<attn::RulesBeside> rules_of(const attn::Mistake& mistake,
                                         std::optional<attn::Plan> plan) {
     if (!mistake.of_file) return attn::rules_beside(mistake);
@@ -98,7 +98,7 @@ std::string list_of_mistakes(const Arguments& arguments, const std::optional<att
     return text;
 }
 
-/// The names, numbers and signs of a rule, with the blanks in front of each.
+/// Splits a rule into names, numbers and signs, each with the spaces before it.
 std::vector<std::string> pieces_of(const std::string& rule) {
     std::vector<std::string> words;
     const auto is_letter = [](char c) {
@@ -114,11 +114,11 @@ std::vector<std::string> pieces_of(const std::string& rule) {
     return words;
 }
 
-/// Marks under the words of a rule that have no partner in the other, in order.
+/// Underlines the words of a rule that have no partner in the other, in order.
 std::string marks_under(const std::string& rule, const std::string& other) {
     const std::vector<std::string> words = pieces_of(rule);
     const std::vector<std::string> others = pieces_of(other);
-    // How many words from i and j on have partners.
+    // Number of words with partners from i and j on (longest common subsequence).
     std::vector<std::vector<std::size_t>> common(words.size() + 1,
                                                  std::vector<std::size_t>(others.size() + 1));
     for (std::size_t i = words.size(); i-- > 0;) {

@@ -13,7 +13,7 @@ struct Example {
     std::string words;
 };
 
-/// One command, with everything about it.
+/// A command of the program.
 struct Command {
     std::string name;  ///< empty for the walk itself
     std::string help;

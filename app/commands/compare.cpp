@@ -25,7 +25,7 @@
 namespace app {
 namespace {
 
-/// One side: a walk, or the steps that a file holds.
+/// One side: a walk, or the steps in a file.
 struct Side {
     attn::Ledger ledger;
     Arguments arguments;
@@ -118,8 +118,8 @@ std::string word_lines(const Side& left, const Side& right) {
            (changed != likeliest ? line("changes most", changed) : std::string());
 }
 
-/// The walk that a file holds the steps of, by its shapes and names; by the flags if these do not
-/// say it.
+/// Returns the plan of a file's walk, from its shapes and names, or from the flags if these do not
+/// determine it.
 attn::Plan plan_of_file(const attn::Ledger& file, const Arguments& arguments) {
     try {
         return attn::resolve(asked_walk(arguments, file, {}).config);

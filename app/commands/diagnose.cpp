@@ -32,7 +32,7 @@ attn::DiagnoseOptions said_options(const Arguments& arguments, const attn::Ledge
     return options;
 }
 
-/// Errors  ConfigError for a step of --map that this walk has not.
+/// Errors  ConfigError for a step of --map that this walk does not have.
 void check_map(const attn::DiagnoseOptions& options, const attn::Plan& plan) {
     for (const auto& [theirs, step] : options.steps) {
         const std::string begin = step.starts_with("d_") ? "d_" : "";
@@ -40,7 +40,7 @@ void check_map(const attn::DiagnoseOptions& options, const attn::Plan& plan) {
     }
 }
 
-/// Says which mistakes the input of the flags (and files) can reveal.
+/// Reports which mistakes the input of the flags (and files) can reveal.
 int run_power(const Arguments& arguments) {
     const attn::Ledger file =
         arguments.has(flags::file) ? read_ledger(arguments[flags::file]) : attn::Ledger();
@@ -63,7 +63,7 @@ int exit_code_of(const attn::Diagnosis& diagnosis, bool partial, bool judges_gra
     return diagnosis.skipped.empty() || partial ? 0 : no_verdict;
 }
 
-/// Whether a file comes from NumPy: its arrays, under no names of modules.
+/// True if a file comes from NumPy: an archive without names of modules.
 bool is_of_numpy(const std::string& name, const attn::Ledger& file) {
     const bool is_archive = name.ends_with(".npz") || name.ends_with(".npy");
     return is_archive && std::ranges::none_of(file.entries(), [](const auto& entry) {
@@ -71,14 +71,14 @@ bool is_of_numpy(const std::string& name, const attn::Ledger& file) {
            });
 }
 
-/// What is said where gradients alone were judged.
+/// Returns the remarks for a run that judged gradients alone.
 std::string remarks_text(const attn::Diagnosis& diagnosis) {
     std::string text;
     for (const std::string& remark : diagnosis.remarks) text += remark + "\n";
     return text;
 }
 
-/// What is to be said beside the findings.
+/// Adds remarks to the findings.
 void add_remarks(const DiagnosedWalk& asked, const attn::DiagnoseOptions& options,
                  const attn::Plan& plan, attn::Diagnosis& diagnosis) {
     std::vector<std::string>& remarks = diagnosis.remarks;

@@ -8,12 +8,12 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/ground/text/strings.hpp"
 
-// The gradients among somebody's tensors.
+// The gradients among the user's tensors.
 
 namespace app {
 namespace {
 
-/// A mistake of the way back, as a line says it.
+/// Describes a mistake of the backward pass in one line.
 std::string finding_text(const attn::GradientFinding& finding) {
     const std::string at = finding.step + (finding.alone ? ", alone: " : ": ");
     if (finding.mistake() == nullptr) {
@@ -77,7 +77,7 @@ GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& f
                                 ": no tensor of " + arguments[flags::file] +
                                 " is called a gradient: name them as in dq, grad_q or q.grad");
     }
-    // The loss itself is no step; what is made of it says which it is.
+    // The loss itself is not a step; the gradients computed from it show which loss it is.
     for (const auto& [name, tensor] : file.entries()) {
         const bool is_loss = tensor.size() == 1 && attn::lower(name) == "loss";
         if (is_loss && !apart.gradients.entries().empty()) {

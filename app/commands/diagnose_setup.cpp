@@ -25,7 +25,7 @@
 namespace app {
 namespace {
 
-/// Whether the flags describe an x to draw, or parameters.
+/// True if the flags describe an x to draw, or parameters.
 bool says_sizes(const Arguments& arguments) {
     return arguments.has_any(
         {flags::batch, flags::seq_len, flags::embed_dim, flags::weights, flags::seed});
@@ -46,26 +46,26 @@ bool is_parameter(const attn::WalkConfig& config, const std::string& name) {
             name == "past_key" || name == "past_value");
 }
 
-/// The step that a tensor of that name is taken for: what --map says, else what the name says.
+/// Returns the step that a tensor is read as: by --map, else by its name.
 std::string step_of(const attn::WalkConfig& config, const std::string& name,
                     const std::map<std::string, std::string>& said) {
     const auto found = said.find(name);
     if (found != said.end()) return found->second;
     if (is_of_attention(config, name)) return name;
     std::vector<std::string> steps = attn::known_steps(name);
-    // A cache that nothing lay in before holds the keys and values of this walk.
+    // Without a past, the cache consists of the keys and values of this walk.
     if (!config.past) {
         std::erase_if(steps, [](const std::string& step) { return step.starts_with("present_"); });
     }
     return steps.empty() ? "" : steps.front();
 }
 
-/// Not the heads of a context, nor a causal mask.
+/// True for a setting saved as a tensor, but not for a context's heads or a causal mask.
 bool is_setting(const std::string& name, const attn::Tensor& tensor) {
     return tensor.dimension() <= 1 && (name == "heads" || name == "causal" || name == "lengths");
 }
 
-/// Whether the flags, without a word about x, draw the very x that the file has.
+/// True if the flags, without any for x, draw exactly the x of the file.
 bool draws_this_x(const attn::WalkConfig& config, const attn::Tensor& x) {
     try {
         const attn::Plan plan = attn::resolve(config);
@@ -77,21 +77,21 @@ bool draws_this_x(const attn::WalkConfig& config, const attn::Tensor& x) {
     }
 }
 
-/// Their tensors under the steps' names, where these leave no doubt.
+/// Returns the user's tensors under step names, if these are unambiguous.
 attn::Ledger by_step(const attn::WalkConfig& config, const attn::Ledger& file,
                      const std::map<std::string, std::string>& said) {
     attn::Ledger named;
     for (const auto& [name, tensor] : file.entries()) {
         const std::string known = step_of(config, name, said);
         const std::string step = known.empty() ? name : known;
-        // Of several the one with all its axes tells the most.
+        // Keep the one with the most axes.
         const std::size_t known_axes = named.has(step) ? named[step].dimension() : 0;
         if (tensor.dimension() > known_axes) named.record(step, tensor);
     }
     return named;
 }
 
-/// A file of inputs under the steps' names. What it has besides is not used, which is said.
+/// Returns a file's inputs under step names. Reports those that are not used.
 attn::Ledger inputs_by_step(const attn::WalkConfig& config, const attn::Ledger& file) {
     attn::Ledger named;
     std::string unused;
@@ -110,8 +110,8 @@ attn::Ledger inputs_by_step(const attn::WalkConfig& config, const attn::Ledger& 
     return named;
 }
 
-/// The least width d for which weights are the softmax of scores divided by sqrt(d), as far as the
-/// decimals of the weights tell; 1 if there is none.
+/// Returns the smallest width d for which the weights are the softmax of scores divided by sqrt(d),
+/// to the precision of the weights; 1 if there is none.
 std::size_t width_between(const attn::Tensor& scores, const attn::Tensor& weights) {
     attn::Ledger alone;
     alone.record("weights", weights);
@@ -137,7 +137,7 @@ std::size_t width_between(const attn::Tensor& scores, const attn::Tensor& weight
     return 1;
 }
 
-/// Whether each query's weights are 0 for all later keys, the first query's 1 for its own.
+/// True if each query's weights are 0 for all later keys, and the first query's is 1 for its own.
 bool hides_later_keys(const attn::Tensor& weights) {
     const attn::Shape shape = weights.shape();
     if (shape.size() < 2 || shape.back() < 2 || shape[shape.size() - 2] != shape.back())
@@ -152,8 +152,8 @@ bool hides_later_keys(const attn::Tensor& weights) {
     return hides;
 }
 
-/// Lets a walk begin at scores or weights of theirs, with their value, or at their query and key. A
-/// scale that their scaled scores show is taken over, as scores alone do not tell head-dim.
+/// Starts a walk from the user's scores or weights and value, or from query and key. A scale that
+/// the scaled scores reveal is used, because scores alone do not determine head-dim.
 void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
                  DiagnosedWalk& asked) {
     const std::string step = attn::given_beginning(named);
@@ -194,7 +194,7 @@ void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
     }
 }
 
-/// The names of tensors that are not read, as a line says them.
+/// Lists the names of tensors that are not read, in one line.
 std::string not_used(const char* what, std::vector<std::string> names) {
     for (std::string& name : names) name = attn::visible(name);
     return std::string(what) + " and are not used: " + attn::some_of(names) +
@@ -263,7 +263,7 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
                               !(step.ends_with("embedding") && has_source));
         const bool kernel = missing && step.starts_with("w_") && name.find("kernel") != name.npos;
         if (kernel && !arguments.has(flags::weight_layout)) {
-            asked.config.weight_layout = attn::WeightLayout::in_out;  // of Keras and Flax
+            asked.config.weight_layout = attn::WeightLayout::in_out;  // as in Keras and Flax
         }
         if (attn::looks_like_parameter(name) && !is_parameter(config, step)) {
             asked.unread_parameters.push_back(name);
@@ -294,7 +294,7 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
                              [](const auto& entry) { return entry.name.ends_with("_output"); });
     asked.takes_projections =
         projected && from_files && !arguments.has(says_x) && !makes_them && !says_sizes(arguments);
-    // An x of another width says nothing of theirs.
+    // An x of another width is not the user's.
     const auto as_large_as_x = [&](const char* step) { return named[step].size() == x->size(); };
     const bool fits_x =
         x != nullptr && projected && as_large_as_x("query") && as_large_as_x("value");

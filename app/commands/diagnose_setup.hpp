@@ -10,53 +10,53 @@
 
 namespace app {
 
-/// Something of theirs has no verdict: no known mistake matches, or it was not compared.
+/// Exit code if some tensor has no verdict: no known mistake matches, or it was not compared.
 inline constexpr int no_verdict = 3;
 
-/// The walk to compare the user's tensors with, and what the command says about it.
+/// The walk to compare the user's tensors with, and remarks about it.
 struct DiagnosedWalk : attn::AskedWalk {
-    /// Their query, key and value are where the walk starts: nothing says how they were projected.
+    /// Starts from the user's query, key and value, because their projection is unknown.
     bool takes_projections = false;
-    /// Settings known from shapes alone, from neither flags nor files, in words.
+    /// Settings inferred from shapes, without flags or files, in words.
     std::vector<std::string> assumed{};
-    /// The tensors whose names look like parameters, and that the walk has no place for.
+    /// Tensors with names of parameters that the walk does not have.
     std::vector<std::string> unread_parameters{};
-    /// Their x is where the walk starts, and no parameter of theirs makes query, key and value.
+    /// Starts from the user's x, but no parameters make query, key and value.
     bool lacks_parameters = false;
 };
 
-/// Why a verdict would accuse code whose parameters, or most of whose tensors, are not read; empty
-/// if there is no such reason.
+/// Returns the reason why a verdict could blame correct code: its parameters, or most of its
+/// tensors, are not read. Empty if there is none.
 std::string why_not_judged(const DiagnosedWalk& asked);
 std::string why_not_judged(const DiagnosedWalk& asked, const attn::Diagnosis& diagnosis);
 
-/// The walk by --given, then the flags, then their own file: what the first of them says counts.
-/// `said` holds the steps that --map names. Only where it may does it begin at their scores or
-/// weights, which else are compared with those of the flags.
+/// Returns the walk set by --given, then the flags, then the user's own file, in this order of
+/// precedence. `said` has the steps that --map names. If `may_begin_later` is true the walk may
+/// start from the user's scores or weights, which are otherwise compared.
 ///
 /// Errors  ConfigError and InputError, as config_of.
 DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& file,
                          const std::map<std::string, std::string>& said,
                          bool may_begin_later = false);
 
-/// Says what trying every mistake takes where rules make a walk long.
+/// Reports how long trying all mistakes takes if rules make a walk slow.
 ///
-/// Errors  ConfigError where it takes minutes.
+/// Errors  ConfigError if it takes minutes.
 void tell_cost_of_mistakes(const attn::Plan& plan);
 
-/// Somebody's tensors, those of the way forth and the gradients.
+/// The user's tensors, separated into forward pass and gradients.
 struct GradientsApart {
     attn::Ledger forward{}, gradients{};
 };
 
-/// Errors  ConfigError for --backward and --loss where no tensor is a gradient.
+/// Errors  ConfigError for --backward and --loss if no tensor is a gradient.
 GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& file);
 
-/// The loss that the flags choose, or the gradient that a probe begins with; nullopt if neither is
-/// there.
+/// Returns the loss that the flags choose, or the gradient that a probe starts from; nullopt if
+/// there is neither.
 std::optional<attn::Loss> said_loss(const Arguments& arguments, const attn::Plan& plan);
 
-/// The gradients for people, empty where there are none; as JSON; and as an exit code.
+/// Formats the gradients as text (empty if there are none), as JSON, and as an exit code.
 std::string gradients_text(const attn::GradientDiagnosis& back);
 attn::JsonText gradients_json(const attn::GradientDiagnosis& back);
 int gradients_code(const attn::GradientDiagnosis& back);

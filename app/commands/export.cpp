@@ -14,7 +14,7 @@ namespace {
 
 using attn::models::Model;
 
-/// config.json, model.safetensors and, for a tokenizer that was read as JSON or llama2.c's,
+/// Writes config.json, model.safetensors and, if the tokenizer was read from JSON or llama2.c,
 /// tokenizer.json.
 void write_hugging_face(const Model& model, const std::string& path) {
     std::error_code ignored;
@@ -54,7 +54,7 @@ void write_gguf(const Model& model, const std::string& path, bool half) {
     report_note(path + " has no tokenizer: to read it with a text, name one with --tokenizer");
 }
 
-/// Refuses to write over the model that is read, or over a file of its folder.
+/// Refuses to overwrite the model that is read, or a file in its folder.
 void refuse_own_file(const std::string& model, const std::string& path) {
     namespace fs = std::filesystem;
     std::error_code ignored;

@@ -54,7 +54,7 @@ std::string heading(const Arguments& arguments, const Model& model) {
     return text;
 }
 
-/// One line of --top: the token, its probability, and the likeliest ones.
+/// Formats one line of --top: the token, its probability, and the likeliest tokens.
 std::string line_of(const Model& model, std::size_t position, const WrittenToken& token) {
     std::string line =
         fmt::format("{:4}  {:>10}  {:.4f} |", position, quoted(model, token.id), token.probability);
@@ -64,7 +64,7 @@ std::string line_of(const Model& model, std::size_t position, const WrittenToken
     return line + "\n";
 }
 
-/// Prints a text while it is written, or the lines of --top.
+/// Prints a text as it is generated, or the lines of --top.
 void stream(const Arguments& arguments, Model& model) {
     Pager::forbid();
     StandardOutput output;

@@ -16,7 +16,7 @@ using attn::models::Parting;
 
 namespace {
 
-/// The text of a model with a mistake, and the places where text and numbers first differ.
+/// The text of a model with a mistake, and where tokens and probabilities first differ.
 struct Compared {
     const ModelMistake* mistake;
     WrittenText written;

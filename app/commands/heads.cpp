@@ -76,7 +76,7 @@ std::string json_of_heads(const Model& model, const std::vector<HeadFigures>& he
     return json_head(model).with("ids", ids, ",\n ").with("heads", rows, ",\n ").text + "\n";
 }
 
-/// One number of each head.
+/// Builds a tensor with one number per head.
 template <class Head, class Of>
 attn::Tensor by_head(const std::vector<Head>& heads, Of of) {
     const std::size_t across = heads.back().head + 1;
@@ -99,7 +99,7 @@ void write_heads(const Arguments& arguments, const std::vector<HeadFigures>& hea
                              {"sink", by_head(heads, &HeadFigures::sink)}});
 }
 
-/// Layers down, heads across, a number of each head on its colour.
+/// Renders a table with layers as rows and heads as columns, each cell coloured by its number.
 template <class Head, class Cell>
 std::string page_by_head(const std::string& words, const std::vector<Head>& heads, Cell cell) {
     std::vector<std::string> across;
@@ -149,7 +149,7 @@ void write_page(const Arguments& arguments, const ModelRun& run, const std::stri
     for (std::size_t layer = 0; layer < run.inputs.size(); ++layer) {
         page.layers.push_back(walk_through(arguments, run, layer, room));
     }
-    // Numbers side by side are compared: without exponents.
+    // Numbers side by side are compared: print them without exponents.
     attn::FigureChoices choices;
     choices.options.sci_mode = attn::SciMode::off;
     std::string text;
@@ -191,7 +191,7 @@ std::vector<std::string> names_of_heads(const Model& model, const TokenIds& ids,
     return names;
 }
 
-/// The table of --effect: the heads whose loss changes the probability most first.
+/// Formats the table of --effect: the heads whose removal changes the probability most first.
 std::string effects_text(const Model& model, const TokenIds& ids,
                          const attn::models::HeadEffects& found,
                          const std::vector<std::string>& names) {
@@ -261,7 +261,7 @@ void write_effects(const Arguments& arguments, const Model& model, const TokenId
                   {"without", by_head(found.heads, &attn::models::HeadEffect::without)}});
 }
 
-/// The table of --repeat.
+/// Writes the table of --repeat.
 void write_repeated(const Arguments& arguments, const Model& model) {
     const std::size_t count = *arguments[flags::repeat];
     const auto found =
@@ -318,7 +318,7 @@ void write_repeated(const Arguments& arguments, const Model& model) {
 
 constexpr const char* default_text = "Once upon a time, there was a little girl named Lily.";
 
-/// Returns the arguments with a text if the user gave the shipped model none.
+/// Adds a default text if the user gave the shipped model none.
 Arguments with_text(Arguments arguments) {
     const bool is_shipped = std::ranges::count(shipped_models(), arguments[flags::model_file]) > 0;
     if (!is_shipped || arguments.has_any({flags::text, flags::ids})) return arguments;

@@ -27,7 +27,7 @@ bool is_worth_linting(const attn::Plan& plan, const attn::Ledger& ledger) {
     });
 }
 
-/// The largest weight that is no certainty, in the last row that has one; empty without one.
+/// Returns the largest weight below 1 in the last row that has one; empty if there is none.
 std::string weight_to_derive(const attn::Ledger& ledger) {
     const attn::Tensor* weights = ledger.find("weights");
     if (weights == nullptr || weights->size() == 0) return {};
@@ -51,13 +51,13 @@ bool has_unread_input() {
     return ::ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
-/// True if no flag but these, and those of the output, changes the walk.
+/// True if only these flags, and those of the output, change the walk.
 bool says_only(const std::vector<Name>& names, Arguments arguments) {
     arguments.forget_any(names);
     return command_line("", arguments) == "attn-explain";
 }
 
-/// The words of the first sequence with their positions.
+/// Lists the words of the first sequence with their positions.
 std::string positions_of(const attn::Plan& plan) {
     constexpr std::size_t most = 12;
     const auto* tokens = std::get_if<attn::Tokens>(&plan.config.input);
@@ -105,7 +105,7 @@ void note_unread_input(const Arguments& arguments) {
 
 std::string next_command(const Arguments& arguments, const attn::Plan& plan,
                          const attn::Ledger& ledger) {
-    // The walk that a newcomer makes first.
+    // A newcomer's first walk.
     if (arguments.said().empty()) return "attn-explain tour  # and then: attn-explain quiz";
     const std::vector<std::string> bugs = arguments[flags::bugs];
     if (!bugs.empty()) return "attn-explain bugs " + bugs.front();

@@ -27,7 +27,7 @@ const std::vector<Flag>& laws_flags() {
     return all;
 }
 
-/// One side of a law, walked.
+/// One side of a law, computed.
 struct Side {
     std::string form;
     std::vector<std::string> rules;

@@ -20,7 +20,7 @@ using attn::models::Reading;
 constexpr const char* what_it_is =
     "its vector sent straight to the last norm and the output matrix: an interpretation";
 
-/// The first place from which on the last token is read as at the end.
+/// Returns the first place after which the reading of the last token no longer changes.
 std::string settled_at(const Lens& lens) {
     std::size_t first = lens.places.size() - 1;
     const auto said = [&](std::size_t n) { return lens.readings[n].back().said; };
@@ -82,7 +82,8 @@ std::string json_of_lens(const Model& model, const Lens& lens, const TokenIds& i
            "\n";
 }
 
-/// Places down, tokens across, each word on the colour of its probability.
+/// Renders a table with places as rows and tokens as columns, each word coloured by its
+/// probability.
 std::string page_of_lens(const Model& model, const Lens& lens, const TokenIds& ids) {
     std::vector<std::string> head;
     for (std::size_t t = ids.size() - lens.readings[0].size(); t < ids.size(); ++t) {
@@ -107,7 +108,7 @@ std::string page_of_lens(const Model& model, const Lens& lens, const TokenIds& i
         head, [&](std::size_t row) { return lens.places[row].text(); }, cells);
 }
 
-/// The arrays of a lens: (place, token), and x (place, token, feature).
+/// Writes the arrays of a lens: (place, token), and x (place, token, feature).
 void write_lens(const Arguments& arguments, const Lens& lens, const TokenIds& ids) {
     const attn::Shape shape{lens.places.size(), lens.readings[0].size()};
     const attn::Axes axes{"place", "token"};

@@ -54,7 +54,7 @@ std::string findings_text(const Arguments& arguments,
     return text + (findings.empty() ? "\n" : "; --explain ID explains it\n");
 }
 
-/// A rule, and its line on the walk if it applies.
+/// Formats a rule, and its message about the walk if it applies.
 attn::JsonText rule_json(const attn::LintRule& rule, const std::string* line) {
     const attn::JsonText json{{"severity", word_of(rule.severity)}, {"id", rule.id}};
     return (line == nullptr ? json : json.with("line", *line)).with("lesson", rule.lesson);

@@ -136,7 +136,7 @@ std::string known_part(const std::string& name) {
     return name;
 }
 
-/// True if a name stands for a tensor of tokens, which has rows.
+/// True if a name means a tensor of tokens, which has rows.
 bool is_of_tokens(const std::string& name, const std::string& step) {
     static const std::vector<std::string> all{
         "x", "query", "scores", "scaled_scores", "masked_scores", "weights", "output", "context"};
@@ -147,7 +147,7 @@ bool is_of_tokens(const std::string& name, const std::string& step) {
     return is_one(step) || (!steps.empty() && is_one(steps.front()));
 }
 
-/// `K_T`, the transpose of a matrix, becomes K.
+/// Reads `K_T`, the transpose of a matrix, as K.
 void take_transpose(attn::NamedTensor& named) {
     const std::string name = attn::lower(named.name);
     const bool is_one = name.size() == 3 && (name.ends_with("_t") || name.ends_with(".t")) &&
@@ -268,7 +268,7 @@ attn::Diagnosis diagnosis_of(DiagnosedWalk asked, const attn::DiagnoseOptions& o
     return diagnosis;
 }
 
-/// How many steps are right in our order of axes.
+/// Counts the steps that are right in our order of axes.
 std::size_t right_as_they_are(const attn::Diagnosis& diagnosis) {
     return static_cast<std::size_t>(
         std::ranges::count_if(diagnosis.steps, [](const attn::StepVerdict& row) {
@@ -305,7 +305,7 @@ attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, Diagnosed
                 best = std::move(found);
             }
         } catch (const attn::ShapeError&) {
-            continue;  // the matrices fit in one way alone
+            continue;  // the matrices fit in one layout only
         }
         const bool has_layouts = std::ranges::any_of(
             best->steps, [](const attn::StepVerdict& row) { return !row.layout.empty(); });

@@ -44,7 +44,7 @@ attn::ReplayOptions replay_of(const Arguments& arguments) {
     return replay;
 }
 
-/// Refuses the language that the notebook is not written in.
+/// Refuses a language other than the notebook's.
 void check_language(const Arguments& arguments, const attn::Notebook& notebook) {
     if (code_language(arguments, notebook.language) == notebook.language) return;
     const bool torch = notebook.language == attn::CodeLanguage::torch;
@@ -53,7 +53,7 @@ void check_language(const Arguments& arguments, const attn::Notebook& notebook) 
                             (torch ? "torch" : "numpy"));
 }
 
-/// Refuses flags of the one way to show a notebook that the other does not know.
+/// Refuses flags that the chosen way to show a notebook does not have.
 void check_stepping(const Arguments& arguments) {
     const bool steps = arguments.has(flags::step);
     if (!steps && arguments.has_any({flags::lines, flags::full_screen, flags::script})) {
@@ -68,7 +68,7 @@ void check_stepping(const Arguments& arguments) {
     }
 }
 
-/// Refuses to write code for numbers that other settings made: the lines are the page's own.
+/// Refuses to write code for changed settings: the lines are those of the original page.
 void check_changes(const Arguments& arguments) {
     if (!changes_settings(arguments) || !wants_code(arguments)) return;
     throw attn::ConfigError(
@@ -113,7 +113,7 @@ void name_the_walks(const Arguments& arguments, const attn::Notebook& notebook,
     }
 }
 
-/// The replay with the other one beside it: as printed and corrected.
+/// Returns the replay next to the other one: as printed and corrected.
 attn::Document on_one_page(const Arguments& arguments, const attn::Notebook& notebook,
                            attn::ReplayOptions replay, attn::Document document) {
     static constexpr std::array<const char*, 2> names{"as printed", "corrected"};
@@ -127,20 +127,20 @@ attn::Document on_one_page(const Arguments& arguments, const attn::Notebook& not
     return document;
 }
 
-/// The page, or both versions of it if it is corrected or the format shows derivations.
+/// Returns the page, or both versions if it is corrected or the format shows derivations.
 attn::Document replayed(const Arguments& arguments, const attn::Notebook& notebook,
                         attn::ReplayOptions replay, const Format& format) {
     attn::Document document = changed_page(arguments, notebook, replay);
     if (format.answers) return on_one_page(arguments, notebook, replay, std::move(document));
     if (!replay.corrected) return document;
     replay.corrected = false;
-    // A program has one course of events: there the corrected notebook runs after the other.
+    // A program runs once: the corrected notebook follows the original one.
     const auto both = format.runs ? attn::one_after_the_other : attn::both_replays;
     return both(changed_page(arguments, notebook, replay), document);
 }
 
-/// Writes for each cell, or those that CELL names, the command of a walk that gives its numbers; a
-/// shell runs the whole text.
+/// Writes for each cell, or for those that CELL names, the command of a walk that gives its
+/// numbers. The whole text is a shell script.
 void write_as_flags(const Arguments& arguments, const attn::Notebook& notebook,
                     attn::ReplayOptions replay) {
     replay.code = false;
@@ -192,7 +192,7 @@ void print_notebook(const Arguments& arguments, const attn::Notebook& notebook,
         document.other = other;
     }
     if (arguments.has(flags::corrected) && format.printed != nullptr) {
-        // As many columns as the terminal has, or as two lines need.
+        // Use the terminal's columns, or as many as two lines need.
         const std::size_t columns =
             terminal_columns(arguments).value_or(2 * options.linewidth.value_or(80) + 3);
         document = attn::side_by_side(document, *format.printed, options, columns);
@@ -201,8 +201,7 @@ void print_notebook(const Arguments& arguments, const attn::Notebook& notebook,
     write_document(arguments, document, form_of(notebook.language), attn::DType::float32);
 }
 
-/// Puts CELL into --only, and there the names of sections in place of the notebook's numbers and
-/// names.
+/// Moves CELL into --only, and replaces the notebook's numbers and names by those of sections.
 void choose_cells(Arguments& arguments, const attn::Document& page) {
     std::vector<std::string> chosen;
     if (arguments.has(flags::cell)) chosen.push_back(arguments[flags::cell]);

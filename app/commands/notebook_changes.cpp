@@ -16,7 +16,7 @@
 namespace app {
 namespace {
 
-/// How a remark on a cell begins that could not take the settings.
+/// Prefix of a remark on a cell that could not take the settings.
 const std::string still = "Still the page's: ";
 
 bool says_replay(const Arguments::Said& said) { return said.flag->is(of_replay); }
@@ -39,7 +39,8 @@ std::string changes_text(const Arguments& arguments,
     return text;
 }
 
-/// A walk of the notebook, and the same under the typed settings, or why it cannot take them.
+/// A walk of the notebook and the same under the typed settings, or the reason why it cannot take
+/// them.
 struct ChangedWalk {
     attn::Ledger before;
     std::string trouble;
@@ -74,14 +75,14 @@ attn::Tensor taken(const attn::Ledger& ledger, const attn::WantedPart& part) {
     return part.sliced ? attn::slice(*step, part.indices) : *step;
 }
 
-/// True if the numbers behind a cell are unchanged.
+/// True if a cell's numbers are unchanged.
 bool is_as_before(const attn::Section& cell, const ChangedWalk& walk) {
     return std::ranges::all_of(parts_in(cell.parts), [&](const attn::WantedPart& part) {
         return attn::same_numbers(taken(walk.before, part), taken(walk.now.ledger, part));
     });
 }
 
-/// The note of a walk on a part of one of its steps, or on a part of that part.
+/// Returns a walk's note on a part of one of its steps, or on a part of that part.
 std::string note_of(const attn::Walked& walk, const attn::WantedPart& part,
                     const std::vector<attn::AxisPart>& inner) {
     const attn::Tensor& tensor = walk.ledger[part.name];
@@ -91,7 +92,7 @@ std::string note_of(const attn::Walked& walk, const attn::WantedPart& part,
                            inner.empty() ? outer : attn::nested(outer, inner));
 }
 
-/// The words of a cell that shows a step, from that step. The prefix `cell 39, ` stays.
+/// Updates the words of a cell that shows a step. The prefix `cell 39, ` stays.
 void tell_of_step(attn::Section& cell, const ChangedWalk& walk) {
     const std::string step = before(cell.parts, '[');
     const auto told = std::ranges::find(walk.steps.sections, step, &attn::Section::name);
@@ -169,7 +170,7 @@ void note_useless_settings(const Arguments& arguments, const attn::Notebook& not
         const Arguments flags = walk_arguments(arguments, walk);
         try {
             walks.emplace_back(flags, attn::resolve(config_of(flags)));
-        } catch (const attn::Error&) {  // said of the cells that these settings do not fit
+        } catch (const attn::Error&) {  // reported at the cells that these settings do not fit
         }
     }
     std::vector<FlagUse> uses;
@@ -195,7 +196,7 @@ NoteOfPart notes_of_cells(const Arguments& arguments, const attn::Notebook& note
             return step != nullptr && attn::same_numbers(taken(ledger, parts.front()),
                                                          std::get<attn::Tensor>(cell.content));
         };
-        // The page's own walks first: if they have the numbers, no other walk is needed.
+        // Try the page's own walks first: if they have the numbers, no other walk is needed.
         for (const bool typed : {false, true}) {
             for (const bool corrected : {false, true}) {
                 attn::ReplayOptions version = replay;
@@ -238,7 +239,7 @@ attn::Document changed_page(const Arguments& arguments, const attn::Notebook& no
         throw attn::ConfigError(trouble);
     }
 
-    // Put the numbers in their cells, and the words of these tokens along them.
+    // Fill in the numbers, and label the axes with these tokens.
     const std::string changes = changes_text(arguments);
     for (attn::Section& cell : page.sections) {
         if (!cell.walk.empty()) change(cell, walks.at(cell.walk), notebook.language, changes);

@@ -4,10 +4,10 @@
 
 namespace app {
 
-/// True if a flag changes what a notebook computes, rather than how it is replayed or shown.
+/// True if a flag changes the numbers of a notebook, not only how it is replayed or shown.
 bool changes_settings(const Arguments& arguments);
 
-/// The flags of a notebook's walk, under those that were typed.
+/// The flags of a notebook's walk, overridden by the typed ones.
 Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& walk);
 
 /// Reports the flags that have no effect in any walk of the notebook.
@@ -21,8 +21,8 @@ void note_useless_settings(const Arguments& arguments, const attn::Notebook& not
 attn::Document changed_page(const Arguments& arguments, const attn::Notebook& notebook,
                             const attn::ReplayOptions& replay);
 
-/// The note on a part of a cell of the page, by the walk that has its numbers: the page's own words
-/// are about the whole cell. Empty if it is not simply a part of a step.
+/// Returns notes on parts of a cell, from the walk with its numbers, as the page's own words
+/// describe the whole cell. A note is empty unless the part is simply a part of a step.
 NoteOfPart notes_of_cells(const Arguments& arguments, const attn::Notebook& notebook,
                           const attn::ReplayOptions& replay);
 

@@ -26,7 +26,7 @@ struct AskedPatch {
     bool heads = true;
 };
 
-/// A text, cut into its tokens.
+/// Splits a text into its tokens.
 std::string cut(const Model& model, const TokenIds& ids) {
     std::string text;
     for (const std::int64_t id : ids) text += (text.empty() ? "" : "|") + quoted(model, id);
@@ -61,7 +61,7 @@ AskedPatch asked_of(const Arguments& arguments, const Model& model) {
 
 std::string share_text(double share) {
     if (!std::isfinite(share)) return "-";
-    return fmt::format("{:.0f}%", std::round(100 * share) + 0.0);  // no -0%
+    return fmt::format("{:.0f}%", std::round(100 * share) + 0.0);  // never -0%
 }
 
 std::string text_of_patch(const Model& model, const AskedPatch& asked, const Patching& found) {
@@ -117,7 +117,7 @@ std::string json_of_patch(const Model& model, const AskedPatch& asked, const Pat
            "\n";
 }
 
-/// A table in colour: layers down, heads or tokens across.
+/// Renders a table in colour: layers as rows, heads or tokens as columns.
 std::string page_of_patch(const Model& model, const AskedPatch& asked, const Patching& found) {
     std::vector<std::string> head;
     for (const Carried& each : found.carried) {

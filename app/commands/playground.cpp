@@ -14,7 +14,7 @@ extern const char attn_play[], attn_play_css[], attn_play_worker[];
 namespace app {
 namespace {
 
-/// The page: the program as WebAssembly with a command line, and a model, as it is packed, or none.
+/// Builds the page: the program as WebAssembly with a command line, and a compressed model or none.
 std::string page_with(const std::string& packed_model) {
     const auto held = [](const std::string& id, const std::string& letters) {
         return "<script type=\"text/plain\" id=\"" + id + "\">" + letters + "</script>\n";

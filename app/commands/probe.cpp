@@ -21,25 +21,25 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
-/// A program that runs the user's own attention on a probe; as it is, it is right.
+/// A program that runs the user's own attention on a probe; correct before the user edits it.
 extern "C" const char attn_probe_program[];
 
 namespace app {
 namespace {
 
-/// Whole numbers as a file holds them.
+/// Returns integers as a tensor for a file.
 attn::Tensor numbers(const std::vector<std::int64_t>& values) {
     attn::Array<std::int64_t> array = attn::empty_array<std::int64_t>({values.size()});
     std::copy(values.begin(), values.end(), array.data());
     return {{"setting"}, std::move(array)};
 }
 
-/// True if the flags say anything of the walk.
+/// True if a flag of the walk is set.
 bool says_a_walk(const Arguments& arguments) {
     return std::ranges::any_of(walk_flags(), [&](const Flag& flag) { return arguments.has(flag); });
 }
 
-/// The walk of the flags, of drawn tokens unless they say others; without flags the plain probe.
+/// Returns the walk of the flags, by default on random tokens; without flags, the standard probe.
 attn::WalkConfig probed_walk(const Arguments& arguments) {
     if (!says_a_walk(arguments)) return attn::probe_config();
     attn::WalkConfig config = config_of(arguments);
@@ -48,7 +48,7 @@ attn::WalkConfig probed_walk(const Arguments& arguments) {
     return attn::probe_config(std::move(config));
 }
 
-/// The file beside `path` with another ending of its name.
+/// Replaces the suffix of a path.
 std::string beside(const std::string& path, const std::string& ending) {
     return path.substr(0, path.size() - 3) + ending;
 }
@@ -105,7 +105,7 @@ void write_program(attn::OutputSet& set, const std::string& path, const std::str
                                                          {"mine", beside(name, "_mine.npz")}}));
 }
 
-/// True if a file is of our making, so that another in its place loses nothing.
+/// True if a file is a probe, which may be overwritten.
 bool is_probe(const std::string& path) {
     try {
         const std::vector<attn::NamedTensor> arrays = attn::read_tensors(path);
@@ -126,9 +126,9 @@ void note_what_stays_hidden(const attn::Plan& plan, const attn::Ledger& drawn) {
     if (!ids.empty()) report_note("mistakes that this probe cannot show: " + ids);
 }
 
-/// The file of the arrays: that of -o, or beside the program that goes there.
+/// Returns the path of the arrays: that of -o, or next to the program if -o is one.
 ///
-/// Errors  ConfigError for a name that takes no such file.
+/// Errors  ConfigError for a name that cannot be that of arrays.
 std::string file_of(const Arguments& arguments) {
     const bool as_program = arguments.has(flags::code);
     const std::string output = arguments[flags::output];
@@ -156,7 +156,7 @@ std::string file_of(const Arguments& arguments) {
     return path;
 }
 
-/// Returns the inputs of the user's attention: settings that no tensor shows, drawn tensors, the
+/// Returns the inputs for the user's attention: settings that no tensor shows, drawn tensors, the
 /// mask.
 attn::Ledger given_in(const attn::Plan& plan, const attn::Ledger& drawn) {
     attn::Ledger given;
@@ -165,13 +165,13 @@ attn::Ledger given_in(const attn::Plan& plan, const attn::Ledger& drawn) {
     if (!plan.config.lengths.empty()) given.record("lengths", numbers(plan.config.lengths));
     const attn::Ledger ledger = attn::walk(plan, drawn);
     for (const auto& [name, tensor] : ledger.entries()) {
-        // Of tokens the ids and their table are given: x is made of them.
+        // For tokens, the ids and the embedding table are given: x is computed from them.
         if (drawn.has(name) || name == "mask") given.record(name, tensor);
     }
     return given;
 }
 
-/// Adds the start of the backward pass: the gradient of the last step, or the target that makes it;
+/// Adds the start of the backward pass: the gradient of the last step, or the target of the loss;
 /// without a loss, an uneven gradient that reveals mistakes. Returns its name.
 ///
 /// Errors  ConfigError for the loss of one cell.

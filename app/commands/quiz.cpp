@@ -24,7 +24,7 @@ attn::QuizSession session(const Arguments& arguments, std::uint64_t seed) {
     return {arguments[flags::topic], seed, level};
 }
 
-/// A session: questions one after the other, answers line by line.
+/// A session: asks questions one after another, and reads answers line by line.
 class Asking {
 public:
     Asking(const Arguments& arguments, std::uint64_t seed)
@@ -56,7 +56,7 @@ public:
 private:
     void say(const std::string& text) const { write_text(arguments_, text); }
 
-    /// Reads lines until one is an answer; on a terminal the second one, if the first is wrong.
+    /// Reads lines until one is an answer; on a terminal, a wrong answer may be corrected once.
     /// Returns false at the end of the input.
     bool answer(const Question& question) {
         std::size_t hints = 0;
@@ -122,7 +122,7 @@ std::vector<Question> questions(const Arguments& arguments, std::uint64_t seed,
     return all;
 }
 
-/// Returns the form for the ending of the file, or that of --format.
+/// Returns the format of the file's suffix, or that of --format.
 std::string sheet_form(const Arguments& arguments, const std::string& path) {
     const std::string said = arguments.has(flags::format) ? arguments[flags::format] : "";
     for (const attn::SheetForm& form : attn::sheet_forms()) {
@@ -136,7 +136,7 @@ std::string sheet_form(const Arguments& arguments, const std::string& path) {
     return said.empty() ? "markdown" : said;
 }
 
-/// `sheet.md` as `sheet-03.md`, one of several.
+/// Numbers one of several files: `sheet.md` becomes `sheet-03.md`.
 std::string numbered(const std::string& path, std::int64_t number, std::int64_t count) {
     const std::string ending = ending_of(path);
     const std::size_t digits = std::max<std::size_t>(2, std::to_string(count).size());

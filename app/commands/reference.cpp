@@ -73,7 +73,8 @@ int run_man(const Arguments& arguments) {
     if (failure) {
         throw attn::OutputError(folder.string() + ": cannot be created: " + failure.message());
     }
-    // A folder of its own appears at once; beside the pages of other programs each takes its place.
+    // A new folder is written at once; in a folder with other programs' pages, each page is
+    // replaced.
     attn::OutputSet among_others;
     std::optional<attn::OutputFolder> own;
     if (is_new) own.emplace(folder.string());

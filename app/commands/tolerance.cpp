@@ -17,13 +17,13 @@
 namespace app {
 namespace {
 
-/// The tolerances of a walk, and the step whose test is written.
+/// The tolerances of a walk, and the step to write a test for.
 struct Tested {
     attn::DType dtype;
     std::vector<attn::StepTolerance> steps;
     const attn::StepTolerance* step;
-    /// Its expected numbers are made of the user's own tensors before it. In 16 bits the worst case
-    /// of a whole walk is so wide that a test of it would catch nothing.
+    /// The expected numbers are computed from the user's own earlier tensors. In 16 bits the worst
+    /// case of a whole walk is so wide that a test of it would catch nothing.
     bool by_itself;
     attn::Hidden hidden{};
 
@@ -135,7 +135,7 @@ int run_tolerance(const Arguments& arguments) {
                                 attn::joined(names));
     }
     tested.step = &*found;
-    // A copy has nothing to be tested on its own.
+    // A copy needs no test of its own.
     const auto is_copy = [&] { return tested.step->alone.relative == 0; };
     while (tested.by_itself && asked.empty() && is_copy() && tested.step != &tested.steps.front()) {
         --tested.step;

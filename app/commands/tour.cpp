@@ -26,7 +26,7 @@ std::vector<std::string> page_numbers() {
     return all;
 }
 
-/// The page to begin with, by its number or by a word of the field: `11`, `masks`.
+/// Returns the page to begin with, by its number or by a term: `11`, `masks`.
 /// Errors  ConfigError if there is no such page.
 std::size_t first_page(const std::string& said) {
     const std::string on_word = page_on(said);
@@ -79,7 +79,7 @@ int run_tour(const Arguments& arguments) {
         make_tour(setting);
         return 0;
     }
-    // Without a reader at a terminal the pages are one text.
+    // Without a terminal, write all pages as one text.
     std::string pages;
     setting.write = [&](const std::string& text) { pages += text; };
     {

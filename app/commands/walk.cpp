@@ -29,7 +29,7 @@ namespace {
 
 constexpr double most_on_page = 4e6;  // numbers: some 50 MB
 
-/// The steps of a walk, without their numbers.
+/// Returns the steps of a walk, without their numbers.
 std::vector<attn::Section> steps_of(const attn::Plan& plan, const attn::StepTable& table) {
     std::vector<attn::Section> sections;
     for (const attn::Step& step : table) {
@@ -42,13 +42,13 @@ std::vector<attn::Section> steps_of(const attn::Plan& plan, const attn::StepTabl
     return sections;
 }
 
-/// The flags without those of a mistake, which shall not be named.
+/// Returns the flags without those of a hidden mistake.
 Arguments without_mistake(Arguments arguments) {
     arguments.forget_any({flags::bugs, flags::hide_mistake});
     return arguments;
 }
 
-/// The steps of a walk. A hidden mistake changes numbers alone.
+/// Returns the steps of a walk. A hidden mistake changes only numbers.
 std::shared_ptr<const attn::StepTable> shown_table(const Arguments& arguments,
                                                    const attn::Plan& plan) {
     const auto table = table_of(arguments, plan);
@@ -71,8 +71,8 @@ void write_rules(const Arguments& arguments, const attn::Plan& plan, const attn:
     write_list(arguments, text, rows);
 }
 
-/// Returns the number of rows that hide every key. In blockwise attention they are read off the
-/// context: such a row is all nan, or all zero.
+/// Returns the number of fully masked rows. For blockwise attention they are found in the context:
+/// such a row is all nan or all zero.
 std::size_t empty_rows(const attn::Ledger& ledger) {
     std::size_t empty = 0;
     if (const attn::Tensor* largest = ledger.find("row_max")) {
@@ -93,7 +93,7 @@ std::size_t empty_rows(const attn::Ledger& ledger) {
     return empty;
 }
 
-/// Reports on standard error how many rows hide every key, and their weights.
+/// Reports on standard error the number of fully masked rows, and their weights.
 void note_empty_rows(const attn::Plan& plan, const attn::Ledger& ledger) {
     const bool has_softmax = plan.config.attentions.empty() || ledger.has("row_max");
     if (!plan.masks() || !has_softmax) return;
@@ -106,7 +106,7 @@ void note_empty_rows(const attn::Plan& plan, const attn::Ledger& ledger) {
         (zero ? "zero" : "nan, as in PyTorch (--empty-row zero or error for another choice)"));
 }
 
-/// Refuses a page with more numbers than a browser opens.
+/// Refuses a page with more numbers than a browser can open.
 void check_page(double numbers) {
     constexpr double bytes_each = 12;
     if (numbers < most_on_page) return;
@@ -145,7 +145,7 @@ bool tells_notes(const Arguments& arguments) {
     return arguments.has(flags::save_dir) || (format.is_text() && !is_quiet);
 }
 
-/// The dtype that a program prints without a note: that of the walk, if it has only one.
+/// Returns the dtype that a program prints without a note: that of the walk, if it has only one.
 attn::DType default_dtype_of(const attn::Plan& plan) {
     return plan.dtype == plan.compute_dtype ? plan.default_dtype() : attn::DType::float32;
 }
@@ -164,7 +164,7 @@ void mark_changes(const Arguments& arguments, const attn::Plan& plan, const attn
     document.config.emplace_back("changed", attn::json_string(plan.config.changes));
 }
 
-/// Errors  ConfigError if a mistake shall be hidden and there is none, or it must be named.
+/// Errors  ConfigError if there is no mistake to hide, or it must be named.
 void check_hidden(const Arguments& arguments, const attn::Plan& plan) {
     if (!arguments.has(flags::hide_mistake)) return;
     if (bugs_of(arguments, plan).empty()) {
@@ -184,7 +184,7 @@ void check_hidden(const Arguments& arguments, const attn::Plan& plan) {
     }
 }
 
-/// The lines of a document: those that make its numbers, or with a hidden mistake the numbers.
+/// Adds code lines to a document or, with a hidden mistake, the numbers themselves.
 void add_lines(const Arguments& arguments, const attn::Plan& plan, const attn::StepTable& table,
                attn::Document& document) {
     const attn::CodeLanguage usual = language_of(form_of(plan));
@@ -219,7 +219,7 @@ void add_verdict(const attn::Ledger& ledger, attn::Document& document) {
         {"kinks", kinks}}.text;
 }
 
-/// The matrices that a page leaves out without --detail: those of more than 1 MB.
+/// Returns the matrices that a page leaves out without --detail: those of more than 1 MB.
 std::vector<std::string> left_out_of_page(const Arguments& arguments, const attn::StepTable& table,
                                           const attn::Ledger& ledger) {
     constexpr std::size_t large = 125'000;
@@ -275,7 +275,7 @@ void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::L
         {"off", {off, ",\n  "}}}.text;
 }
 
-/// The document of a walk, or of the selected parts of it.
+/// Returns the document of a walk, or of the selected parts of it.
 attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
                              const attn::StepTable& table) {
     const bool hides = typed.has(flags::hide_mistake);
@@ -311,7 +311,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     if (wants_bounds(arguments)) attn::add_bounds(document, plan, table, ledger);
     if (wants_code(arguments)) add_lines(typed, plan, table, document);
     if (is_page && !is_large && !hides) answer(left_out, plan, table, ledger, document);
-    // The page of the right walk derives its cells.
+    // The page of the right walk has derivations for its cells.
     for (attn::Section& section : document.sections) {
         if (hides && is_page) section.derived_by = command_line("", arguments);
     }
@@ -327,12 +327,12 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     return document;
 }
 
-/// The flags of --html-compare, on top of all others.
+/// Adds the flags of --html-compare to the others.
 Arguments others_of(const Arguments& arguments) {
     return with_flags(arguments, shell_words(arguments[flags::html_compare]));
 }
 
-/// The walk of --html-compare.
+/// Returns the walk of --html-compare.
 std::shared_ptr<const attn::Document> other_document(const Arguments& arguments) {
     const Arguments others = others_of(arguments);
     const attn::Plan plan = attn::resolve(config_of(others));

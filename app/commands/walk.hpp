@@ -9,7 +9,7 @@
 
 namespace app {
 
-/// The flags of a walk that no other command has.
+/// Returns the flags of a walk that no other command has.
 const std::vector<Flag>& walk_own_flags();
 
 /// Returns the sentences before a first walk: its input and sizes, the meaning of random numbers,
@@ -17,19 +17,19 @@ const std::vector<Flag>& walk_own_flags();
 /// input, or anything on the way to a file or a pipe.
 std::vector<attn::Prose> opening_of(const Arguments& arguments, const attn::Plan& plan);
 
-/// Returns a command line to try after a walk: it explains its mistake, runs lint, or derives one
-/// of its numbers.
+/// Returns a command line to try after a walk: to explain its mistake, run lint, or derive one of
+/// its numbers.
 std::string next_command(const Arguments& arguments, const attn::Plan& plan,
                          const attn::Ledger& ledger);
 
 /// Reports that standard input is not read, if something was piped into a walk without a source.
 void note_unread_input(const Arguments& arguments);
 
-/// Walks by the current flags and reports the changes since the walk before; returns this walk.
+/// Runs a walk with the current flags and reports the changes since the previous one; returns it.
 using WalkOnce = std::function<std::shared_ptr<const attn::Document>(
     const Arguments& arguments, std::shared_ptr<const attn::Document> before)>;
 
-/// Walks, and again whenever a file that the flags name changes, until an interrupt ends the
+/// Runs a walk, and again whenever a file that the flags name changes, until an interrupt ends the
 /// program. Errors in a file are reported, and the program waits for the next change.
 ///
 /// Errors  ConfigError if the flags name no file; those of the first walk.

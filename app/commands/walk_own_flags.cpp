@@ -4,7 +4,7 @@
 namespace app {
 namespace {
 
-/// True if there are numbers whose digits are marked, or in a figure cut or left out.
+/// True if there are numbers whose digits can be marked or, in a figure, cut or left out.
 bool has_such_digits(const Arguments& said) {
     const Format& format = format_of(said);
     const std::string which = said[flags::digits];

@@ -29,8 +29,8 @@ bool comes_within(int queue, int milliseconds) {
     return poll(&wanted, 1, milliseconds) > 0;
 }
 
-/// Files that are waited for. One that is written counts when its writer has closed it, or has put
-/// another in its place: never in between.
+/// Files to wait for. A change counts when the writer has closed the file or replaced it, never in
+/// between.
 class WatchedFiles {
 public:
     /// Errors  InputError if the system watches no more files.
@@ -43,12 +43,12 @@ public:
 
     bool empty() const { return names_.empty(); }
 
-    /// From here on a change of this file, or of any in this folder, is noticed.
+    /// Watches this file, or all files in this folder, from now on.
     void add(const std::string& path) {
         namespace fs = std::filesystem;
         std::error_code ignored;
         if (fs::is_directory(path, ignored)) return watch_folder(path, "");
-        // A link is watched itself, and so is its target.
+        // Watch both a link and its target.
         for (const fs::path& place : {fs::path(path), fs::canonical(path, ignored)}) {
             if (place.empty()) continue;
             const fs::path folder = place.parent_path();
@@ -56,7 +56,7 @@ public:
         }
     }
 
-    /// Waits for a change, and a moment for others that come with it.
+    /// Waits for a change, and briefly for others that come with it.
     void wait() {
         while (!read_events()) {
         }
@@ -67,7 +67,7 @@ public:
 
 private:
     void watch_folder(const std::string& folder, const std::string& name) {
-        // The folder: a file that takes the place of another is not the file that was watched.
+        // Watch the folder: a file that replaces another is not the file that was watched.
         const int watch = inotify_add_watch(queue_, folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO);
         if (watch < 0) fail(folder);
         names_[watch].insert(name);
@@ -88,7 +88,7 @@ private:
     }
 
     int queue_;
-    std::map<int, std::set<std::string>> names_;  ///< of each folder; an empty one is any
+    std::map<int, std::set<std::string>> names_;  ///< per folder; an empty name means any file
 };
 
 /// True if a walk would write this file, or into this folder.
@@ -100,7 +100,7 @@ bool is_written(const Arguments& arguments, const std::filesystem::path& read) {
     });
 }
 
-/// The files and folders that the flags read.
+/// Adds the files and folders that the flags read.
 void add_files(const Arguments& arguments, WatchedFiles& files) {
     for (const auto& [flag, text, implied] : arguments.said()) {
         if (flag->writes || !flag->may_name_file() || text.starts_with("-")) continue;

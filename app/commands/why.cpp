@@ -29,8 +29,8 @@ using attn::models::Model;
 using attn::models::ModelMistake;
 using attn::models::NextToken;
 
-/// Finds the cell of the walk that a cell of a notebook's page shows: `wanted` becomes that, or
-/// empty if it is made from many. Returns a line about it; empty if the names are the same.
+/// Finds the cell of the walk that a cell of a notebook's page shows: sets `wanted` to it, or to
+/// empty if it depends on many. Returns a line about it; empty if the names are the same.
 std::string page_line(const Arguments& arguments, const attn::Walked& walk, std::string& wanted) {
     const auto& [plan, table, ledger] = walk;
     const std::optional<attn::Section> section = page_section(arguments, wanted);
@@ -62,7 +62,7 @@ std::string page_line(const Arguments& arguments, const attn::Walked& walk, std:
            "; why '" + before(all, '[') + "[" + indices + "]' derives one of them\n";
 }
 
-/// The row of the cell under another setting, `mask=none`.
+/// Returns the row of the cell under another setting, `mask=none`.
 std::string what_if(const Arguments& arguments, const std::string& setting) {
     const std::size_t equals = setting.find('=');
     const std::string name = setting.substr(0, equals);
@@ -81,12 +81,13 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
     if (step == "weights") {
         return "what if " + setting + ": row " + attn::row_text(ledger, cell) + "\n";
     }
-    // Weights are a distribution: the whole row is more useful than the cell.
+    // Weights are a distribution: show the whole row, not just the cell.
     return "what if " + setting + ": " + attn::cell_text(cell) + " = " +
            attn::four_decimals(cell.value) + "\n";
 }
 
-/// Refuses flags of a walk through one layer: a token of the whole model takes only the rest.
+/// Refuses flags that apply only to a walk through one layer, not to a question about the whole
+/// model.
 void refuse_flags_of_walks(const Arguments& arguments) {
     for (const Arguments::Said& said : arguments.said()) {
         const bool goes = std::ranges::any_of(
@@ -170,7 +171,7 @@ std::string next_json(const Model& model, const NextToken& next, std::optional<s
         .text;
 }
 
-/// The lines above the parts.
+/// Formats the lines above the parts.
 std::string head_of(const Model& model, const TokenIds& ids, const AskedTokens& asked,
                     const NextToken& next, std::optional<std::int64_t> other, double temperature) {
     const std::string word = quoted(model, next.id), last = quoted(model, ids.back());
@@ -193,8 +194,8 @@ std::string head_of(const Model& model, const TokenIds& ids, const AskedTokens& 
            "\n";
 }
 
-/// `why next[TOKEN]` and similar: the contribution of each part of a model to the logit of a token,
-/// or to the difference of two.
+/// Answers `why next[TOKEN]` and the like: the contribution of each part of a model to the logit of
+/// a token, or to the difference of two.
 void why_next(const Arguments& arguments) {
     const std::string cell = arguments[flags::cell];
     if (!arguments.has(flags::model_file)) {
@@ -233,7 +234,7 @@ void why_next(const Arguments& arguments) {
         [&] { return next_json(model, next, other, temperature, mistake); });
 }
 
-/// The walk of a step; of another variant if --variant fused does not keep the step.
+/// Returns the walk of a step; another variant if --variant fused does not keep the step.
 attn::Walked walk_with(const Arguments& arguments, const std::string& step) {
     attn::Walked walk = walk_of(arguments);
     note_useless_flags(arguments, &walk.plan);
@@ -245,8 +246,8 @@ attn::Walked walk_with(const Arguments& arguments, const std::string& step) {
     return walk_of(with_flags(arguments, {"--variant", "vectorized"}));
 }
 
-/// The derivation of a cell after `of_page`, as text or JSON. Reports --top and --depth
-/// if they change nothing.
+/// Returns the derivation of a cell after `of_page`, as text or JSON. Reports --top and --depth if
+/// they have no effect.
 std::string derivation(const Arguments& arguments, const attn::Walked& walk,
                        const std::string& wanted, const std::string& of_page) {
     const attn::Plan& plan = walk.plan;
@@ -279,7 +280,7 @@ std::string derivation(const Arguments& arguments, const attn::Walked& walk,
     return text;
 }
 
-/// How a file of blocks makes the number of a matrix; empty if it keeps numbers one by one.
+/// Describes how a quantized block encodes the number of a matrix; empty for files without blocks.
 std::string block_line(const Arguments& arguments, const attn::Walked& walk,
                        const std::string& wanted) {
     if (!arguments.has(flags::model_file) || !wanted.starts_with("w_")) return {};
@@ -328,7 +329,7 @@ int run_why(const Arguments& said) {
     return 0;
 }
 
-/// The settings of --what-if, each as NAME=WORD.
+/// Returns the settings of --what-if, each as NAME=WORD.
 std::vector<std::string> settings() {
     std::vector<std::string> all;
     for (const Flag& flag : walk_flags()) {

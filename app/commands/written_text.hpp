@@ -23,16 +23,16 @@ struct WrittenText {
     TokenIds ids() const;  ///< of the written text
 };
 
-/// Writes texts by the flags of `generate`, in float64 if texts are compared, so that rounding does
-/// not decide between two tokens. The model is read once for all of them.
+/// Generates texts with the flags of `generate`, in float64 if texts are compared, so that rounding
+/// does not decide between two tokens. Reads the model once for all texts.
 class Writer {
 public:
     using Emit = std::function<void(const attn::models::WrittenToken&)>;
 
-    /// Errors  ConfigError naming the flag, or for a model that writes no text.
+    /// Errors  ConfigError naming the flag, or if the model generates no text.
     Writer(const Arguments& arguments, attn::models::Model& model);
 
-    /// The text, right or with a mistake. `emit` is called with each token.
+    /// Generates the text, without a mistake by default. Calls `emit` with each token.
     WrittenText write(const attn::models::ModelMistake* mistake = nullptr,
                       const Emit& emit = {}) const;
     /// The model in float64.
@@ -50,22 +50,22 @@ private:
 
 attn::models::Sampling sampling_of(const Arguments& arguments);
 
-/// The bytes of a token after another; of a model without a tokenizer the id.
+/// Returns the bytes of a token that follows `previous`; the id if the model has no tokenizer.
 std::string piece_of(const attn::models::Model& model, std::int64_t id, std::int64_t previous);
 std::string text_of_ids(const attn::models::Model& model, const TokenIds& ids);
 std::string whole_text(const attn::models::Model& model, const WrittenText& written);
 
-/// A token on its own: `' upon'`.
+/// Returns a token alone, in quotes: `' upon'`.
 std::string quoted(const attn::models::Model& model, std::int64_t id);
 
 /// Returns the number of bytes at the end of a text that are the start of an incomplete character.
 std::size_t unfinished(const std::string& text);
 
-/// Columns under their heads, each as wide as its longest word; numbers are to the right, from
-/// column `first_number` on.
+/// Aligns columns under their headings, each as wide as its longest word; columns from
+/// `first_number` on are right-aligned.
 std::string aligned(const std::vector<std::vector<std::string>>& rows, std::size_t first_number);
 
-/// A page with one table in colour, its cells row by row.
+/// A cell of a page with one coloured table, row by row.
 struct ColoredCell {
     std::string text;
     double share = 0;  ///< of the scale
@@ -81,17 +81,17 @@ attn::Tensor array_of(const TokenIds& ids);
 /// Writes arrays to the .npz file of --output.  Errors  ConfigError without one.
 void write_arrays(const Arguments& arguments, const std::vector<attn::NamedTensor>& arrays);
 
-/// The name of a model and its parts that are left out: `stories without 4.attn`.
+/// Returns the name of a model and its ablated parts: `stories without 4.attn`.
 std::string name_of(const attn::models::Model& model);
-/// `stories without 4.attn: ` in front of a heading; empty for the whole model.
+/// Returns the prefix `stories without 4.attn: ` of a heading; empty for the whole model.
 std::string if_left_out(const attn::models::Model& model);
 
-/// The first members of the JSON of a model, and an object with a text after them.
+/// Returns the first members of a model's JSON, and an object with a text added.
 attn::JsonText json_head(const attn::models::Model& model);
 attn::JsonText with_text(const attn::JsonText& json, const attn::models::Model& model,
                          const WrittenText& written);
 
-/// Writes the texts of a model without and with the mistake of `--bug ID`.
+/// Writes the texts of a model with and without the mistake of `--bug ID`.
 void generate_with_bug(const Arguments& arguments, attn::models::Model& model);
 
 }  // namespace app

@@ -21,7 +21,7 @@ bool is_whole_text(const std::string& said) { return said.find('\n') != said.npo
 
 bool has_attention(const Plan& plan) { return !plan.config.attentions.empty(); }
 
-/// A kind of text that a flag takes: names that the program knows, and files of the user.
+/// A kind of text that a flag accepts: shipped texts by name, and the user's files.
 struct TextKind {
     const char *flag, *one, *what;  ///< `--attention`, `attention`, `an attention`
     std::string (*shipped)(std::string_view name);
@@ -32,7 +32,7 @@ constexpr TextKind attention_texts{"--attention", "attention", "an attention",
 constexpr TextKind example_texts{"--example", "example", "an example", attn::shipped_example,
                                  attn::shipped_example_names};
 
-/// The text that a name, a file or a text of several lines stands for.
+/// Returns the text for a name, a file, or a text of several lines.
 std::string text_of(const TextKind& kind, const std::string& said) {
     if (is_whole_text(said)) return said;
     const std::string shipped = kind.shipped(said);
@@ -59,7 +59,7 @@ std::string label_of(const TextKind& kind, const std::string& said) {
     return is_whole_text(said) ? kind.flag : attn::file_label(said);
 }
 
-/// Puts the text of a pipe or device in place of its name, since it can be read only once.
+/// Replaces the name of a pipe or device by its text, since it can be read only once.
 void take_streams(Arguments& typed, const TextKind& kind) {
     const auto is_stream = [&](const std::string& said) {
         std::error_code none;
@@ -91,7 +91,7 @@ void check_begin(const Arguments::Said& said) {
         said.flag->name + " is none");
 }
 
-/// Puts the flags that a file begins with under those that were typed.
+/// Adds the flags at the beginning of a file below those that were typed.
 void put_begins_under(Arguments& typed, const auto& file) {
     if (file.begins.empty()) return;
     Arguments begins(typed.tables());

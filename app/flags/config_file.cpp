@@ -21,7 +21,7 @@
 namespace app {
 namespace {
 
-/// True if of the two one is meant, so that a typed one puts the other of a file aside.
+/// True if the two flags exclude each other, so that a typed one replaces one of a file.
 bool are_rivals(const Flag& a, const Flag& b) {
     const auto names = [](const Flag& one, const Flag& other) {
         return std::ranges::find(one.rivals, other.name, &Name::text) != one.rivals.end();
@@ -54,7 +54,7 @@ void check_input(const Flag& flag, const std::string& value) {
     }
 }
 
-/// Only recorded, and derived from the other settings.
+/// Recorded only: derived from the other settings.
 constexpr std::array derived{"given", "changed"};
 
 /// The flag of a key: its name, or its key in --format json.
@@ -76,8 +76,8 @@ bool says_none(const attn::FileSetting& setting) {
     return setting.is_text && setting.values.front() == "none";
 }
 
-/// The text of a setting for its flag; nothing if it is left at its default, unless it must
-/// override a preset or a model.
+/// Returns the text of a setting for its flag; empty if it has its default, unless it must override
+/// a preset or a model.
 std::vector<Arguments::Said> texts_of(const Arguments& arguments, const Flag& flag,
                                       const attn::FileSetting& setting, bool says_defaults) {
     const std::vector<std::string>& values = setting.values;
@@ -105,7 +105,7 @@ std::vector<Arguments::Said> texts_of(const Arguments& arguments, const Flag& fl
     return {{&flag, joined}};
 }
 
-/// The same, after check_input().
+/// Returns these texts after check_input().
 std::vector<Arguments::Said> said_by(const Arguments& arguments, const Flag& flag,
                                      const attn::FileSetting& setting, bool says_defaults) {
     const std::vector<Arguments::Said> said = texts_of(arguments, flag, setting, says_defaults);
@@ -125,7 +125,7 @@ const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting&
                attn::did_you_mean(setting.key, keys, ": the names are those of the flags"));
 }
 
-/// Manual changes in output of this program count, next to its recorded flags.
+/// Applies manual edits of the settings in this program's output to the recorded flags.
 void take_changes(Arguments& base, const std::vector<attn::FileSetting>& told,
                   const std::string& label) {
     if (told.empty() || base.has(flags::notebook)) return;
@@ -136,7 +136,7 @@ void take_changes(Arguments& base, const std::vector<attn::FileSetting>& told,
                 made += (made.empty() ? "{" : ",") + attn::json_string(key) + ":" + value;
         }
     } catch (const attn::Error&) {
-        return;  // a file of it is gone, or flags are to mend it: then what was said counts alone
+        return;  // a file is missing, or typed flags correct it: use the recorded flags alone
     }
     for (const attn::FileSetting& was : attn::read_settings(made + "}", label).all) {
         const auto is = std::ranges::find(told, was.key, &attn::FileSetting::key);
@@ -149,7 +149,7 @@ void take_changes(Arguments& base, const std::vector<attn::FileSetting>& told,
     }
 }
 
-/// The text of a file of settings. A pipe can be read only once.
+/// Returns the text of a settings file. A pipe is read only once.
 std::string settings_text(const std::string& path) {
     static std::map<std::string, std::string> pipes;
     const auto known = pipes.find(path);
@@ -160,7 +160,7 @@ std::string settings_text(const std::string& path) {
     return text;
 }
 
-/// The beginning of the comment. Other programs may write comments of their own.
+/// Prefix of our comments, since other programs may write comments of their own.
 constexpr std::string_view mark = "attn-explain settings\n";
 
 }  // namespace
@@ -241,7 +241,7 @@ void put_settings_under(Arguments& typed, Arguments base, bool implied) {
             if (are_rivals(*said.flag, *other.flag)) base.forget(*other.flag);
         }
     }
-    // Settings of one source do not hold of another.
+    // Settings of one source of x do not apply to another.
     if (typed.has(says_x)) base.forget_any({flags::vocab_size, flags::tokens});
     if (typed.has(says_x) && !keeps_ids) base.forget_any({flags::pad_id});
     if (typed.has_any({flags::text, flags::text_file, flags::ids, flags::x}))

@@ -23,7 +23,7 @@ Arguments with_config(Arguments typed);
 /// line.
 std::string settings_json(const Arguments& arguments, std::string_view line = "\n  ");
 
-/// The flags of such a text that were not typed.
+/// The flags in such a text that were not typed.
 ///
 /// Errors  InputError as with_config; `label` is the file's name.
 Arguments settings_in(std::string_view json, const std::string& label, const Arguments& typed);
@@ -31,20 +31,20 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
 /// Writes settings_json to the file that --save-config names, if there is one.
 void save_config(const Arguments& arguments);
 
-/// The families of models that --preset names, the oldest first.
+/// The families of models for --preset, the oldest first.
 std::vector<std::string> preset_names();
 
-/// The typed flags, with those of the family that --preset names under it.
+/// Returns the typed flags, with those of the --preset family below them.
 Arguments with_preset(Arguments typed);
 
 /// Writes a few lines for each family: name, properties of its attention, and its flags.
 void write_presets(const Arguments& arguments);
 
-/// The settings of the walk that a probe is made for, as the comment of its archive holds them;
-/// empty for the plain probe, which needs none, and for settings that are too long.
+/// Returns the settings of a probe's walk for the comment of its archive; empty for the standard
+/// probe, which needs none, and for settings that are too long.
 std::string probe_settings(const Arguments& arguments);
 
-/// The typed flags, over the settings that the probe of --given holds, if it is one.
+/// Returns the typed flags over the settings of the --given probe, if it is one.
 ///
 /// Errors  InputError naming the file.
 Arguments with_probe_settings(Arguments typed);

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Takes::Kind;
 
-constexpr std::string_view off = "false";  ///< switches a setting off: `--bias=false`
+constexpr std::string_view off = "false";  ///< turns a setting off: `--bias=false`
 
 /// The values of a flag, for a message: `a whole number`, `a FILE`, `one of key, query, head or
 /// batch`.
@@ -273,7 +273,7 @@ std::string said_here(const Arguments& arguments, const std::string& word,
     }
     if (here.empty()) return {};
     const std::string flag = "--" + before(here, ' ');
-    // Others mean the step by it, not the file of parameters.
+    // Other programs have a step of that name, not a file of parameters.
     if (flag == "--weights") return arguments.find(flags::only) != nullptr ? "--only weights" : "";
     const Flag& row = *arguments.find(flag);
     if (!row.takes_value() && !row.letter.empty()) return row.letter;
@@ -304,7 +304,7 @@ void refuse_value(const Flag& flag, const std::string& text) {
 
 namespace {
 
-/// Flags of earlier versions, each with the way to do without it.
+/// Flags of earlier versions, and their replacement.
 constexpr std::pair<std::string_view, std::string_view> gone[] = {
     {"--all-bugs", "pass --bug ID, one mistake at a time"},
 };

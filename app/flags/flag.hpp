@@ -17,31 +17,29 @@ using attn::one_of, attn::some_of, attn::such_as, attn::Takes, attn::words_of;
 
 class Arguments;
 
-/// The need of a flag, without which it has no effect: something among the other flags, or in the
-/// walk.
+/// Something that a flag needs to have an effect: another flag, or a property of the walk.
 struct Need {
     bool (*among_flags)(const Arguments&) = nullptr;
     bool (*in_walk)(const attn::Plan&) = nullptr;
     std::string_view what{};  ///< `a mask: add --mask causal`
 };
 
-/// Properties of a flag for code that does not ask for it by name.
+/// Properties of a flag for code that does not read it by name.
 enum Trait : unsigned {
     says_x = 1,          ///< sets the source of x; only one of these can be given
-    says_memory = 2,     ///< the same for memory
+    says_memory = 2,     ///< likewise for memory
     of_model = 4,        ///< decided by the model of --model-file, so flags must not set it
     of_draws = 8,        ///< without effect if nothing is drawn
-    of_arithmetic = 16,  ///< how numbers are computed or named, not which numbers
-    of_replay = 32,      ///< other numbers in the same lines of a notebook
-    or_file = 64,        ///< takes a file as well as its words or its number
+    of_arithmetic = 16,  ///< how numbers are computed or named, not their values
+    of_replay = 32,      ///< changes numbers, but no line, of a notebook
+    or_file = 64,        ///< accepts a file as well as its words or its number
     of_output = 128,     ///< where and how output is shown; changes no number
-    of_source = 256,     ///< read together with the source of x
+    of_source = 256,     ///< belongs to the source of x
     of_pages = 512,      ///< set by walks of notebooks and in files of settings, never typed
 };
 
-/// One flag or positional argument, with everything about it. Parsing, messages, help,
-/// completions, man pages and, for the settings of a walk, the configuration and its record in JSON
-/// are made from this row.
+/// One flag or positional argument. Parsing, messages, help, completions, man pages and, for the
+/// settings of a walk, the configuration and its record in JSON are generated from this row.
 struct Flag {
     std::string name;   ///< `--heads`; of a positional argument `CELL`
     std::string value;  ///< placeholder of its value: `N`; empty for a flag without one
@@ -58,19 +56,17 @@ struct Flag {
     /// Its value, if any, follows an equals sign: `--heatmap=row`. Whole numbers may also be the
     /// next word.
     bool may_stand_alone = false;
-    /// It writes, watches, performs or decides a verdict, so files of settings must not set it:
-    /// they may come from others.
+    /// True if the flag writes, watches, runs a program or decides a verdict: settings files, which
+    /// may come from others, must not set it.
     bool never_in_files = false;
     Need need{};
-    bool writes = false;  ///< it names a file or folder that is written
-    /// Allowed endings of that file's name, `*` for any other; empty for the forms that --format
-    /// and
-    /// --json offer besides text.
+    bool writes = false;  ///< its value is a file or folder to write
+    /// Allowed suffixes of that file, `*` for any other; empty for those of --format and --json.
     std::vector<std::string_view> endings{};
 
     std::string key{};                       ///< its key in records of walks
     const attn::Setting* setting = nullptr;  ///< the setting of a walk that it sets
-    /// Sets the configuration if the program reads a file for it; otherwise its setting does.
+    /// Sets the configuration if the program must read a file first; otherwise its setting does.
     void (*set)(attn::WalkConfig&, const Flag&, const std::string& text) = nullptr;
 
     // A row is written as its first three members and the calls below.
@@ -140,7 +136,7 @@ struct UnknownFlag : attn::ConfigError {
     bool has_guess;
 };
 
-/// A word for which the command has no place.
+/// A word that the command does not expect.
 struct UnexpectedWord : attn::ConfigError {
     explicit UnexpectedWord(const std::string& said);
     std::string word;
@@ -149,8 +145,8 @@ struct UnexpectedWord : attn::ConfigError {
 /// The name of a flag in files of settings: `head_dim` of --head-dim.
 std::string key_of(const Flag& flag);
 
-/// A command line: flags and positional arguments with their texts, already checked against their
-/// rows. A flag whose text is read must have a row here; std::logic_error otherwise.
+/// A command line: flags and positional arguments with their texts, checked against their rows.
+/// Reading a flag without a row here throws std::logic_error.
 class Arguments {
 public:
     explicit Arguments(std::vector<FlagTable> tables) : tables_(std::move(tables)) {}
@@ -167,8 +163,8 @@ public:
         std::string text;
         bool implied = false;
     };
-    /// The same for flags of these tables that are already parsed, each with its text.
-    /// Errors  ConfigError for the first text that does not fit.
+    /// Adds flags of these tables that are already parsed, each with its text.
+    /// Errors  ConfigError for the first invalid text.
     void say(const std::vector<Said>& flags);
 
     /// True if it was given; false for flags that the command does not have.
@@ -196,7 +192,7 @@ public:
     void forget(const Flag& flag);
     void forget_any(const std::vector<Name>& names);
 
-    /// The place that a value was read from, if it was not typed.
+    /// The origin of a value that was not typed.
     struct Origin {
         std::string file;      ///< or `--preset llama3`
         std::size_t line = 0;  ///< from 1; 0 if there are none
@@ -223,13 +219,13 @@ public:
 
     const std::vector<Said>& said() const { return said_; }
     const std::vector<FlagTable>& tables() const { return tables_; }
-    /// The rows of all tables.
+    /// All rows of the tables.
     std::vector<const Flag*> rows() const;
     /// The row of that name or letter, or nullptr.
     const Flag* find(std::string_view name) const;
     const Flag* find(const Name& name) const { return find(name.text); }
-    /// The one that `--name` or `--name=VALUE` names, or the last letter of `-qo`; or nullptr, as
-    /// for a file called as an argument is in the help.
+    /// Returns the row for `--name`, `--name=VALUE`, or the last letter of `-qo`; nullptr
+    /// otherwise, even for a file named like a positional argument.
     const Flag* named_by(const std::string& word) const;
 
 private:
@@ -242,26 +238,26 @@ private:
     std::vector<const Flag*> off_{};  ///< settings that were switched off: `--bias=false`
 };
 
-/// A walk that flags are given for; without a plan, needs that depend on it are not checked.
+/// The flags of a walk; without a plan, needs that depend on it are not checked.
 struct FlagUse {
     const Arguments& arguments;
     const attn::Plan* plan;
 };
 
-/// Reports on standard error the flags that have no effect in any of the walks, and what they need.
-/// All walks are of one command.
+/// Reports on standard error the flags that have no effect in any of the walks, and their needs.
+/// All walks belong to one command.
 void note_useless_flags(const std::vector<FlagUse>& uses);
 inline void note_useless_flags(const Arguments& arguments, const attn::Plan* plan) {
     note_useless_flags({{arguments, plan}});
 }
 
-/// Does so for every flag that is not used if only a list is printed.
+/// Reports all flags except `used`, for commands that only print a list.
 void note_unused_flags(const Arguments& arguments, const std::vector<Name>& used,
                        const std::string& what);
 
-/// Errors  ConfigError, always: the flag is given an empty text.
+/// Errors  ConfigError, always: the flag has an empty text.
 [[noreturn]] void refuse_empty(const Flag& flag);
-/// The same: the flag takes no value.
+/// Errors  ConfigError, always: the flag takes no value.
 [[noreturn]] void refuse_value(const Flag& flag, const std::string& text);
 
 /// The group that help shows last: flags that reproduce every digit of a notebook.
@@ -273,7 +269,7 @@ std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows);
 /// A command line as read by CLI11, not yet checked.
 struct TypedWords {
     std::vector<Arguments::Said> said;  ///< as typed; without a flag for unexpected words
-    std::size_t trouble;  ///< index of the first word that is no flag or lacks its value
+    std::size_t trouble;  ///< index of the first word that is not a flag or lacks its value
 };
 
 /// Reads words by CLI11 and the rows of these arguments: `--name VALUE`, `--name=VALUE`, `-o FILE`,
@@ -281,8 +277,8 @@ struct TypedWords {
 TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words,
                       bool flags_alone);
 
-// Words that may be after a flag: the steps of the walk, in its order; the ids of the catalogue
-// of mistakes; the trained models that the program holds.
+// Possible values of a flag: the steps of the walk, in its order; the ids of the catalogue of
+// mistakes; the shipped models.
 std::vector<std::string> step_names();
 std::vector<std::string> mistake_ids();
 std::vector<std::string> shipped_models();

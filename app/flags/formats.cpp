@@ -29,7 +29,7 @@ void render_ipynb(const Document& document, const TextChoices& choices, const Si
     attn::render_ipynb(document, choices.program_form, choices.options, sink);
 }
 
-/// A program: lines, each printed next to the expected output.
+/// Renders a program: lines, each printed next to the expected output.
 void render_program(const Document& document, const TextChoices& choices, const Sink& sink) {
     const attn::ContentForm form = [&](const attn::Section& section) {
         std::string text = "print(" + attn::printed_expression(section) + ")";
@@ -58,7 +58,7 @@ void render_figures(const Document& document, const TextChoices& choices, const 
 
 void render_page(const Document& document, const TextChoices& choices, const Sink& sink) {
     attn::FigureChoices figure = choices.figure;
-    // Somebody who compares with NumPy finds as many digits as NumPy prints.
+    // For comparison with NumPy, print as many digits as NumPy does.
     if (choices.form == attn::TextForm::numpy && !figure.options.precision) {
         figure.options.precision = 8;
     }
@@ -78,7 +78,7 @@ std::vector<attn::TensorRef> tensors_of(const Document& document, Which which) {
     return tensors;
 }
 
-/// The words of an axis of a section, whose indices may be those of a part.
+/// Returns the words for an axis of a section, whose indices may be those of a part.
 attn::AxisWords words_on(const Document& document, const attn::Section& section, std::size_t axis) {
     const auto& tensor = std::get<attn::Tensor>(section.content);
     attn::AxisWords result{section.counted_by(tensor.axes()[axis]), {}};
@@ -100,9 +100,8 @@ attn::AxisWords words_on(const Document& document, const attn::Section& section,
     return result;
 }
 
-// A table with the parameters' axes too would be a table mostly of empty columns; for the same
-// reason tokens are in the column of the queries or keys that are made of them. Their words come
-// after the values.
+// Parameters are left out because their axes would add mostly empty columns. For the same reason
+// tokens share the column of the queries or keys computed from them. Words come after the values.
 void render_csv(const Document& document, const TextChoices&, const Sink& sink) {
     Document table;
     std::vector<std::vector<attn::AxisWords>> words;

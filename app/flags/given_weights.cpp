@@ -56,7 +56,7 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
     return parameters;
 }
 
-/// True if rows hold shares that sum to 1, as far as printed decimals tell.
+/// True if rows are shares that sum to 1, to the precision of the printed decimals.
 bool sums_to_one(const attn::Tensor& tensor) {
     bool has_shares = tensor.dimension() > 0 && tensor.shape().back() > 0;
     attn::each_number(tensor, [&](std::size_t, double cell) { has_shares &= cell >= 0; });
@@ -94,7 +94,7 @@ std::string given_as(const std::string& name, const attn::Tensor& tensor) {
     std::vector<std::string> steps = attn::known_steps(name);
     std::erase_if(steps, [](const std::string& step) { return !may_be_given(step); });
     if (name.empty() && sums_to_one(tensor)) return "weights";
-    if (steps.empty() || steps.front() == "mask") return "";  // whose truths may mean either
+    if (steps.empty() || steps.front() == "mask") return "";  // true may mean either
     const bool may_be_weights = std::ranges::count(steps, "weights") > 0;
     if (may_be_weights && sums_to_one(tensor)) return "weights";
     if (may_be_weights && steps.front() == "weights") {
@@ -105,7 +105,7 @@ std::string given_as(const std::string& name, const attn::Tensor& tensor) {
 
 namespace {
 
-/// The tensors of a file under our names, and a sentence on those that were called otherwise.
+/// Returns a file's tensors under our names, and a sentence on those that were renamed.
 attn::Ledger by_our_names(const Arguments& arguments, const attn::Ledger& file,
                           std::vector<std::string>& notes) {
     const std::map<std::string, std::string> said = mapped_names(arguments, file);
@@ -168,13 +168,13 @@ void note_beginning(const Arguments& arguments, attn::WalkConfig& config,
     }
 }
 
-/// The parameters of a walk, and which of them a file holds.
+/// The parameters of a walk, and those of a file.
 struct WalkParameters {
     std::vector<std::string> needed, drawn{};
-    std::vector<std::string> unused{};  ///< the file has them, and the walk has not
+    std::vector<std::string> unused{};  ///< in the file, but not in the walk
 };
 
-/// Takes the tensors of this walk.
+/// Adds the tensors of this walk to the configuration.
 WalkParameters take_parameters(const attn::Ledger& given, attn::WalkConfig& config) {
     attn::WalkConfig with_all = config;
     for (const auto& [name, tensor] : given.entries()) {

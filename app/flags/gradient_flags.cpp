@@ -17,8 +17,8 @@
 namespace app {
 namespace {
 
-/// The cross-entropy of a model's next word, as the gradient at the attention of the layer that is
-/// shown.
+/// Returns the cross-entropy of a model's next word, as the gradient at the attention of the layer
+/// that is shown.
 attn::Loss loss_of_word(const Arguments& arguments, const std::string& word, const attn::Plan& plan,
                         const attn::StepTable& table) {
     if (!arguments.has(flags::model_file)) {
@@ -153,7 +153,7 @@ attn::StepTable with_gradients(const Arguments& arguments, const attn::Plan& pla
         if (shows_some) return attn::with_gradient_checks(table, plan, report_note_now, is_asked);
         report_note("--only shows no gradient, so --check-gradient checks none");
     }
-    // Lines of code and pages are of the whole walk, and a mistake wants its step.
+    // Code and pages need the whole walk, and a mistake needs its step.
     const bool whole = cuts && (wants_code(arguments) || format_of(arguments).keeps_all() ||
                                 arguments.has(flags::bugs));
     return shows_some || whole ? table : forward;

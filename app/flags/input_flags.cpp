@@ -7,7 +7,7 @@ namespace {
 using attn::Plan;
 using attn::WalkConfig;
 
-/// True if x or memory comes from tokens, or from those of a text.
+/// True if x or memory comes from tokens, or from the tokens of a text.
 template <bool of_text>
 bool has_tokens(const Plan& plan) {
     const auto is_it = [](const attn::Source& source) {

@@ -8,19 +8,19 @@
 
 namespace app {
 
-/// Reads the steps that a file holds under their names, one of them alone (`FILE:NAME`, which also
-/// names the array of a file that has no names), or those of a folder of .npy files, whose names
-/// may begin with a number (`03_query.npy`). Reports arrays that were left out. A single unnamed
-/// array takes the name of its file, if that is allowed.
+/// Reads the steps of a file by name, a single one (`FILE:NAME`, which also names the array of a
+/// file without names), or those of a folder of .npy files, whose names may begin with a number
+/// (`03_query.npy`). Reports arrays that were left out. A single unnamed array gets the name of its
+/// file if `takes_unnamed` is true.
 ///
 /// Shapes  those of the file, with axes axis0, axis1, ... if it names none.
 /// Errors  InputError naming the file; also for a folder that has a step twice.
 attn::Ledger read_ledger(const std::string& spec, bool takes_unnamed = false);
 
-/// How much two ledgers may differ: --atol and --rtol.
+/// The tolerance of a comparison: --atol and --rtol.
 const std::vector<Flag>& tolerance_flags();
 
-/// The tolerances; nothing when the tolerance is that of rounding.  Errors  ConfigError.
+/// Returns the tolerance; nullopt for that of rounding.  Errors  ConfigError.
 std::optional<attn::Tolerance> tolerance_of(const Arguments& arguments);
 
 }  // namespace app

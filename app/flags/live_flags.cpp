@@ -41,10 +41,10 @@ constexpr Knob knobs[]{{flags::text},
                        {flags::bugs},
                        {flags::rules}};
 
-/// Refusals of live pages.
+/// Flags that live pages refuse.
 struct Refusal {
     Name flag;
-    std::string_view reason, but_for{};  ///< what it can do
+    std::string_view reason, but_for{};  ///< its abilities
 };
 constexpr std::array refusals{
     Refusal{flags::html_compare, "--live has one walk on its page: leave --html-compare out"},
@@ -57,8 +57,8 @@ constexpr std::array refusals{
             "leave it out",
             "stories"}};
 
-/// The field of the flag, if the page has one; among inputs, that of the given one, by default a
-/// text.
+/// Returns the field of the flag, if the page has one; among inputs, that of the given one, by
+/// default a text.
 const Knob* knob_of(const Arguments& arguments, const Flag& flag) {
     const auto is_it = [&](const auto& each) { return flag.is(each); };
     const auto* knob = std::ranges::find_if(knobs, is_it, &Knob::name);
@@ -89,20 +89,20 @@ attn::JsonText knob_json(const Arguments& arguments, const Flag& flag, const Kno
     return arguments.has(flag) ? json.with("said", arguments.text(flag), ",") : json;
 }
 
-/// The mistake of the flags, if every layer of the model can make it.
+/// Returns the mistake of the flags if every layer of the model can make it.
 std::optional<attn::models::ModelMistake> mistake_in(const Arguments& arguments,
                                                      const attn::models::Model& model) {
     const std::vector<std::string>& bugs = arguments[flags::bugs];
     const bool is_entry =
         bugs.size() == 1 && std::ranges::count(attn::mistakes(), bugs[0], &attn::Mistake::id) > 0;
-    if (!is_entry) return std::nullopt;  // a mistake with a number of its own is one of a layer
+    if (!is_entry) return std::nullopt;  // numbered mistakes belong to one layer
     attn::models::ModelMistake mistake = attn::models::find_model_mistake(bugs[0]);
     if (!mistake.why_not(model).empty()) return std::nullopt;
     return mistake;
 }
 
-/// The next words of the flags' model after their text: the likeliest tokens, the contribution
-/// of each part to their logits, and the mistake of every layer.
+/// Returns the next words of the model after the text: the likeliest tokens, the contribution of
+/// each part to their logits, and the mistake of every layer.
 attn::JsonText next_json(const Arguments& arguments) {
     constexpr std::size_t shown = 6;
     const attn::models::Model model = model_of(arguments);
@@ -135,14 +135,14 @@ bool is_apart(const Flag& flag) {
            flag.is(flags::preset);
 }
 
-/// The flags that the page can turn, and the words of all others. A page of a model also asks its
-/// core for the next token, as only live pages do.
+/// Returns the flags that the page can change, and the words of all others. A page of a model also
+/// requests the next token, as only live pages do.
 attn::JsonText knobs_json(const Arguments& arguments) {
     std::vector<std::string> words{"--format=html"};
     if (arguments.has(flags::model_file)) words.emplace_back("--live");
     for (const auto& [flag, text, implied] : arguments.said()) {
         if (is_apart(*flag) || knob_of(arguments, *flag) != nullptr) continue;
-        // The core has no file, and no example of the program either.
+        // The core has no files, and no shipped examples.
         const std::string said = flag->is(flags::example) ? example_of(text)->text : text;
         words.push_back(said.empty() ? flag->name : flag->name + "=" + said);
     }
@@ -191,7 +191,7 @@ Arguments as_live(const Arguments& arguments) {
 }
 
 std::vector<std::pair<std::string, std::string>> live_scripts(const Arguments& arguments) {
-    // The core of a live page has neither: the page around it holds both.
+    // The core of a live page has neither: the page around it has both.
     if (attn::page_core.empty() && !attn::page_js.empty()) {
         throw attn::ConfigError("a page cannot write live pages: run attn-explain itself");
     }

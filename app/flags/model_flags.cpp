@@ -33,7 +33,7 @@ using attn::models::Without;
 
 void refuse_decided(const Arguments& arguments) {
     for (const Flag& flag : walk_flags()) {
-        if (flag.is(flags::memory)) continue;  // here the most that a model may take
+        if (flag.is(flags::memory)) continue;  // with a model, this flag is the memory limit
         if (flag.is(of_model) && arguments.has(flag)) refuse_decided(flag.name);
     }
     const bool draws = arguments.has(flags::sink) || arguments.has(flags::position_bias);
@@ -60,7 +60,7 @@ std::size_t layer_of(const Arguments& arguments, const Model& model) {
     return layer;
 }
 
-/// The name of a token in rows and columns: the blank in front of a word is left out.
+/// Returns the label of a token in rows and columns, without the space before a word.
 std::string label_of(const Model& model, std::int64_t id) {
     if (model.tokenizer == nullptr) return std::to_string(id);
     const std::string label = model.tokenizer->label(id);
@@ -78,7 +78,7 @@ attn::Tokens tokens_of(const Model& model, const std::vector<std::int64_t>& ids)
     return tokens;
 }
 
-/// Gives the walk the rows that the layer starts from.
+/// Sets the rows that the layer starts from.
 void give_inputs(const ModelRun& run, std::size_t layer, WalkConfig& config) {
     const attn::models::Runtime<double> none(
         std::make_shared<attn::models::Parameters<double>>(run.model, 0));
@@ -106,7 +106,7 @@ void keep_typed(const Arguments& arguments, const WalkConfig& typed, WalkConfig&
     if (arguments.has(flags::rope_scaling)) config.rotary.scaling = typed.rotary.scaling;
 }
 
-/// Makes it the walk through this layer.
+/// Makes `config` the walk through this layer.
 void set_layer(const Arguments& arguments, const ModelRun& run, std::size_t layer,
                WalkConfig& config) {
     const WalkConfig typed = config;
@@ -118,7 +118,7 @@ void set_layer(const Arguments& arguments, const ModelRun& run, std::size_t laye
 }
 
 /// Records the flags that changed the walk from the model's own, and keeps the latter. A typed
-/// value that the walk does not have now contradicts the model.
+/// value that is not in effect contradicts the model.
 void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer,
               const WalkConfig& typed, WalkConfig& config) {
     auto own = std::make_shared<WalkConfig>();
@@ -128,7 +128,7 @@ void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer
     set_layer(Arguments(arguments.tables()), run, layer, *own);
     for (const auto& [flag, text, implied] : arguments.said()) {
         if (!flag->sets() && !flag->is(flags::mask_file)) continue;
-        // A step made by a rule shows that itself.
+        // A step replaced by a rule is visible anyway.
         if (flag->is(of_arithmetic) || flag->is(of_draws) || flag->is(flags::rules)) continue;
         if (flag->setting != nullptr && flag->setting->text != nullptr) {
             const auto now = flag->setting->text(config);
@@ -141,7 +141,7 @@ void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer
     if (!config.changes.empty()) config.models_own = std::move(own);
 }
 
-/// The token that a word of several begins with.
+/// Returns the first token of a word that consists of several.
 std::string first_piece(const attn::models::Model& model, const std::string& word,
                         std::string asked) {
     if (model.tokenizer == nullptr) return {};
@@ -168,7 +168,7 @@ void note_other_tokens(const Model& model, const std::string& text,
     try {
         others = model.other_tokenizer->encode(text);
     } catch (const attn::InputError&) {
-        return;  // nobody asked for it
+        return;  // the tokenizer was not requested
     }
     if (others == ids) return;
     const auto row = [](const attn::models::Tokenizer& tokenizer,
@@ -281,7 +281,7 @@ std::vector<Without> without_of(const Arguments& arguments, const Model& model) 
 
 namespace {
 
-/// A size as 8G, 500M or 1e9.
+/// Parses a size: 8G, 500M or 1e9.
 double bytes_in(const std::string& text) {
     std::string number = text;
     if (attn::lower(number).ends_with("b")) number.pop_back();
@@ -297,7 +297,7 @@ double bytes_in(const std::string& text) {
                             " is no size of memory: pass it as 8G or 500M");
 }
 
-/// The bytes that may be taken without waiting for a disk.
+/// Returns the memory available without swapping, in bytes.
 double free_memory() {
     std::ifstream lines("/proc/meminfo");
     std::string word;
@@ -323,7 +323,7 @@ void say_cost(const Arguments& arguments, Model& model, const Run& run) {
     attn::models::Cost cost =
         attn::models::cost_of(model, layers, run.tokens, run.hold, run.size, run.branches);
     cost.read *= run.passes;
-    if (run.branches == 0) cost.multiplied *= run.passes;  // of branches there are many more
+    if (run.branches == 0) cost.multiplied *= run.passes;  // there are many more branches
     const bool keeps = run.hold == attn::models::Hold::all;
     const std::optional<std::string> most = arguments[flags::most_memory];
     const double room = most ? bytes_in(*most) : free_memory();
@@ -336,7 +336,7 @@ void say_cost(const Arguments& arguments, Model& model, const Run& run) {
                    : ": give a smaller model, or more memory"));
     }
     if (cost.read > much || cost.held > much || cost.multiplied > many_numbers) {
-        // Rates of one core of a laptop: the numbers of a file, and multiply-adds in float64.
+        // Rates of one laptop core: numbers read from a file, and multiply-adds in float64.
         const double seconds = cost.read / 5e8 + cost.multiplied / 5e9;
         report_note(fmt::format("reads {} layers, {}, holds {}{}, and takes some {}", layers,
                                 size_text(cost.read), size_text(cost.held),
@@ -383,7 +383,7 @@ std::int64_t token_of(const attn::models::Model& model, const std::string& word,
                       const std::string& asked) {
     if (word.empty()) throw attn::ConfigError(asked + " names no token: give a word or an id");
     const auto vocab = static_cast<std::int64_t>(model.architecture.vocab_size);
-    // A word of a text has a blank in front; pieces come after the bytes that are spelled so.
+    // Words in a text begin with a space; the single bytes come first in the vocabulary.
     for (const std::string& wanted : {" " + word, word}) {
         for (std::int64_t id = vocab; model.tokenizer != nullptr && id-- > 0;) {
             if (model.tokenizer->label(id) == wanted) return id;

@@ -10,14 +10,14 @@
 
 namespace app {
 
-/// Which model, and which tokens it is given: for the commands that run one.
+/// Flags for the model and its tokens, for the commands that run a model.
 const std::vector<Flag>& model_flags();
 
 /// Flags for parts to leave out, and for the memory limit.
 const std::vector<Flag>& run_flags();
 Flag without_flag();
 
-/// The model that the flags name.  Errors  InputError naming the file.
+/// Reads the model that the flags name.  Errors  InputError naming the file.
 attn::models::Model model_of(const Arguments& arguments);
 
 /// The parts of --without.  Errors  ConfigError for unknown parts of the model.
@@ -33,18 +33,18 @@ struct Run {
     std::optional<std::size_t> layers{};
     attn::models::Hold hold = attn::models::Hold::nothing;
     std::size_t size = sizeof(double);  ///< of a number
-    double passes = 1;                  ///< how often the layers are read
-    std::size_t branches = 0;           ///< begin at each layer and run to the last
+    double passes = 1;                  ///< times that the layers are read
+    std::size_t branches = 0;           ///< partial runs, each from one layer to the last
 };
 void say_cost(const Arguments& arguments, attn::models::Model& model, const Run& run);
 
-/// The ids of --ids, or of --text; of neither, those that every text begins with.
+/// Returns the ids of --ids or of --text; without both, those that every text begins with.
 ///
-/// Errors  ConfigError for both of them, for ids that are none of the model's, and for a text that
-///         the model has no tokenizer for.
+/// Errors  ConfigError for both, for ids that the model does not have, and for a text if
+///        the model has no tokenizer.
 std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::models::Model& model);
 
-/// The id of a token, by its text with or without the blank in front, or by its number.
+/// Returns the id of a token, by its text with or without the leading space, or by its number.
 ///
 /// Errors  ConfigError naming `asked`, the flag or cell with the token.
 std::int64_t token_of(const attn::models::Model& model, const std::string& word,
@@ -54,7 +54,7 @@ std::int64_t token_of(const attn::models::Model& model, const std::string& word,
 struct ModelRun {
     const attn::models::Model& model;
     const std::vector<std::int64_t>& ids;
-    std::vector<attn::Array<double>> inputs;  ///< what each layer, up to one, starts from
+    std::vector<attn::Array<double>> inputs;  ///< per layer: its inputs
 };
 
 }  // namespace app

@@ -20,7 +20,7 @@ struct Name {
     operator std::string() const { return std::string(text); }
 };
 
-/// The same with the type of its value: an optional is empty if the flag was not given, others have
+/// A name with the type of its value: an optional is empty if the flag was not given, others have
 /// the default.
 template <class T>
 struct Key : Name {};
@@ -48,20 +48,19 @@ using Text = Key<std::string>;
 inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, by{"--by"},
     cell{"CELL"}, code{"--code"}, color{"--color"}, command{"COMMAND"}, config{"--config"},
     digits{"--digits"}, dtype{"--dtype"}, example{"--example"}, explain{"--explain"}, file{"FILE"},
-    folder{"FOLDER"},
-    form{"--form"}, format{"--format"}, fresh{"--new"}, from{"--from"}, function{"--function"},
-    given{"--given"},
-    heatmap{"--heatmap"}, html_compare{"--html-compare"}, id{"ID"}, ids{"--ids"}, loss{"--loss"},
-    mask{"--mask"}, mask_file{"--mask-file"}, mask_true{"--mask-true"}, memory{"--memory"},
-    memory_ids{"--memory-ids"}, model{"--model"}, model_file{"--model-file"}, name{"NAME"},
-    notebook{"--notebook"}, only{"--only"}, output{"--output"}, page{"PAGE"}, pad_id{"--pad-id"},
-    plot{"--plot"}, preset{"--preset"}, projection{"--projection"}, python{"--python"},
-    save_config{"--save-config"},
+    folder{"FOLDER"}, form{"--form"}, format{"--format"}, fresh{"--new"}, from{"--from"},
+    function{"--function"}, given{"--given"}, heatmap{"--heatmap"}, html_compare{"--html-compare"},
+    id{"ID"}, ids{"--ids"}, loss{"--loss"}, mask{"--mask"}, mask_file{"--mask-file"},
+    mask_true{"--mask-true"}, memory{"--memory"}, memory_ids{"--memory-ids"}, model{"--model"},
+    model_file{"--model-file"}, name{"NAME"}, notebook{"--notebook"}, only{"--only"},
+    output{"--output"}, page{"PAGE"}, pad_id{"--pad-id"}, plot{"--plot"}, preset{"--preset"},
+    projection{"--projection"}, python{"--python"}, save_config{"--save-config"},
     save_dir{"--save-dir"}, sci_mode{"--sci-mode"}, script{"--script"}, seq_len{"--seq-len"},
     shell{"SHELL"}, solutions{"--solutions"}, split{"--split"}, tested_step{"--step"},
     text{"--text"}, text_file{"--text-file"}, threads{"--threads"}, threshold{"--threshold"},
-    tokens{"--tokens"}, topic{"--topic"}, trace{"--trace"}, until{"--until"}, variants{"--variant"}, vocab{"--vocab"},
-    weight_layout{"--weight-layout"}, weights{"--weights"}, what{"--what"}, word{"TOPIC"}, x{"--x"};
+    tokens{"--tokens"}, topic{"--topic"}, trace{"--trace"}, until{"--until"}, variants{"--variant"},
+    vocab{"--vocab"}, weight_layout{"--weight-layout"}, weights{"--weights"}, what{"--what"},
+    word{"TOPIC"}, x{"--x"};
 inline constexpr Key<std::optional<std::string>> chosen{"--token"}, most_memory{"--memory"},
     tokenizer{"--tokenizer"};
 
@@ -73,13 +72,12 @@ inline constexpr Texts bugs{"--bug"}, learn{"--learn"}, map{"--map"}, memory_tex
 
 using Count = Key<std::size_t>;
 inline constexpr Count batch{"--batch"}, depth{"--depth"}, head_dim{"--head-dim"}, heads{"--heads"},
-    layer{"--layer"}, level{"--level"}, most_tokens{"--tokens"}, rounds{"--rounds"}, seconds{"--seconds"},
-    top{"--top"};
+    layer{"--layer"}, level{"--level"}, most_tokens{"--tokens"}, rounds{"--rounds"},
+    seconds{"--seconds"}, top{"--top"};
 using MaybeCount = Key<std::optional<std::size_t>>;
 inline constexpr MaybeCount columns{"--columns"}, edgeitems{"--edgeitems"}, hint{"--hint"},
-    solution{"--solution"}, kv_heads{"--kv-heads"},
-    likeliest{"--top"}, linewidth{"--linewidth"}, repeat{"--repeat"}, top_k{"--top-k"},
-    width{"--width"}, window{"--window"};
+    solution{"--solution"}, kv_heads{"--kv-heads"}, likeliest{"--top"}, linewidth{"--linewidth"},
+    repeat{"--repeat"}, top_k{"--top-k"}, width{"--width"}, window{"--window"};
 inline constexpr Key<std::int64_t> count{"--count"};
 using MaybeInteger = Key<std::optional<std::int64_t>>;
 inline constexpr MaybeInteger sheet{"--sheet"}, students{"--students"}, vocab_size{"--vocab-size"};

@@ -14,7 +14,7 @@
 namespace app {
 namespace {
 
-/// The page, without lines of code; replayed once, as it never changes.
+/// Returns the page without code, replayed once because it never changes.
 const attn::Document& page_of(const attn::Notebook& notebook, bool corrected) {
     static std::map<std::pair<std::string, bool>, attn::Document> pages;
     const std::pair key{notebook.number, corrected};
@@ -28,7 +28,7 @@ const attn::Document& page_of(const attn::Notebook& notebook, bool corrected) {
     return page->second;
 }
 
-/// True if the walk is without the notebook's mistakes, or none of them can be made.
+/// True if the walk has none of the notebook's mistakes, or cannot have them.
 bool is_corrected(const Arguments& arguments) {
     return arguments.find(flags::bugs) == nullptr || arguments.has(flags::corrected);
 }
@@ -59,7 +59,8 @@ std::optional<NamedNotebook> named(const Arguments& arguments) {
     return result;
 }
 
-/// The section of that name, else all of the notebook's cell of that number or name.
+/// Returns the section with that name, else all sections of the notebook's cell with that number or
+/// name.
 std::vector<const attn::Section*> sections_of(const attn::Document& page, const std::string& name) {
     std::vector<const attn::Section*> found;
     for (const attn::Section& section : page.sections) {
@@ -71,14 +72,14 @@ std::vector<const attn::Section*> sections_of(const attn::Document& page, const 
     return found;
 }
 
-/// The one that a cell is derived from: the first that a walk makes.
+/// Returns the section that a cell is derived from: the first with a walk.
 const attn::Section* find_section(const attn::Document& page, const std::string& cell) {
     const std::vector<const attn::Section*> found = sections_of(page, before(cell, '['));
     const auto made = std::ranges::find_if(found, [](auto* one) { return !one->walk.empty(); });
     return made != found.end() ? *made : found.empty() ? nullptr : found.front();
 }
 
-/// The name of the walk that is meant: of the cell that --notebook names, or CELL; else empty.
+/// Returns the name of the requested walk: that of --notebook's cell, or of CELL; else empty.
 std::string meant_walk(const Arguments& arguments, const NamedNotebook& said) {
     if (said.cell.empty()) {
         if (arguments.find(flags::cell) == nullptr) return {};
@@ -95,7 +96,7 @@ std::string meant_walk(const Arguments& arguments, const NamedNotebook& said) {
 
 std::string indices_of(const attn::WantedPart& part) { return part.sliced ? part.indices : "..."; }
 
-/// The place in the part that a cell of the page with this place on each axis is.
+/// Returns the index in the part for a cell of the page, given its place on each axis.
 std::string index_text(const std::vector<attn::AxisPart>& part,
                        const std::vector<std::string>& words) {
     std::string text;
@@ -111,8 +112,8 @@ std::string index_text(const std::vector<attn::AxisPart>& part,
     return text;
 }
 
-/// The cell of a tensor that is made of parts side by side, one number of each: the same count from
-/// the first one of its part on. Empty if it is made otherwise.
+/// Returns the cell of a tensor that concatenates parts, one number of each: the same offset in
+/// each part. Empty if it is computed in another way.
 std::string cell_of_parts(const std::vector<attn::WantedPart>& parts, const attn::Ledger& ledger,
                           const attn::Tensor& made, std::vector<std::size_t> indices) {
     std::vector<attn::Shape> shapes;
@@ -168,7 +169,7 @@ const std::vector<Flag>& notebook_walk_flags() {
 }
 
 std::vector<Arguments::Said> flags_of(const attn::NotebookWalk& walk) {
-    // Without a source the program walks through a sentence, while the library draws x.
+    // Without a source the program walks through a sentence, but the library draws x.
     const auto* drawn = std::get_if<attn::RandomInput>(&walk.config.input);
     std::vector<Arguments::Said> said;
     for (const Flag& flag : walk_flags()) {
@@ -219,7 +220,7 @@ std::optional<attn::Section> page_section(const Arguments& arguments, const std:
     const std::optional<NamedNotebook> said = named(arguments);
     if (!said) return {};
     const attn::Section* section = find_section(said->page(), cell);
-    // Where a cell is named, the step of another cell's walk is not that of the page.
+    // If --notebook names a cell, steps of other cells' walks are not on the page.
     if (section == nullptr ||
         (!said->cell.empty() && section->walk != meant_walk(arguments, *said))) {
         return {};
@@ -301,7 +302,7 @@ std::string cell_of_walk(const attn::Section& section, const attn::Plan& plan,
         if (words.empty() && kept > 0 && std::holds_alternative<std::string>(section.content)) {
             return {};
         }
-        // As many indices as the step itself has: that is meant.
+        // The cell has as many indices as the step: take them as the step's.
         if (words.size() != static_cast<std::size_t>(kept)) return cell;
         return parts.front().name + "[" + index_text(place, words) + "]";
     }

@@ -22,7 +22,7 @@ attn::WantedPart parse_wanted(const std::string& text) {
     return {text.substr(0, open), text.substr(open + 1, text.size() - open - 2), true};
 }
 
-/// Reports that a walk has no such step: one that another walk has, or a typing error.
+/// Reports that a walk has no such step: another walk has it, or it is a typing error.
 [[noreturn]] void refuse_step(const std::string& flag, const std::string& name,
                               const std::vector<std::string>& names) {
     std::string all;
@@ -156,7 +156,7 @@ std::vector<attn::Section> only(const attn::Document& document, const std::strin
     return sections;
 }
 
-/// The whole sections of those that were cut, each of which a page opens at its part.
+/// Restores whole sections for a page, which opens each at its part.
 void make_whole(const attn::Document& whole, attn::Document& selected) {
     std::vector<attn::Section> sections;
     for (const attn::Section& section : selected.sections) {
@@ -171,8 +171,8 @@ void make_whole(const attn::Document& whole, attn::Document& selected) {
     selected.sections = std::move(sections);
 }
 
-/// Puts the sections of `whole` that were not selected back in their places, not printed. Selected
-/// ones in another order come after all in programs, and in their places on pages.
+/// Puts the unselected sections of `whole` back in their places, hidden. Selected ones that were
+/// reordered come last in programs, and in their original places on pages.
 void keep_others_of(const attn::Document& whole, attn::Document& selected, bool is_page) {
     std::vector<attn::Section> sections;
     const auto place = [&](const attn::Section& one) {

@@ -11,57 +11,57 @@
 
 namespace app {
 
-/// The flags for the steps to show and the form of their numbers.
+/// The flags for the steps to show and the format of their numbers.
 const std::vector<Flag>& print_flags();
 
 /// The flags for the format and place of a document.
 const std::vector<Flag>& output_flags();
 
-/// -o and --json, for every command; -o of a command whose files end otherwise.
+/// -o and --json, for every command; -o for a command with other suffixes.
 const std::vector<Flag>& file_flags();
 Flag output_flag(std::vector<std::string_view> endings = {});
 const std::vector<Flag>& json_flags();
 
-/// --color, for every command whose words mean something.
+/// --color, for every command whose output is text.
 const std::vector<Flag>& color_flags();
-/// The file of --output; empty if standard output is meant.
+/// Returns the file of --output; empty for standard output.
 std::string output_file(const Arguments& arguments);
-/// True if standard output is where the output goes, and a terminal.
+/// True if the output goes to a terminal.
 bool is_to_terminal(const Arguments& arguments);
-/// How words are set apart where the output goes.
+/// Returns the text styles that the output supports.
 attn::Ink ink_of(const Arguments& arguments);
-/// True if a word on what to try next is welcome: on a terminal, among other words.
+/// True if the output may end with a hint: it is text on a terminal.
 bool takes_hints(const Arguments& arguments);
 
 /// Writes a text to --output, or to standard output.
 void write_text(const Arguments& arguments, const std::string& text);
 
-/// The row of --format where numbers of a model are told as a text, a page or arrays.
+/// Returns the row of --format for numbers of a model as text, a page or arrays.
 Flag form_flag(const std::string& help);
 
-/// The name of the form that --json, --format or the name of the output file asks for; empty if
-/// none does, or text is meant.
+/// Returns the format that --json, --format or the name of the output file selects; empty if none
+/// does, or for text.
 std::string said_form(const Arguments& arguments);
 
 /// Prints the result of a command by one of two printers: as text, or as JSON if --json, --format
 /// or the name of the file selects that.
 ///
-/// Errors  ConfigError if --format, or the file of a walk, says a third.
+/// Errors  ConfigError if --format, or the file of a walk, selects another.
 using Printer = std::function<std::string()>;
 std::string as_text_or_json(const Arguments& arguments, const Printer& text, const Printer& json);
 void write_text_or_json(const Arguments& arguments, const Printer& text, const Printer& json);
-/// The same for a list, with one object per entry in JSON.
+/// Writes a list, with one object per entry in JSON.
 void write_list(const Arguments& arguments, const std::string& text,
                 const std::vector<attn::JsonText>& rows);
 
-/// Refuses what no document could satisfy, before anything is computed. The first looks at the
-/// print flags alone.
+/// Refuses flags that no document can satisfy, before anything is computed. check_print_flags looks
+/// at the print flags alone.
 ///
 /// Errors  ConfigError naming the flag.
 void check_print_flags(const Arguments& arguments);
 void check_output_flags(const Arguments& arguments);
 
-/// Refuses files that the command cannot write as their names end, and two that are one.
+/// Refuses suffixes that the command cannot write, and two flags with the same file.
 ///
 /// Errors  ConfigError naming the flag, the file and what to write instead.
 void check_written_files(const Arguments& arguments);
@@ -69,10 +69,10 @@ void check_written_files(const Arguments& arguments);
 /// Errors  OutputError if the file exists: for files that are written for the user to edit.
 void refuse_edited(const std::string& path);
 
-/// The path after links and dots, by which files are told apart.
+/// Resolves links and dots in a path, to compare files.
 std::filesystem::path real_path(const std::string& path);
 
-/// The format that --format, --json or the name of the output file asks for; `usual` where none
+/// Returns the format that --format, --json or the name of the output file selects; `usual` if none
 /// does.
 ///
 /// Errors  ConfigError when two of them contradict each other.
@@ -83,7 +83,7 @@ inline attn::TextForm form_of(const attn::Plan& plan) {
     return plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
 }
 
-/// That of the library that a program is written for, and the other way round.
+/// The form of a program's library, and the reverse.
 inline attn::TextForm form_of(attn::CodeLanguage language) {
     return language == attn::CodeLanguage::torch ? attn::TextForm::torch : attn::TextForm::numpy;
 }
@@ -91,13 +91,13 @@ inline attn::CodeLanguage language_of(attn::TextForm form) {
     return form == attn::TextForm::numpy ? attn::CodeLanguage::numpy : attn::CodeLanguage::torch;
 }
 
-/// True if the sections need the lines that make them: --code, or a format that runs.
+/// True if the sections need code: --code, or a format that runs.
 bool wants_code(const Arguments& arguments);
 
-/// The language of --code; without it the one that is usual for the tensors.
+/// Returns the language of --code; by default `usual`, that of the tensors.
 attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage usual);
 
-/// --precision and its like.  Errors  ConfigError naming the flag.
+/// Reads --precision and related flags.  Errors  ConfigError naming the flag.
 attn::PrintOptions print_options(const Arguments& arguments);
 
 /// The settings of --heatmap for its cells.
@@ -107,18 +107,18 @@ struct Shading {
 };
 Shading shading(const Arguments& arguments);
 
-/// The form of a text, and of pictures and pages, as flags say it; `usual` and
-/// `default_dtype` as for write_document.
+/// Reads the format of a text, of pictures and of pages from the flags; `usual` and `default_dtype`
+/// as for write_document.
 TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
                          attn::DType default_dtype);
 
-/// The parts in a text like `weights[0,:,1:3],context`, and those that --only asks for.
+/// Parses the parts in a text like `weights[0,:,1:3],context`, or in --only.
 /// Errors  ConfigError for a slice without its closing bracket.
 std::vector<attn::WantedPart> parts_in(const std::string& text);
 std::vector<attn::WantedPart> wanted_parts(const Arguments& arguments);
 
-/// The document of such parts of a walk. Sentences are about the parts; whole tensors have none, as
-/// not all that these look at was computed.
+/// Returns the document of parts of a walk. Notes describe the parts; whole tensors have none,
+/// because their notes may need steps that were not computed.
 attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& table,
                                  const std::vector<attn::WantedPart>& wanted,
                                  std::vector<attn::WalkPart> parts);
@@ -127,8 +127,8 @@ attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& 
 using NoteOfPart =
     std::function<std::string(const attn::Section&, const std::vector<attn::AxisPart>&)>;
 
-/// Keeps the sections that --only, --from and --until ask for, cut to their slices. With
-/// `keep_all` the others stay, not printed.
+/// Selects the sections of --only, --from and --until, cut to their slices. With `keep_all` the
+/// others stay, hidden.
 ///
 /// Errors  ConfigError for a name that the document does not have, ShapeError for a slice.
 void select_sections(const Arguments& arguments, attn::Document& document,
@@ -140,46 +140,46 @@ inline void mark_changed(attn::Section& section, const std::string& why) {
     section.margin = why + (section.margin.empty() ? attn::Prose() : " " + section.margin);
 }
 
-/// Writes the document in the format asked for to --output or standard output, and to --save-dir;
-/// that alone prints nothing.
+/// Writes the document in the selected format to --output or standard output, and to --save-dir;
+/// with --save-dir alone prints nothing.
 ///
-/// `usual` is the text form when no format is asked for; `default_dtype` prints without a note.
+/// `usual` is the text form if no format is selected; `default_dtype` prints without a note.
 void write_document(const Arguments& arguments, const attn::Document& document,
                     attn::TextForm usual, attn::DType default_dtype);
 
-/// Endings of file names, `.txt, .md or .json`.
+/// Lists suffixes of file names, `.txt, .md or .json`.
 std::string listed(const std::vector<std::string_view>& endings);
 
-/// The command line of a command and its flags, as a shell takes it, in the order of its help,
-/// without defaults and places of output: one walk has one line, however it was typed.
+/// Returns the command line for a command and its flags, quoted for a shell, in the order of its
+/// help, without defaults and output files: one walk has one line, however it was typed.
 std::string command_line(const std::string& command, const Arguments& arguments);
 
-/// The columns of the terminal that the output goes to; nothing if it goes to none.
+/// Returns the columns of the output's terminal; nullopt if it is none.
 std::optional<std::size_t> terminal_columns(const Arguments& arguments);
 
-/// Writes the names and titles of sections, one a line, or as JSON; `others` says how those are
-/// printed that are not shown.
+/// Writes the names and titles of sections, one per line, or as JSON; `others` describes how to
+/// print the hidden ones.
 void write_steps(const Arguments& arguments, const std::vector<attn::Section>& sections,
                  const std::string& others);
 
-/// An entry of a list: a name, and words from column `indent` on. On a terminal they go on there in
-/// the next line; elsewhere an entry is one line.
+/// Formats an entry of a list: a name, and words from column `indent` on. On a terminal the words
+/// wrap at that column; elsewhere an entry is one line.
 std::string list_entry(const Arguments& arguments, std::string name, std::size_t indent,
                        const std::string& words);
 
 /// The flag of live pages.
 Flag live_flag();
 
-/// True if the page of these flags shall be live.
+/// True if these flags request a live page.
 bool is_live(const Arguments& arguments);
 
-/// The walk of a live page: by loops, whose digits its core gives too, unless another way is said.
+/// Returns the flags for a live page: by default with loops, whose digits its core reproduces.
 ///
-/// Errors  ConfigError for flags whose walk a page cannot make: of a file, a model, or two walks.
+/// Errors  ConfigError for walks that a page cannot make: of a file, a model, or two walks.
 Arguments as_live(const Arguments& arguments);
 
-/// The scripts of a live page beside its walk, by their ids: its core; as JSON the flags that it
-/// can turn and the words of all others; of a model the file, and what it writes next.
+/// Returns the scripts of a live page by their ids: its core; the flags that it can change and the
+/// words of all others, as JSON; for a model, the file and its next words.
 std::vector<std::pair<std::string, std::string>> live_scripts(const Arguments& arguments);
 
 }  // namespace app

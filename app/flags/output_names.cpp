@@ -8,7 +8,7 @@
 namespace app {
 namespace {
 
-/// Endings that no format has, the closest one, and the tool that converts it.
+/// Suffixes that no format has, the closest one, and the tool that converts it.
 struct Foreign {
     std::vector<std::string_view> endings;
     std::string_view write;
@@ -30,7 +30,7 @@ const std::vector<Foreign>& foreign() {
 
 constexpr std::array text_endings{".txt", ".text", ".log", ".out"};
 
-/// How the name of a file that this flag writes may end.
+/// Returns the suffixes that a file of this flag may have.
 std::vector<std::string_view> endings_of(const Arguments& arguments, const Flag& flag) {
     std::vector<std::string_view> endings = flag.endings;
     if (!endings.empty()) return endings;
@@ -83,7 +83,7 @@ void check_ending(const Arguments& arguments, const Flag& flag, const std::strin
         return std::ranges::find(each.endings, ending) != each.endings.end();
     });
     const bool is_known = made != foreign().end() || by_file != nullptr;
-    constexpr std::size_t longest = 8;  // .parquet; `mktemp` makes longer ones of nothing
+    constexpr std::size_t longest = 8;  // .parquet; `mktemp` adds longer random ones
     if (!is_known &&
         (ending.size() > longest || is_written("*") || (!form.empty() && flag.endings.empty())))
         return;

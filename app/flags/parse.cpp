@@ -16,7 +16,7 @@ bool looks_like_flag(const std::string& word) {
 std::string shell_quoted(const std::string& word) {
     const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
     if (attn::visible(word) != word) {
-        // Characters that a terminal or a line of a page would not survive.
+        // Escapes characters that would break a terminal or a line of a page.
         std::string quoted = "$'";
         for (const char c : word) {
             const bool special = c == '\'' || c == '\\';

@@ -16,7 +16,7 @@ bool norms(const Plan& plan) { return plan.norms(); }
 bool norms_and_rotates(const Plan& plan) { return plan.norms() && plan.rotates(); }
 bool rotates(const Plan& plan) { return plan.rotates(); }
 
-/// `alibi`, `t5` with its numbers, or a file.
+/// Accepts `alibi`, `t5` with its numbers, or a file.
 void set_position_bias(WalkConfig& config, const Flag& flag, const std::string& text) {
     const bool is_t5 = before(text, ':') == "t5";
     if (is_t5 || !names_a_file(text)) return flag.setting->set(config, flag.name, text);

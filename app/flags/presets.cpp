@@ -10,16 +10,15 @@
 namespace app {
 namespace {
 
-/// A family of models: the settings that make a small walk as its attention does.
+/// A family of models: settings for a small walk with its form of attention.
 struct Preset {
     std::string_view name;
-    std::string_view what;  ///< what its attention has, in a few words
-    std::string_view line;  ///< of settings
+    std::string_view what;  ///< properties of its attention, in a few words
+    std::string_view line;  ///< settings
 };
 
-// Small sizes that keep the essentials: how many heads share keys, which part of a head rotates,
-// and widths that are not equal by chance. Numbers that do not depend on the size are the family's
-// own.
+// Small sizes that keep the essentials: how many heads share keys, which part of a head is rotated,
+// and widths that differ. Numbers that do not depend on the size are the family's own.
 constexpr Preset presets[] = {
     {"gpt2", "one weight for query, key and value, learned positions, causal",
      "projection fused, heads 3, head-dim 4, bias, output-projection, output-bias, mask causal, "
@@ -67,7 +66,7 @@ constexpr Preset presets[] = {
      "causal,window:4, rope half, rope-theta 150000, sink randn"},
 };
 
-/// The line as flags are typed.
+/// Returns the line as flags.
 std::string flags_of(const Preset& preset) {
     std::string flags;
     for (const auto& [name, text] : attn::settings_in(preset.line)) {

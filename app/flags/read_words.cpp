@@ -9,12 +9,12 @@
 namespace app {
 namespace {
 
-/// Before a word that is a value and looks like a flag to CLI11.
+/// Marks a value that would look like a flag to CLI11.
 constexpr const char* guard = "\x01";
 
 bool is_short(const std::string& word) { return word.starts_with("-") && !word.starts_with("--"); }
 
-/// True if the word is a flag of a walk that needs no word after it: a line of flags in itself.
+/// True if the word alone is a line of flags: a flag of a walk that needs no value.
 bool is_line(const Arguments& rows, const std::string& word) {
     const Flag* flag = rows.named_by(word);
     return flag != nullptr && makes_walk(*flag) &&
@@ -51,10 +51,10 @@ std::set<std::size_t> lines_in(const Arguments& rows, const std::vector<std::str
     return lines;
 }
 
-/// The words as CLI11 reads what they mean, up to a flag that lacks its value, whose place is
-/// `end`. It takes the next flag for that value, `--name=` for a name alone, `-o=FILE` for a file
-/// `=FILE`, any word for a value that may be left out, where here a whole number is one, and
-/// negative numbers and flags in one word, as compare has them, for a flag.
+/// Rewrites words for CLI11, up to a flag that lacks its value, whose index is `end`. CLI11 would
+/// take the next flag for that value, `--name=` for a name alone, `-o=FILE` for the file `=FILE`,
+/// any word for an optional value, which here must be an integer, and negative numbers or several
+/// flags in one word (as in compare) for a flag.
 std::vector<std::string> respelt(const Arguments& rows, const std::vector<std::string>& words,
                                  bool flags_alone, std::size_t& end) {
     std::vector<std::string> result;
@@ -100,7 +100,7 @@ std::vector<std::string> respelt(const Arguments& rows, const std::vector<std::s
 
 TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words,
                       bool flags_alone) {
-    // Tell CLI11 only the names: checks and help of a flag are in its row.
+    // CLI11 gets only the names: checks and help of a flag are in its row.
     CLI::App cli;
     cli.set_help_flag();
     cli.allow_extras();
@@ -110,23 +110,23 @@ TypedWords read_words(const Arguments& rows, const std::vector<std::string>& wor
         flags[option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)] = flag;
     };
     for (const Flag* flag : rows.rows()) {
-        // It compares each name that it is told with all the others.
+        // CLI11 compares each name with all the others: leave out the unused ones.
         const bool may_come = std::ranges::any_of(words, [&](const std::string& word) {
             return word.starts_with(flag->name) || (is_short(word) && !flag->letter.empty());
         });
         if ((flag->is_positional() && !flags_alone) || (may_come && flag->takes_next_word())) {
             tell(attn::joined(flag->names(), ","), flag, false);
-        } else if (may_come) {  // `{}`: alone it says nothing
+        } else if (may_come) {  // `{}`: no help text
             tell(attn::joined(flag->names(), "{},") + "{}", flag, true);
         }
     }
-    tell("rest", nullptr, false);  // the first word that no place is for
+    tell("rest", nullptr, false);  // the first unexpected word
 
     TypedWords typed{{}, words.size()};
     std::vector<std::string> given = respelt(rows, words, flags_alone, typed.trouble);
     std::reverse(given.begin(), given.end());
     cli.parse(std::move(given));
-    // An option is once in the order for each time that it was typed.
+    // CLI11 lists an option once for each time that it was typed.
     std::map<const CLI::Option*, std::size_t> seen;
     for (const CLI::Option* option : cli.parse_order()) {
         const std::string text = option->results().at(seen[option]++);
@@ -135,7 +135,7 @@ TypedWords read_words(const Arguments& rows, const std::vector<std::string>& wor
     for (const std::string& extra : cli.remaining()) {
         if (!looks_like_flag(extra)) continue;
         auto place = std::ranges::find(words, extra);
-        if (place == words.end()) {  // the rest of several letters
+        if (place == words.end()) {  // the rest of combined letters
             place = std::ranges::find_if(words, [&](const std::string& word) {
                 return is_short(word) && word.find(extra[1]) != word.npos;
             });

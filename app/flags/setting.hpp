@@ -7,7 +7,7 @@
 
 namespace app {
 
-/// The row of a setting of walks, which knows its values and its default.
+/// Returns the row of a setting of walks, with the setting's values and default.
 inline Flag setting(const std::string& name, const std::string& value, const std::string& help) {
     Flag flag{name, value, help};
     flag.setting = &attn::find_setting(name.substr(2));
@@ -17,7 +17,7 @@ inline Flag setting(const std::string& name, const std::string& value, const std
     return flag;
 }
 
-/// The settings of a walk that have a file of their own.
+/// The settings of a walk that have a source file of their own.
 std::vector<Flag> input_rows();
 std::vector<Flag> position_rows();
 std::vector<Flag> trained_rows();
@@ -26,11 +26,11 @@ std::vector<Flag> number_rows();
 std::vector<Flag> variant_rows();
 std::vector<Flag> attention_rows();
 
-/// True if two walks start from other numbers. Of large walks it is taken for granted.
+/// True if two walks start from different numbers. Large walks are assumed to.
 bool start_apart(const attn::Plan& a, const attn::Plan& b);
 
-/// True if a walk starts from other numbers than with the default of a setting; the setting itself
-/// is not read.
+/// True if the setting has its default, or changes the numbers that a walk starts from. The setting
+/// is not read for anything else.
 template <auto member>
 bool changes_draws(const attn::Plan& plan) {
     attn::Plan usual = plan;

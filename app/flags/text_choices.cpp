@@ -83,8 +83,8 @@ Shading shading(const Arguments& arguments) {
 std::string command_line(const std::string& command, const Arguments& arguments) {
     std::string line = "attn-explain" + (command.empty() ? "" : " " + command);
     for (const auto& [flag, text, implied] : arguments.in_order()) {
-        // The flags of --config and --preset are included themselves; where output goes makes
-        // nothing.
+        // The flags of --config and --preset are included themselves; flags for the output change
+        // no number.
         if (flag->never_in_files || flag->is(of_output) || flag->is(flags::preset)) continue;
         if (!flag->is_positional()) line += " " + flag->name;
         if (text.empty()) continue;

@@ -11,23 +11,23 @@ using attn::WalkConfig;
 
 bool has_latent(const Plan& plan) { return plan.has_latent(); }
 
-/// A rule, or those of a file.
+/// Accepts a rule, or a file of rules.
 void set_rules(WalkConfig& config, const Flag&, const std::string& text) {
     for (std::string& rule : rules_in(text)) config.rules.push_back(std::move(rule));
 }
 
-/// `zero`, `randn`, or a file with one logit for each head.
+/// Accepts `zero`, `randn`, or a file with one logit per head.
 void set_sink(WalkConfig& config, const Flag& flag, const std::string& text) {
     if (!names_a_file(text)) return flag.setting->set(config, flag.name, text);
     config.sink = attn::SinkLogit::given;
-    // One number for each head, whatever axes of length 1 it was saved with.
+    // One number per head, whatever axes of length 1 the file has.
     const attn::Tensor read = attn::read_tensor(text, report_note);
     attn::Array<double> logits = attn::empty_array<double>({read.size()});
     for (std::size_t h = 0; h < read.size(); ++h) logits.data()[h] = read.at(h);
     config.parameters.record("sink", {{"head"}, std::move(logits)});
 }
 
-/// A number of keys and values, or a file that holds them: those that a walk left in its cache.
+/// Accepts a number of keys and values, or a file with them: the cache of an earlier walk.
 void set_past(WalkConfig& config, const Flag& flag, const std::string& text) {
     if (!names_a_file(text)) return flag.setting->set(config, flag.name, text);
     const std::vector<attn::NamedTensor> tensors = attn::read_tensors(text, report_note);
@@ -54,13 +54,13 @@ void set_past(WalkConfig& config, const Flag& flag, const std::string& text) {
     config.past = static_cast<std::int64_t>(shape[shape.size() - 2]);
 }
 
-/// A mask for dropout, of booleans or of 1 and 0.
+/// Reads a mask for dropout, of booleans or of 1 and 0.
 void set_dropout_mask(WalkConfig& config, const Flag&, const std::string& text) {
     config.dropout.keep = attn::read_tensor(text, report_note);
 }
 
 bool drops(const Plan& plan) { return plan.drops(); }
-/// True if the mask of dropout is drawn.
+/// True if the dropout mask is drawn.
 bool draws_dropout(const Plan& plan) {
     return drops(plan) && !plan.config.parameters.has(plan.config.dropout.keep_name());
 }

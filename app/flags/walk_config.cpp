@@ -19,11 +19,11 @@
 namespace app {
 namespace {
 
-/// The lines of a file that are not empty, without remarks after `#`; `each` names the content
-/// of a line.  Errors  InputError for a file without any, or that is not UTF-8.
+/// Returns the non-empty lines of a file, without comments after `#`; `each` describes a line.
+/// Errors  InputError for a file without any, or that is not UTF-8.
 std::vector<std::string> read_lines(const std::string& path, const std::string& each,
                                     bool has_remarks) {
-    constexpr std::size_t largest_text = std::size_t{1} << 26;  // far above any text one reads
+    constexpr std::size_t largest_text = std::size_t{1} << 26;  // larger than any real text
     attn::InputFile file(path, largest_text);
     if (file.size() > largest_text) {
         throw attn::InputError(file.label() + ": more than 64 MB of text; pass fewer sequences");
@@ -46,13 +46,13 @@ std::vector<std::string> read_lines(const std::string& path, const std::string& 
     return lines;
 }
 
-/// The number of --pad-id, if it is one.
+/// Sets the padding id if --pad-id has a number.
 void set_padding(const Arguments& arguments, attn::Tokens& tokens) {
     if (!arguments.has(flags::pad_id)) return;
     tokens.pad_id = parse_pad_id(flags::pad_id.text, arguments[flags::pad_id]);
 }
 
-/// The one given source of that kind, or nullptr.  Errors  ConfigError if two are given.
+/// Returns the one given source of that kind, or nullptr.  Errors  ConfigError if two are given.
 std::string only_one(const Arguments& arguments, Trait kind) {
     std::string used;
     for (const Flag& flag : walk_flags()) {
@@ -65,7 +65,7 @@ std::string only_one(const Arguments& arguments, Trait kind) {
     return used;
 }
 
-/// True if a few characters ask for many tokens. The walk itself checks the memory of others.
+/// True if a few characters request many tokens. The walk itself checks the memory of others.
 bool is_large(const attn::WalkConfig& config) {
     constexpr double large = 1 << 14;
     const auto* tokens = std::get_if<attn::Tokens>(&config.input);
@@ -75,7 +75,7 @@ bool is_large(const attn::WalkConfig& config) {
     return static_cast<double>(config.batch.value_or(1)) * static_cast<double>(length) > large;
 }
 
-/// Text as tokens, with a hint for scripts that put no blanks between words.
+/// Splits text into tokens, with a hint for scripts without spaces between words.
 attn::Tokens tokens_of(const Arguments& arguments, const std::vector<std::string>& texts) {
     const attn::Splitting splitting{arguments[flags::split], arguments.has(flags::keep_case)};
     if (splitting.by == "words" && std::ranges::find(texts, "-") != texts.end()) {
@@ -96,7 +96,7 @@ attn::Tokens tokens_of(const Arguments& arguments, const std::vector<std::string
 
 /// Reads the table of words and their vectors that --vocab names.
 ///
-/// Errors  ConfigError for a text that is no file's name; InputError for a file without words.
+/// Errors  ConfigError for a text that cannot be a file name; InputError for a file without words.
 attn::NamedTensor word_vectors(const std::string& spec) {
     if (!names_a_file(spec)) {
         throw attn::ConfigError(
@@ -111,7 +111,7 @@ attn::NamedTensor word_vectors(const std::string& spec) {
                            "or a file with one word and its numbers per line");
 }
 
-/// The vectors of a text's words, one row per id; padding is zero.
+/// Returns the vectors of a text's words, one row per id; padding is zero.
 ///
 /// Errors  InputError for a word that the table lacks.
 attn::Tensor vectors_of(const attn::Tokens& tokens, const attn::NamedTensor& table,
@@ -134,7 +134,7 @@ attn::Tensor vectors_of(const attn::Tokens& tokens, const attn::NamedTensor& tab
     return {{"vocab", "feature"}, std::move(rows)};
 }
 
-/// Takes the vectors of words from the file that --vocab names, for x and for memory.
+/// Reads the vectors of words from the --vocab file, for x and for memory.
 void take_vectors(const std::string& spec, attn::WalkConfig& config) {
     std::optional<attn::NamedTensor> table;
     const auto take = [&](const attn::Source& source, const char* embedding) {
@@ -148,7 +148,7 @@ void take_vectors(const std::string& spec, attn::WalkConfig& config) {
     if (config.memory) take(*config.memory, "memory_embedding");
 }
 
-/// The names in --tokens, `;` between sequences.
+/// Parses the names in --tokens, with `;` between sequences.
 std::vector<std::vector<std::string>> names_of(const std::string& text) {
     std::vector<std::vector<std::string>> names;
     for (const std::string& row : split(text, ';')) {
@@ -160,7 +160,7 @@ std::vector<std::vector<std::string>> names_of(const std::string& text) {
     return names;
 }
 
-/// A table's own names for its rows become those of the tokens.
+/// Uses a table's own row names for the tokens.
 attn::NamedTensor named_table(const std::string& spec,
                               std::vector<std::vector<std::string>>& names) {
     attn::NamedTensor read = attn::read_named_tensor(spec, report_note);
@@ -236,7 +236,7 @@ void check_standard_input(const Arguments& arguments) {
     }
 }
 
-/// True if a mask holds 0 and -inf alone.
+/// True if a mask has only 0 and -inf.
 bool holds_infinity(const attn::Tensor& mask) {
     bool holds = true;
     attn::each_number(
@@ -281,7 +281,7 @@ void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
     }
 }
 
-/// True if only slices of the steps with a cell for each query and key are selected.
+/// True if only slices are selected of the steps with a cell per query and key.
 bool asks_for_parts(const Arguments& arguments) {
     if (arguments.has_any({flags::list_steps, flags::list_rules})) return true;
     if (!arguments.has(flags::only)) return false;
@@ -430,7 +430,7 @@ std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& p
 std::shared_ptr<const attn::StepTable> table_of(const Arguments& arguments,
                                                 const attn::Plan& plan) {
     std::vector<std::string> bugs = bugs_of(arguments, plan);
-    std::vector<std::string> back;  // those of the backward pass
+    std::vector<std::string> back;  // mistakes of the backward pass
     std::erase_if(bugs, [&](const std::string& id) {
         const bool is_back = attn::find_gradient_mistake(id) != nullptr;
         if (is_back) back.push_back(id);

@@ -18,7 +18,7 @@ using attn::WalkConfig;
 bool has_projection(const Plan& plan) { return plan.config.projection != Projection::none; }
 bool has_matrix(const Plan& plan) { return has_projection(plan) || plan.config.output_projection; }
 bool masks(const Plan& plan) { return plan.masks(); }
-/// True if a kind of mask goes by the positions of queries, and these could be others.
+/// True if a kind of mask depends on the positions of queries, and these could be others.
 bool aligns(const Plan& plan) {
     const auto goes_by_position = [&](const attn::MaskKind& kind) {
         return kind.condition != nullptr && kind.chosen(plan.config.mask);

@@ -27,24 +27,19 @@ const std::vector<Flag>& walk_flags();
 /// --bug, for the commands that walk with mistakes too.
 const std::vector<Flag>& bug_flags();
 
-/// The mistakes that --bug names, without those of a notebook that cannot show in this walk.
+/// Returns the mistakes of --bug, without a notebook's that cannot show in this walk.
 std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& plan);
 
-/// The step table with these mistakes: the reference table itself without any.
-///
-/// Errors  ConfigError for an unknown id, for a mistake that cannot show in this walk, and with
-///         --variant fused, which leaves out the steps that they replace.
 /// A row whose numbers do not sum to 1: its first element, and the sum.
 struct OffRow {
     std::size_t first;
     double sum;
 };
-/// The first row of the last axis whose sum is further than `near` from 1.
+/// Returns the first row of the last axis whose sum differs from 1 by more than `near`.
 std::optional<OffRow> row_off_one(const attn::Tensor& tensor, double near);
 
-/// Returns the step for a tensor of that name, by its name or, since programs may give scores and
-/// weights the same name, by its numbers; empty if there is none. Without a name, weights whose
-/// rows sum to 1.
+/// Returns the step for a tensor, by its name or, because programs may use the same name for scores
+/// and weights, by its numbers; empty if there is none. Without a name, weights if rows sum to 1.
 std::string given_as(const std::string& name, const attn::Tensor& tensor);
 
 /// Returns the steps for names of a file, from --map.
@@ -52,6 +47,10 @@ std::string given_as(const std::string& name, const attn::Tensor& tensor);
 std::map<std::string, std::string> mapped_names(const Arguments& arguments,
                                                 const attn::Ledger& file);
 
+/// Returns the step table with the mistakes of --bug; without any, the reference table itself.
+///
+/// Errors  ConfigError for an unknown id, for a mistake that cannot show in this walk, and with
+///         --variant fused, which leaves out the steps that the mistakes replace.
 std::shared_ptr<const attn::StepTable> table_of(const Arguments& arguments, const attn::Plan& plan);
 
 /// True if a flag describes the walk, not its output, so that it may be in a line of flags.
@@ -64,7 +63,7 @@ bool makes_walk(const Flag& flag);
 /// others.
 Arguments completed(Arguments said);
 
-/// `arguments` with more flags of a walk on top (`--scale`, `none`).
+/// Returns `arguments` with more flags of a walk on top (`--scale`, `none`).
 ///
 /// Errors  as above, and ConfigError for the words and for flags of the whole command.
 Arguments with_flags(const Arguments& arguments, const std::vector<std::string>& words);
@@ -75,88 +74,88 @@ Arguments with_flags(const Arguments& arguments, const std::vector<std::string>&
 /// Errors  ConfigError naming the flag; InputError naming the file.
 attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run = nullptr);
 
-/// The attention of a name that the program knows, of a file, or of a text of several lines.
+/// Reads an attention: a shipped one by name, a file, or a text of several lines.
 ///
 /// Errors  ConfigError for an unknown name, InputError for the file.
 std::shared_ptr<const attn::AttentionFile> attention_of(const std::string& said);
 /// The values of --attention, with files replaced by their texts.
 std::vector<std::string> attentions_of(const Arguments& arguments);
-/// `typed` over the settings that the attention files begin from.
+/// Returns `typed` over the settings that the attention files begin with.
 Arguments with_attentions(Arguments typed);
 
-/// Reads the example of a name that the program knows, of a file, or of a text of several lines.
+/// Reads an example: a shipped one by name, a file, or a text of several lines.
 ///
 /// Errors  ConfigError for an unknown name, InputError for the file.
 std::shared_ptr<const attn::ExampleFile> example_of(const std::string& said);
 /// Sets the parameters of an example, their sizes and all names; returns its x.
 attn::Tensor set_example(const std::string& said, attn::WalkConfig& config);
-/// The example as a text that needs no file: a name that the program knows, or the whole text.
+/// Returns the example as a text that needs no file: a shipped name, or the whole text.
 std::string example_text(const std::string& said);
-/// `typed`, with the flags of the example under it.
+/// Returns `typed` over the flags of the example.
 Arguments with_example(Arguments typed);
 
-/// The rule of --rule, or those of its file.  Errors  InputError for a file.
+/// Returns the rule of --rule, or those of its file.  Errors  InputError for a file.
 std::vector<std::string> rules_in(const std::string& said);
 
-/// The walk that the flags describe, made.  Errors  as config_of and table_of.
+/// Computes the walk that the flags describe.  Errors  as config_of and table_of.
 attn::Walked walk_of(const Arguments& arguments, const ModelRun* run = nullptr);
 
-/// The words of a walk that is given none.
+/// The default text of a walk.
 constexpr const char* default_sentence = "Life is short, eat dessert first";
 
-/// Reads the parameters that --weights names into the configuration, which must have its sources
-/// and its model already, and sets the properties of the model that follow from them
-/// and no flag sets. Reports parameters that are drawn instead, and unused names.
+/// Reads the parameters of --weights into the configuration, which must have its sources and its
+/// model already, and infers properties of the model that no flag sets. Reports parameters that are
+/// drawn instead, and unused names.
 ///
 /// Errors  ConfigError for flags that contradict the file; InputError for the file.
 void set_given_weights(const Arguments& arguments, attn::WalkConfig& config);
 
-/// Which settings flags say, so that given tensors do not.
+/// Returns the settings that flags set, which given tensors then do not.
 attn::SaidSettings said_settings(const Arguments& arguments);
 
-/// Makes it the walk through the layer of a trained model that --model-file and --layer name.
+/// Changes `config` to the layer that --model-file and --layer select.
 ///
 /// Errors  ConfigError for flags that contradict the model; InputError for its files.
 void set_model_layer(const Arguments& arguments, const ModelRun* run, attn::WalkConfig& config);
 
-/// Writes a line, or an object, for each layer of the model.
+/// Writes a line, or an object, per layer of the model.
 void write_layers(const Arguments& arguments);
 
 /// Reports on standard error the flags that changed the walk of the trained model.
 void note_changes(const attn::Plan& plan);
 
-/// Every effective setting of a plan, defaults filled in, each with its value as JSON text, and the
-/// mistakes made; then under `said` words, ids and files, so that the walk can be made again. The
-/// names and values are those of the flags, with underscores.
+/// Returns all settings of a plan, including defaults, each with its value as JSON text, and the
+/// mistakes made; then under `said` words, ids and files, so that the walk can be repeated. Names
+/// and values are those of the flags, with underscores.
 std::vector<std::pair<std::string, std::string>> config_entries(const Arguments& arguments,
                                                                 const attn::Plan& plan);
 
-/// Takes a mask of numbers to add to the scores, as PyTorch does: -inf or a number far below 0
-/// if a key is hidden, or any other number. One of 0 and -inf hides the same keys if it is a
-/// mask, which shows them; only gradients tell the two apart. Returns false for zeros and ones,
-/// which may mean either.
+/// Accepts a mask of numbers to add to the scores, as in PyTorch: -inf or a number far below 0 for
+/// a hidden key, any other number otherwise. A mask of only 0 and -inf hides keys, and is shown as
+/// a mask, unless gradients need an addend. Returns false for zeros and ones, whose meaning is
+/// ambiguous.
 ///
 /// Errors  ConfigError if scores have a bias already.
 bool take_added_mask(const attn::Tensor& mask, bool is_for_gradients, attn::WalkConfig& config);
 
-/// Refuses a walk that leaves steps out, for `who` looks at them all.
+/// Refuses a walk that leaves out steps, which `who` needs.
 ///
 /// Errors  ConfigError with --variant fused.
 void require_all_steps(const attn::WalkConfig& config, const std::string& who);
 
-/// The rows of --backward and related flags; that of --loss, and its value.
+/// Rows of --backward and related flags; the row of --loss, and the loss.
 std::vector<Flag> gradient_flags();
 Flag loss_flag();
 attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
                    const attn::StepTable& table);
 
-/// The table with the backward pass that --backward asks for; the table itself without it.
+/// Returns the table with the backward pass that --backward requests; the table itself without it.
 ///
 /// Errors  InputError for a file that cannot be read, and as attn::with_gradients.
 attn::StepTable with_gradients(const Arguments& arguments, const attn::Plan& plan,
                                attn::StepTable table);
 
-/// The walk whose parameters were moved against their gradients, once for each --learn:
+/// Returns the walk with its parameters moved against their gradients, once per --learn:
 ///
 ///     w - rate * d_w
 attn::WalkConfig after_learning(const Arguments& arguments, attn::WalkConfig config);

@@ -59,7 +59,7 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
     entries.emplace_back("bugs", attn::json_list(bugs_of(arguments, plan)));
     Arguments said({walk_flags, bug_flags, notebook_walk_flags});
     said.say(arguments.narrowed_to(said.tables()).in_order());
-    std::vector<Arguments::Said> rules;  // those of files themselves
+    std::vector<Arguments::Said> rules;  // the rules that files contain
     for (const std::string& rule : plan.config.rules)
         rules.push_back({said.find(flags::rules), rule});
     said.say(rules);

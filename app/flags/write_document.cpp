@@ -39,7 +39,7 @@ void print_at_a_pace(const attn::Document& document, const Render& render, bool 
     }
 }
 
-/// Writes text as `render` has it, or data, to a file or, without a path, to standard output.
+/// Writes text by `render`, or data, to a file or, without a path, to standard output.
 void write_to(const std::string& path, const attn::Document& document, const Format& format,
               const Render& render) {
     if (path.empty() && format.is_text()) {
@@ -48,7 +48,7 @@ void write_to(const std::string& path, const attn::Document& document, const For
         output.flush();
         return;
     }
-    // A reader that closes the pipe shall end the program quietly here too.
+    // If the reader closes the pipe, end the program quietly here too.
     if (path.empty()) std::signal(SIGPIPE, SIG_DFL);
     attn::OutputFile file(path.empty() ? "/dev/stdout" : path);
     if (format.is_text()) {
@@ -74,7 +74,7 @@ void render_heatmap(const Arguments& arguments, const attn::Document& document,
     attn::render_text(document, form, choices.options, choices.words, sink);
 }
 
-/// Writes the sections with the numbers set apart that are others than before.
+/// Writes the sections and marks the numbers that changed.
 void render_marked(const attn::Document& document, attn::TextForm form, const TextChoices& choices,
                    const attn::Sink& sink) {
     const attn::Document& before = *document.before;
@@ -88,7 +88,7 @@ void render_marked(const attn::Document& document, attn::TextForm form, const Te
     attn::render_text(document, content, choices.options, choices.words, sink);
 }
 
-/// `03_query.npy`: in the order of the walk however a folder is listed.
+/// Returns `03_query.npy`: sorted by name, a folder is in the order of the walk.
 std::string step_file_name(std::size_t number, const std::string& name) {
     const std::string digits = std::to_string(number);
     return (digits.size() < 2 ? "0" : "") + digits + "_" + name + ".npy";
@@ -149,7 +149,7 @@ void write_text(const Arguments& arguments, const std::string& text) {
     if (!path.empty()) return attn::write_file(path, text);
     const bool is_json = text.starts_with('{') || text.starts_with('[');
     const auto columns = is_json ? std::nullopt : terminal_columns(arguments);
-    // Names of arrays or tokens never command a terminal, nor a pager after a pipe.
+    // Array and token names must not control a terminal, nor a pager after a pipe.
     const bool colors =
         arguments.find(flags::color) != nullptr && !ink_of(arguments).heading.empty();
     const std::string shown = attn::visible_lines(text, colors);

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Writes a wheel: wheel.sh PROGRAM FOLDER_OF_MAN_PAGES VERSION PLATFORMS OUTPUT_FOLDER
 #
-# PLATFORMS is what the program runs on, as manylinux_2_17_x86_64.musllinux_1_1_x86_64. Linked
-# statically it asks for no library at all, and for Linux 3.2, which every system of these has.
+# PLATFORMS are the platform tags of the wheel, such as manylinux_2_17_x86_64.musllinux_1_1_x86_64.
+# A static program needs no library, and runs on Linux 3.2, which all these systems have.
 set -eu
 program=$1 man=$2 version=$3 platforms=$4
 mkdir -p "$5"
@@ -32,7 +32,7 @@ END
     echo "$platforms" | tr . '\n' | sed 's/^/Tag: py3-none-/'
 } > "$tree/$name.dist-info/WHEEL"
 
-# Of each file its name, the SHA-256 of its bytes in the letters that wheels use, its size.
+# For each file: its name, its SHA-256 in the encoding of wheels, its size.
 cd "$tree"
 find . -type f | sed 's,^\./,,' | LC_ALL=C sort | while read -r file; do
     bytes=$(sha256sum "$file" | cut -c1-64 | sed 's/../\\x&/g')

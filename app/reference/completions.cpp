@@ -13,7 +13,7 @@ std::string bash_quoted(const std::string& text) { return "'" + text + "'"; }
 
 using Kind = Takes::Kind;
 
-/// How the shells offer the values of a flag; `{}` stands for its words.
+/// The completion of a flag's values in each shell; `{}` stands for the words.
 struct Offer {
     const char *bash, *zsh, *fish;
     const char* between = " ";  ///< bash
@@ -69,7 +69,7 @@ std::string command_case(const Command& command) {
     return text + "            ;;\n";
 }
 
-/// A string in single quotes.
+/// Quotes a string with single quotes.
 std::string zsh_quoted(const std::string& text) {
     std::string result = "'";
     for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -80,7 +80,7 @@ std::string action(const Takes& takes) {
     return with_words(offer_of(takes).zsh, escaped(attn::joined(takes.words(), " "), ":"));
 }
 
-/// How zsh specifies the place of the value: `--mask causal` and `--mask=causal`, `-o FILE` and
+/// Tells zsh the syntax of a flag with a value: `--mask causal` and `--mask=causal`, `-o FILE` and
 /// `-oFILE`.
 std::string with_value(const std::string& name) { return name + (name[1] == '-' ? "=" : "+"); }
 
@@ -109,10 +109,10 @@ std::string arguments(const Command& command) {
     return text;
 }
 
-/// A string in single quotes.
+/// Quotes a string with single quotes.
 std::string fish_quoted(const std::string& text) { return "'" + escaped(text, "'\\") + "'"; }
 
-/// The possible values, as flags of `complete`.
+/// Returns the possible values as flags of `complete`.
 std::string fish_offer(const Takes& takes) {
     return with_words(offer_of(takes).fish, escaped(attn::joined(takes.words(), " "), "'\\"));
 }

@@ -33,7 +33,7 @@ constexpr std::pair<const char*, const char*> first_month[] = {
     {"--only weights,context", "these steps only; --detail shows parameters too"},
     {"-o walk.html", "write to a file; or --format numpy, json, svg, ..."}};
 
-/// Rarely used flags, which the list of all flags leaves out unless requested.
+/// Rarely used flags, which the list of all flags omits by default.
 constexpr const char* rare =
     "--merge --no-merge --model --norm-eps --x-norm-eps --qk-norm-place --mla-query-rank "
     "--mla-absorbed --embed --theme --width --columns --linewidth --edgeitems --sci-mode --pace "
@@ -44,7 +44,7 @@ bool is_rare(const Flag& flag) {
     return flag.group == last_group || std::ranges::find(names, flag.name) != names.end();
 }
 
-/// An entry of a list: a name, and its description next to it.
+/// Formats an entry of a list: a name, and its description next to it.
 std::string entry(const std::string& name, const std::string& text) {
     std::string result = "  " + name;
     std::size_t used = attn::display_width(result);
@@ -67,7 +67,7 @@ std::string flag_entry(const Flag& flag) {
     return entry(name, flag.whole_help() + (flag.repeats ? "; can be repeated" : ""));
 }
 
-/// The flags that its help describes and that fit, each group below its heading.
+/// Lists the flags that `fits` selects, each group under its heading.
 std::string flag_list(const Command& command, const std::string& owner, const auto& fits) {
     std::string text;
     for (const std::string& group : groups_of(command)) {
@@ -215,7 +215,7 @@ std::string topic_help(const std::string& word) {
     };
     const std::string meaning = word_help(word);
     std::string text = flag_list(commands().front(), "", fits);
-    // A word in the help of a few flags, such as causal, shows these flags.
+    // A word such as causal, if it is in the help of only a few flags, lists these flags.
     const auto says_word = [&](const Flag& flag) {
         const std::string help = " " + attn::lower(flag.whole_help()) + " ";
         const std::size_t at = help.find(topic);
@@ -240,7 +240,7 @@ std::string topic_help(const std::string& word) {
     }
     if (!meaning.empty()) return meaning + text;
     if (!text.empty()) return text.substr(1);
-    for (const Command& other : commands()) {  // those of pages are in no list
+    for (const Command& other : commands()) {  // internal commands of pages are not listed
         for (const Flag* flag : Arguments(other.tables).rows()) {
             if (flag->name == word) return flag->group + "\n" + flag_entry(*flag);
         }

@@ -6,7 +6,7 @@
 namespace app {
 namespace {
 
-/// Text as roff reads it: no escapes by accident, no request at the beginning of a line.
+/// Escapes text for roff: no accidental escapes, no requests at the beginning of a line.
 std::string roff(std::string_view text) {
     std::string result;
     bool line_begins = true;
@@ -26,8 +26,8 @@ std::string roff(std::string_view text) {
     return result;
 }
 
-/// A paragraph in lines that people can read, and that roff fills as it likes. Each sentence begins
-/// a line, so that roff sees where it may put more space.
+/// Formats a paragraph in readable lines, which roff refills. Each sentence begins a line, so that
+/// roff can add space between sentences.
 std::string paragraph(std::string_view text) {
     std::string result;
     while (!text.empty()) {
@@ -49,7 +49,7 @@ std::string upper(std::string text) {
     return text;
 }
 
-/// An entry of a list: its name, ready for roff, and its description.
+/// Formats an entry of a list: its name, already escaped, and its description.
 std::string item(const std::string& name, const std::string& text) {
     return ".TP\n" + name + "\n" + paragraph(text);
 }
@@ -104,7 +104,7 @@ std::string description(const Command& command) {
     return ".SH DESCRIPTION\n" + paragraph(does + ".");
 }
 
-/// The commands of the program, or of the stepper.
+/// Lists the commands of the program, or of the stepper.
 std::string command_list(const Command& command) {
     std::string text = ".SH COMMANDS\n";
     if (command.name.empty()) {
@@ -180,7 +180,7 @@ std::string man_page_name(const Command& command) {
 
 std::string man_page(const Command& command) {
     const std::string name = man_page_name(command);
-    // No date: the same sources make the same page on every day.
+    // No date: the same sources must give the same page on every day.
     return ".\\\" Made from the program's own flags.\n.TH " + roff(upper(name)) +
            " 1 \"\" \"attn-explain " + std::string(attn::version()) +
            "\" \"User Commands\"\n.SH NAME\n" + roff(name) + " \\- " + roff(command.help) + "\n" +

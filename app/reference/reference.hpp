@@ -14,20 +14,20 @@ std::string short_help(const Command& command);
 /// flags of a walk unless `with_rare`.
 std::string whole_help(const Command& command, bool with_rare = true);
 
-/// Explains a word of the field in three sentences, with a formula, a command to try and a page of
-/// the tour; empty for a word that is not in words.txt.
+/// Explains a term in three sentences, with a formula, a command to try and a page of the tour;
+/// empty for a word that is not in words.txt.
 std::string word_help(const std::string& word);
 
 /// Returns the words that word_help explains.
 std::vector<std::string> help_words();
 
-/// The number of the page of the tour that is about a word of the field; empty if none is.
+/// Returns the number of the tour's page on a term; empty if there is none.
 std::string page_on(const std::string& word);
 
 /// Returns the meaning of a word, and the commands and flags on that subject: a topic such as
 /// masks, part of a name, or a flag. Errors  ConfigError if there are none.
 std::string topic_help(const std::string& word);
-/// Commands and topics that help proposes.
+/// Commands and topics that help suggests.
 std::vector<std::string> help_topics();
 
 /// The man page of one command, section 1.
@@ -40,16 +40,16 @@ std::string bash_completion();
 std::string zsh_completion();
 std::string fish_completion();
 
-// Pieces of them.
+// Parts of these texts.
 std::vector<const Flag*> flags_of(const Command& command);
-/// The flags in its own help: for other commands, without those of a walk.
+/// The flags in the command's own help: without those of a walk, except for the walk itself.
 std::vector<const Flag*> own_flags_of(const Command& command);
 /// The command that describes the other flags; empty if there are none.
 std::string about_other_flags(const Command& command);
 std::vector<const Flag*> positionals_of(const Command& command);
 /// The groups of its own flags, in their order.
 std::vector<std::string> groups_of(const Command& command);
-/// `NAME`, or `[NAME]` if it can be left out.
+/// Returns `NAME`, or `[NAME]` if it is optional.
 std::string placeholder(const Flag& positional);
 /// `text` with a backslash before each of these characters.
 std::string escaped(const std::string& text, const std::string& characters);

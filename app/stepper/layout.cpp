@@ -28,13 +28,13 @@ Parts divide(std::size_t rows) {
                 : rows >= 12 ? 3
                 : rows >= 9  ? 1
                              : 0;
-    // The rest: without the title, the caption, the line above why and the last line.
+    // The rest of the screen, without the title, the caption, the line above why and the last line.
     const std::size_t used = 3 + parts.formula + parts.note + parts.why + (parts.why > 0 ? 1 : 0);
     parts.tensor = rows > used ? rows - used : 1;
     return parts;
 }
 
-/// A line that is too long goes on below, indented as it was.
+/// Breaks lines that are too long, keeping their indentation.
 std::vector<std::string> broken(const std::string& text, std::size_t columns) {
     std::vector<std::string> result;
     for (const std::string& line : attn::lines_of(text)) {
@@ -89,7 +89,7 @@ public:
 
     std::size_t columns() const { return columns_; }
 
-    /// The steps around the one looked at; dots stand for more steps.
+    /// Returns the steps around the current one; dots stand for more steps.
     std::vector<Line> lines(std::size_t rows) const {
         std::vector<Line> lines;
         std::size_t first = place_ > rows / 2 ? place_ - rows / 2 : 0;
@@ -122,7 +122,7 @@ private:
 
     const Session& session_;
     std::vector<std::size_t> listed_;
-    std::size_t place_ = 0;  ///< of the step looked at in the list
+    std::size_t place_ = 0;  ///< of the current step in the list
     std::size_t shape_ = 0;  ///< columns of the shapes
     std::size_t columns_ = 0;
 };
@@ -134,7 +134,7 @@ std::string title_of(const Session& session) {
                        listed.size(), section.title.visible());
 }
 
-/// Where the number comes from; in a notebook, the remark on the step and its code.
+/// Derives the number; in a notebook, returns the remark on the step and its code.
 std::vector<std::string> explanation(const Session& session, std::size_t rows,
                                      std::size_t free_rows, std::size_t columns) {
     std::string text;
@@ -147,7 +147,7 @@ std::vector<std::string> explanation(const Session& session, std::size_t rows,
     } else if (session.tensor() != nullptr && session.tensor()->size() > 0) {
         const std::size_t top = rows > 3 ? rows - 3 : 1;
         text = session.why(1, top);
-        // A single other term fits into the line that stands for it.
+        // A single omitted term takes no more lines than the line that stands for it.
         if (text.find("   the other one\n") != text.npos) text = session.why(1, top + 1);
     }
     std::vector<std::string> lines = broken(text, columns);
@@ -161,7 +161,7 @@ std::vector<std::string> explanation(const Session& session, std::size_t rows,
     return lines;
 }
 
-/// The typed text, the message, or as many hints as there is room for.
+/// Returns the typed text, the message, or as many hints as fit.
 std::vector<Line> bottom_lines(const ScreenState& state, std::size_t rows, std::size_t columns) {
     if (state.is_typing) return {{{state.prompt + state.typed, {.bold = true}}}};
     if (!state.message.empty()) {
@@ -203,7 +203,7 @@ Frame draw_page(const ScreenState& state, std::size_t rows, std::size_t columns)
     return frame;
 }
 
-/// The step, its cell and the last lines.
+/// Draws the step, its cell and the last lines.
 Frame draw_step(const Session& session, const ScreenState& state, TensorPane& pane,
                 std::size_t rows, std::size_t columns, bool shaded) {
     Frame frame;
@@ -225,7 +225,7 @@ Frame draw_step(const Session& session, const ScreenState& state, TensorPane& pa
         ++parts.note;
     }
 
-    // So does a derivation, as far as the list of steps leaves them too.
+    // A derivation takes these lines, too, if the list of steps does not need them.
     std::size_t free_rows = 0;
     while (free_rows + 1 < tensor.size() && tensor[tensor.size() - 1 - free_rows].empty() &&
            tensor.size() - free_rows >= session.listed_steps().size()) {

@@ -12,7 +12,7 @@
 
 namespace app {
 
-/// How a piece of a line looks.
+/// The style of a piece of a line.
 struct Look {
     std::optional<attn::Color>
         background{};  ///< text on it is black or white, whichever reads best
@@ -33,10 +33,10 @@ using Line = std::vector<Span>;
 /// The content of a screen, from the top.
 struct Frame {
     std::vector<Line> lines;
-    std::optional<std::size_t> typing_column{};  ///< where the terminal's cursor is, last line
+    std::optional<std::size_t> typing_column{};  ///< column of the terminal's cursor, last line
 };
 
-/// The line cut, or filled up with blanks, to exactly so many columns.
+/// Cuts or pads a line to exactly `columns` columns.
 inline Line fitted_line(const Line& line, std::size_t columns) {
     Line result;
     std::size_t used = 0;
@@ -53,16 +53,16 @@ inline Line fitted_line(const Line& line, std::size_t columns) {
     return result;
 }
 
-/// The window on the tensor: as many rows and columns as fit, around the cell looked at, with their
-/// labels. Only what is visible is formatted.
+/// The visible part of the tensor: as many rows and columns as fit around the current cell, with
+/// their labels. Only visible cells are formatted.
 class TensorPane {
 public:
     /// Exactly `rows` lines of at most `columns` columns. `shaded` allows colours.
     std::vector<Line> draw(const Session& session, std::size_t rows, std::size_t columns,
                            bool shaded);
 
-    /// `head 1 (of 0-3); rows query 6, columns key 0-4 of 6, float32`: where the last drawing lies
-    /// in the tensor. Ranges stand for axes that it cuts.
+    /// Describes the part of the tensor in the last drawing, with a range for each axis that is
+    /// cut: `head 1 (of 0-3); rows query 6, columns key 0-4 of 6, float32`.
     std::string caption(const Session& session) const;
 
     /// The number of rows of cells in the last drawing, by which PgDn moves.
@@ -82,7 +82,7 @@ private:
     std::size_t revision_ = 0;
     std::string step_;
 
-    // Where the window is.
+    // The place of the visible part.
     std::size_t first_row_ = 0, first_column_ = 0;
     std::size_t end_row_ = 0, end_column_ = 0;
     std::size_t cell_width_ = 1;
@@ -90,25 +90,25 @@ private:
     std::size_t batch_ = 0, head_ = 0;
 };
 
-/// State of the screen beside the session.
+/// State of the screen in addition to the session.
 struct ScreenState {
-    std::string message{};   ///< on the last line, and on those above it that it needs
+    std::string message{};   ///< on the last line, and above it if it needs more lines
     bool is_typing = false;  ///< the last line is being typed
     std::string prompt{};    ///< before the typed text: `:`, `/`, `goto `
     std::string typed{};
-    std::string page{};         ///< a text over everything: help, why, a list; or empty
+    std::string page{};         ///< a text over the whole screen: help, why, a list; or empty
     std::size_t page_line = 0;  ///< its first visible line
 };
 
-/// The screen of a session: title, formula and sentence above, the steps on the left, the tensor in
-/// the middle, why of the cell below, and at the bottom hints, messages or typed text. Cut text
-/// is marked.
+/// Draws the screen of a session: title, formula and sentence at the top, the steps on the left,
+/// the tensor in the middle, the derivation of the cell below, and hints, messages or typed text at
+/// the bottom. Cut text is marked.
 ///
-/// Range  any size; from 20 columns and 6 rows on the cell is visible.
+/// Range  any size; the cell is visible from 20 columns and 6 rows.
 Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& pane,
                   std::size_t rows, std::size_t columns, bool shaded);
 
-/// How many lines the page over the screen has, broken to the columns.
+/// Returns the number of lines of the page over the screen, broken to `columns`.
 std::size_t page_lines(const ScreenState& state, std::size_t columns);
 
 }  // namespace app

@@ -12,14 +12,14 @@
 #include "app/stepper/step_commands.hpp"
 #include "app/terminal/terminal.hpp"
 
-// Functions only: as macros, words such as move and erase would be taken.
+// As macros, curses would define words such as move and erase.
 #define NCURSES_NOMACROS
 #include <curses.h>
 
 namespace app {
 namespace {
 
-/// Words are UTF-8 here whatever the locale says; nothing but characters follows the locale.
+/// Makes UTF-8 the character encoding, whatever the locale is; nothing else follows the locale.
 void choose_characters() {
     if (std::setlocale(LC_CTYPE, "") != nullptr &&
         std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0) {
@@ -28,7 +28,7 @@ void choose_characters() {
     std::setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-/// The terminal as ncurses drives it, from the constructor to the destructor.
+/// The terminal under ncurses, from constructor to destructor.
 class Terminal {
 public:
     Terminal() {
@@ -103,9 +103,9 @@ private:
     std::map<int, int> pairs_;
 };
 
-/// One key as it was pressed: a character, or the name of a key without one.
+/// A key press: a character, or the name of another key.
 struct Key {
-    std::string name;  ///< `n`, `ä`, `Enter`, `Shift-Tab`, `Resize`; empty for a key of no use
+    std::string name;  ///< `n`, `ä`, `Enter`, `Shift-Tab`, `Resize`; empty for unused keys
     bool is_character = false;
 };
 
@@ -195,7 +195,7 @@ private:
         }
     }
 
-    /// The last word becomes the first step that begins so, the one that goto takes.
+    /// Completes the last word to the first step with that prefix, as goto does.
     void complete() {
         const std::size_t start = state_.typed.find_last_of(" ,") + 1;
         if (command_.empty() && start == 0) return;
@@ -251,7 +251,7 @@ private:
         state_.message = "'" + key.name + "' does nothing here: ? lists the keys";
     }
 
-    /// At the edge of the tensor Right and Left go on to the next step and the one before.
+    /// At the edge of the tensor, Right and Left move to the next step and the previous one.
     bool goes_over_the_edge(const Key& key) {
         const bool right = key.name == "Right";
         if (!right && key.name != "Left") return false;

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::int64_t most_decimals_shown = 20;
 
-/// `scale=none bias` as the words `--scale=none` and `--bias`. A quoted value may hold blanks.
+/// Splits `scale=none bias` into the words `--scale=none` and `--bias`. A quoted value may contain
+/// spaces.
 std::vector<std::string> flags_in(const std::string& settings) {
     std::vector<std::string> words = shell_words(settings);
     for (std::string& word : words) {

@@ -13,7 +13,7 @@ namespace app {
 /// The sequence of steps: a walk, or the page of a notebook.
 struct Scene {
     attn::Document document;
-    attn::TextForm form = attn::TextForm::torch;  ///< the printed form that is usual for it
+    attn::TextForm form = attn::TextForm::torch;  ///< its usual printed form
     attn::DType default_dtype = attn::DType::float32;
     /// For a walk: the ledger and table to derive its numbers from, and its flags.
     std::optional<attn::Plan> plan{};
@@ -26,119 +26,117 @@ struct Scene {
     NoteOfPart note_of_page_part{};
 };
 
-/// Performs the walk that the flags describe.
+/// Computes the walk that the flags describe.
 ///
 /// Errors  ConfigError and InputError, as config_of and resolve.
 Scene walk_scene(const Arguments& arguments);
 
-/// The walk with settings changed: `scale=none mask=causal`, each a walk flag without its dashes.
+/// Computes the walk with changed settings: `scale=none mask=causal`, walk flags without dashes.
 ///
 /// Errors  ConfigError for a flag that does not exist or does not fit.
 Scene changed_scene(const Scene& scene, const std::string& settings);
 
-/// A walk that is stepped through: the current step, its current cell, and the trail to them.
+/// A walk that the user steps through: the current step, its current cell, and the trail to them.
 /// Independent of keys, screens and lines.
 ///
-/// After an error of a function the session is unchanged.
+/// The session is unchanged if a function throws.
 class Session {
 public:
     /// `print` has the flags for the listed steps and the form of their numbers.
-    /// Errors  ConfigError when there is no step to show.
+    /// Errors  ConfigError if there is no step to show.
     Session(Scene scene, Arguments print);
 
     // --- the current step and cell
 
     const Scene& scene() const { return scene_; }
-    /// The steps that can be reached, those that are not shown included.
+    /// All steps, including those that are not shown.
     const std::vector<attn::Section>& sections() const { return document_.sections; }
     const attn::Document& document() const { return document_; }
     std::size_t step() const { return step_; }
     const attn::Section& section() const { return document_.sections[step_]; }
-    /// True if `next` and `previous` stop at that section: it is shown, or the one looked at.
+    /// True if `next` and `previous` stop at that section: it is shown, or the current one.
     bool is_listed(std::size_t section) const;
     /// Those sections, in their order.
     std::vector<std::size_t> listed_steps() const;
     /// The step's tensor, or nullptr if a notebook shows text.
     const attn::Tensor* tensor() const;
-    /// The index on each axis of the cell looked at; the place on an axis is kept from step to
-    /// step.
+    /// The index of the current cell on each axis; kept for each axis from step to step.
     std::vector<std::size_t> cursor() const;
     attn::PrintOptions options() const;
     const Arguments& print_flags() const { return print_; }
 
-    /// Grows whenever tensors or their printing may have changed.
+    /// Increases whenever tensors or their printing may have changed.
     std::size_t revision() const { return revision_; }
     /// True if the cell at these indices has changed since the last `set`.
     bool is_changed(const std::vector<std::size_t>& indices) const;
-    /// How many cells of a section differ.
+    /// Returns the number of cells of a section that differ.
     std::size_t changed_cells(std::size_t section) const { return changed_.at(section); }
     /// True if the last `dive` came from this cell.
     bool is_source(const std::vector<std::size_t>& indices) const;
 
-    /// The cell looked at, in the whole tensor.  Errors  ConfigError if there is none.
+    /// Returns the current cell, in the whole tensor.  Errors  ConfigError if there is none.
     attn::Cell cell() const;
     /// `weights[0,2,3] = 0.1739   head 0, query 'short', key 'eat'`
     std::string cell_line() const;
     /// The note on the current matrix: for the first one, that on the step.
     std::string note_here() const;
-    /// Where one dived from and may go from here; empty without a dive.
+    /// The cells that were dived from, and where `other_source` can go; empty without a dive.
     std::string trail_line() const;
-    /// Where the number comes from, `depth` levels deep, `top` terms of a sum.
-    /// Errors  ConfigError on a notebook's page for a cell that is made of many numbers, or of
-    /// none.
+    /// Derives the number, `depth` levels deep, with `top` terms of a sum.
+    /// Errors  ConfigError on a notebook's page for a cell made of many numbers, or of none.
     std::string why(std::size_t depth, std::size_t top) const;
     /// The step as the walk prints it.
     std::string step_text() const;
-    /// The steps with their shapes, the one looked at marked.
+    /// The steps with their shapes, the current one marked.
     std::string list_text() const;
 
     // --- going elsewhere
 
-    /// Moves over `count` listed steps, back when it is negative; stops at the ends.
+    /// Moves by `count` listed steps, back if it is negative; stops at the ends.
     void next(std::ptrdiff_t count);
-    /// A step by its name, by the beginning of its name, or by its number in the list from 1.
+    /// Goes to a step by its name, a prefix of its name, or its number in the list from 1.
     /// Errors  ConfigError, with a guess.
     void go_to(const std::string& name);
-    /// The gradient of the step, or the step of the gradient, at the same cell.
-    /// Errors  ConfigError if the walk does not go back to it.
+    /// Goes to the gradient of the step, or the step of the gradient, at the same cell.
+    /// Errors  ConfigError if the walk has no gradient of it.
     void go_to_gradient();
-    /// The next step whose name, title or formula holds `text`.  Errors  ConfigError: there is
-    /// none.
+    /// Goes to the next step whose name, title or formula contains `text`.
+    /// Errors  ConfigError if there is none.
     void search(const std::string& text);
 
     /// Moves within the matrix.
     void move(std::ptrdiff_t rows, std::ptrdiff_t columns);
-    /// Goes to one index of an axis, or, without a number, to the next one, around the end.
-    /// Errors  ConfigError when the tensor lacks the axis, or it is shorter.
+    /// Goes to one index of an axis or, without a number, to the next one, wrapping around.
+    /// Errors  ConfigError if the tensor lacks the axis or the index.
     void turn(const std::string& axis, std::optional<std::int64_t> index);
-    /// Pages through all axes before the matrix but batch, `forward` or back.
+    /// Steps through all axes before the matrix except batch, forward or back.
     void turn_page(bool forward);
     /// Goes to a cell by numbers or words: `0,short,eat`.  Errors  ConfigError, ShapeError.
     void go_to_cell(const std::string& indices);
     /// Goes to the largest number of the row.
     void go_to_most();
 
-    /// Goes to the cell that this number came from, or to the largest contribution of several. From
-    /// a notebook's page to the same number in its walk; `undo` returns. Errors  ConfigError when
-    /// the walk starts from it.
+    /// Goes to the cell that this number was computed from, or to the largest contribution of
+    /// several. On a notebook's page, goes to the same number in its walk; `undo` returns.
+    /// Errors  ConfigError if the number is an input of the walk.
     void dive();
-    /// After `dive`: goes to the next of the other cells that the number came from.
-    /// Errors  ConfigError without them.
+    /// After `dive`: goes to the next of the other cells that the number was computed from.
+    /// Errors  ConfigError if there are none.
     void other_source();
-    /// Returns to the cell at which `dive` was called.  Errors  ConfigError when there was none.
+    /// Returns to the cell at which `dive` was called.  Errors  ConfigError if there was none.
     void back();
 
     // --- changing the walk
 
-    /// Walks again with other settings and marks what changed. Returns a description of the
-    /// changes. On a notebook's page it changes the walk of the cell, and goes there. Errors  as
+    /// Walks again with other settings and marks the changes. Returns a description of the changes.
+    /// On a notebook's page, changes the walk of the cell, and goes there. Errors  as
     /// changed_scene.
     std::string set(const std::string& settings);
     /// True if there is a `set` to take back.
     bool can_undo() const { return !undone_by_.empty(); }
-    /// Takes the last `set` back.  Errors  ConfigError when there was none.
+    /// Reverts the last `set`.  Errors  ConfigError if there was none.
     std::string undo();
-    /// Keeps these steps, or parts of them: `weights[0,:,1:3],context`; without text, all.
+    /// Shows only these steps, or parts of them: `weights[0,:,1:3],context`; without text, all.
     /// Errors  ConfigError, ShapeError.
     void only(const std::string& steps);
     /// Shows or hides parameters and the parts of softmax.
@@ -146,15 +144,15 @@ public:
     void set_precision(std::int64_t decimals);
     std::int64_t precision() const;
 
-    /// Writes the step looked at to a file, in the format of its ending; programs are none.
-    /// Errors  ConfigError for another ending, OutputError.
+    /// Writes the current step to a file, in the format of its suffix; programs are not supported.
+    /// Errors  ConfigError for another suffix, OutputError.
     void write(const std::string& path) const;
 
 private:
-    /// Of the number that was dived from.
+    /// The sources of the number that was dived from.
     struct Sources {
         std::vector<attn::Cell> cells{};  ///< targets first
-        std::size_t targets = 0;          ///< how many of them `other_source` goes through
+        std::size_t targets = 0;          ///< number of cells that `other_source` goes through
         std::size_t source = 0;
     };
     struct Visit {
@@ -164,9 +162,9 @@ private:
         attn::Cell from;  ///< the cell that was dived into
     };
 
-    /// The walk that makes the section of the notebook's page that is looked at.
+    /// The walk of the current section of the notebook's page.
     Scene walk_of_page() const;
-    /// The cell looked at on the page, in that walk.
+    /// The current cell of the page, in that walk.
     std::string note_of(const attn::Section& section,
                         const std::vector<attn::AxisPart>& part) const;
     attn::Cell cell_of_page(const Scene& walk) const;
@@ -178,7 +176,7 @@ private:
     std::string replace_scene(Scene scene);
     std::vector<std::size_t> whole_indices(const std::vector<std::size_t>& indices) const;
     void look_at(const attn::Cell& cell);
-    /// The place of a step that is there.
+    /// Returns the place of an existing step.
     std::size_t place_of_step(const std::string& name) const;
     void leave_trail();
     const attn::Tensor* whole_before(const std::string& step) const;
@@ -191,7 +189,7 @@ private:
     std::vector<std::size_t> changed_;
     std::size_t step_ = 0;
     std::size_t revision_ = 0;
-    std::map<std::string, std::size_t> place_;  ///< the index looked at, by axis
+    std::map<std::string, std::size_t> place_;  ///< the current index, by axis
     std::vector<Visit> trail_;
     Sources sources_;
 };

@@ -84,7 +84,7 @@ void Session::move(std::ptrdiff_t rows, std::ptrdiff_t columns) {
     const auto shift = [&](std::size_t axis, std::ptrdiff_t by) {
         const auto last = static_cast<std::ptrdiff_t>(tensor()->shape()[axis]) - 1;
         const auto from = static_cast<std::ptrdiff_t>(indices[axis]);
-        // Only as far as there are cells, so that no sum can overflow.
+        // Clamp to the cells first, so that no sum can overflow.
         const std::ptrdiff_t to = by > last - from ? last : by < -from ? 0 : from + by;
         place_[section().counted_by(tensor()->axes()[axis])] =
             static_cast<std::size_t>(std::max<std::ptrdiff_t>(to, 0));
@@ -191,7 +191,7 @@ void Session::dive() {
     const attn::Derivation derivation =
         attn::derive(*scene_.plan, scene_.table, scene_.ledger, from);
 
-    // The cells to go to, one of each step; of a sum those of the term that counts most.
+    // Collect the target cells, one per step; for a sum, those of the largest term.
     std::vector<attn::Cell> targets;
     const auto add = [&](const attn::Cell& cell) {
         const auto known = std::ranges::find(targets, cell.step, &attn::Cell::step);

@@ -9,8 +9,7 @@
 namespace app {
 namespace {
 
-/// The step on its own, with its gradient if there is one, as in the output of a walk that shows
-/// nothing else.
+/// Returns the step alone, with its gradient if there is one, as a walk prints a single step.
 attn::Document alone(const Session& session) {
     attn::Document document = session.document();
     document.sections = {session.section()};

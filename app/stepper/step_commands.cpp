@@ -11,7 +11,7 @@ namespace {
 
 using Shows = Reply::Shows;
 
-/// A count after a command's name; 1 without one.
+/// Reads the count after a command's name; 1 without one.
 std::ptrdiff_t count_of(const std::string& name, const std::string& text) {
     if (text.empty()) return 1;
     const std::int64_t count = parse_integer(name, text);
@@ -27,7 +27,7 @@ void go_to_cell_of(Session& session, const std::string& said) {
     session.go_to_cell(is_whole ? said.substr(open + 1, said.size() - open - 2) : said);
 }
 
-/// Goes on, or reports the end.
+/// Moves to the next step, or reports the end.
 Reply next_step(Session& session, std::ptrdiff_t count) {
     const std::size_t before = session.step();
     session.next(count);
@@ -47,8 +47,8 @@ Reply moved(Session& session, const std::string& count) {
     return {Shows::cell};
 }
 
-/// The action of a command, with its arguments if any. Afterwards the screen, or a line, shows the
-/// result or its message.
+/// Runs an action, with its arguments if any. Returns a reply with the new state or the action's
+/// message.
 template <auto act, Shows shows>
 Reply done(Session& session, const std::string& words) {
     const auto run = [&] {
@@ -86,7 +86,7 @@ Reply turned(Session& session, const std::string& axis, const std::string& numbe
     return {Shows::cell};
 }
 
-/// `w` writes, as in an editor; `why` can be written out.
+/// Finds a command by its name or an unambiguous prefix; `w` is write, as in editors.
 const StepCommand& find_command(const std::string& name) {
     const StepCommand* found = nullptr;
     bool several = false;

@@ -15,21 +15,20 @@ struct Reply {
         cell,     ///< another cell; `text` is for the screen, which shows the cell itself
         message,  ///< `text`: what was done, in a sentence or two
         page,     ///< `text`: something to read
-        end,      ///< nothing more: the session is over
+        end,      ///< the session is over
     };
     Shows shows = Shows::nothing;
     std::string text{};
 };
 
-/// Something that can be done in a session: by its name, in a script or after a colon, or by a key
-/// on the screen.
+/// A command of a session: called by name, in a script or after a colon, or by a key on the screen.
 struct StepCommand {
     std::string name;
-    std::string arguments;  ///< as the help shows them; empty when it takes none
-    std::string keys;       ///< on the screen, blanks between them: `n Space Shift-Right`
+    std::string arguments;  ///< as the help shows them; empty if there are none
+    std::string keys;       ///< on the screen, separated by spaces: `n Space Shift-Right`
     std::string help;       ///< its effect, in a few words
     Reply (*run)(Session&, const std::string& arguments) = nullptr;
-    std::string example{};  ///< where it takes no effect without arguments
+    std::string example{};  ///< for commands that need arguments to have an effect
 };
 
 /// All commands, in the order of the help.
@@ -38,7 +37,7 @@ const std::vector<StepCommand>& step_commands();
 /// True if a key, by its name, performs the command.
 bool has_key(const StepCommand& command, const std::string& key);
 
-/// Performs one line: a command's name, or the beginning of it, and its arguments.
+/// Runs one line: a command's name, or a prefix of it, and its arguments.
 ///
 /// Errors  ConfigError for an unknown command; those of the command.
 Reply perform(Session& session, const std::string& line);
@@ -46,7 +45,7 @@ Reply perform(Session& session, const std::string& line);
 /// The help: a worked example, then every command with its keys.
 std::string step_help();
 
-/// The flags that say how a session is led.
+/// The flags that control a session.
 const std::vector<Flag>& step_flags();
 
 /// Steps through a scene: on the full screen of a terminal, or line by line from a script or if
@@ -55,25 +54,24 @@ const std::vector<Flag>& step_flags();
 /// Errors  ConfigError, InputError: a script that cannot be read or performed.
 void step_through(Scene scene, const Arguments& arguments);
 
-/// Steps through a session on the full screen of the terminal until it ends. The terminal is left
-/// as it was, also by a signal or an exception.
+/// Steps through a session on the full screen of the terminal until it ends. Restores the terminal,
+/// also after a signal or an exception.
 ///
-/// Errors  ConfigError when the terminal has no screen.
+/// Errors  ConfigError if the terminal cannot show a screen.
 void step_on_screen(Session& session, bool shaded);
 
-/// Where the lines of a session come from.
+/// The source of a session's lines.
 struct LineSource {
     std::istream& lines;
     std::string name;      ///< of the file, for messages
-    bool prompts = false;  ///< a person types: ask for each line, and go on after a mistake
+    bool prompts = false;  ///< a person types: prompt for each line, and continue after a mistake
 };
 
-/// Steps through a session line by line: writes the first step, then performs each line and writes
-/// the result. Empty lines and those that begin with # do nothing. Ends with `quit` or with the
-/// lines.
+/// Steps through a session line by line: writes the first step, then runs each line and writes the
+/// result. Skips empty lines and comments with #. Ends with `quit` or at the end of input.
 ///
-/// Errors  ConfigError for a line that cannot be performed, with its number; after a prompt it is a
-///         message and the session goes on.
+/// Errors  ConfigError for a line that cannot be run, with its number; with a prompt,
+///       it is a message instead and the session continues.
 void step_by_line(Session& session, const LineSource& source, const attn::Sink& write);
 
 }  // namespace app

@@ -16,8 +16,8 @@ bool has_colors(const Arguments& arguments) {
     return color_depth(arguments[flags::color], true) != ColorDepth::none;
 }
 
-/// A screen needs a terminal on both sides, and one with colours unless it is requested;
-/// whether colours are used is decided elsewhere.
+/// True if the session uses the full screen. Input and output must be terminals, with colours
+/// unless the screen is requested; whether colours are used is decided elsewhere.
 bool takes_the_screen(const Arguments& arguments) {
     const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
     const bool by_line =

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t widest_row_label = 12;
 constexpr std::size_t widest_column_label = 8;
 
-/// The first index of a window of `size` that holds `index`, moved as little as possible.
+/// Returns the first index of a window of `size` with `index` in it, moved as little as possible.
 std::size_t window_start(std::size_t start, std::size_t size, std::size_t index,
                          std::size_t length) {
     size = std::max<std::size_t>(size, 1);

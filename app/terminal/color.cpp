@@ -40,7 +40,7 @@ ColorDepth color_depth(const std::string& when, bool to_terminal) {
 }
 
 int color_index(attn::Color color) {
-    // The first 16 are whatever the user made of them.
+    // The user may have redefined the first 16 colours.
     int best = 16;
     int nearest = 3 * 256 * 256;
     const auto consider = [&](int index, int red, int green, int blue) {

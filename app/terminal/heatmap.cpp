@@ -20,7 +20,7 @@ attn::Color shade(const attn::CellView& view, double share) {
     return attn::terminal_color(share, view.kind());
 }
 
-/// One line: the colour scale between its ends.
+/// Draws one line: the colour scale between its ends.
 std::string legend(const attn::CellView& view, ColorDepth depth) {
     constexpr int steps = 16;
     const double low = view.kind() == attn::ScaleKind::from_zero ? 0 : -1;
@@ -35,7 +35,7 @@ std::string legend(const attn::CellView& view, ColorDepth depth) {
            colored(" nan ", shade(view, NAN), depth);
 }
 
-/// Two columns that stand for a value if there are no colours: its sign, and how large it is.
+/// Returns two characters for a value without colours: its sign, and its size.
 std::string glyphs(double share) {
     if (std::isnan(share)) return " ?";
     if (std::isinf(share)) return share > 0 ? " ∞" : "-∞";
@@ -93,7 +93,7 @@ private:
         caption_ = caption;
     }
 
-    /// The printed indices of an axis; nothing stands for the dots between them.
+    /// Returns the printed indices of an axis, and nullopt for the dots between them.
     std::vector<std::optional<std::size_t>> places(std::size_t axis) const {
         std::vector<std::optional<std::size_t>> result;
         const attn::ShownAxis& along = shown_.axis(axis);
@@ -135,7 +135,7 @@ private:
         }
         width_ = width;
 
-        // Draw block by block as many columns as fit.
+        // Draw blocks with as many columns as fit.
         const std::size_t room =
             choices_.columns > label_width + 1 ? choices_.columns - label_width : 1;
         const std::size_t per_block = std::max<std::size_t>(1, room / (width + 2));
@@ -173,7 +173,7 @@ private:
         text_ += "\n";
     }
 
-    /// The heading of a column; its number if two columns have no room for a word.
+    /// Returns the heading of a column; its number if two characters are too few for a word.
     std::string heading(const std::optional<std::size_t>& column, std::size_t axis) const {
         if (!column) return compact_ ? " …" : " " + attn::fitted("…", width_, true) + " ";
         if (!compact_) return " " + attn::fitted(label(axis, *column), width_, true) + " ";

@@ -23,7 +23,7 @@ void report(std::string_view kind, std::string_view message) {
     attn::Ink ink;
     if (kind == "error") ink = ink_of(color_depth(colors_when, isatty(STDERR_FILENO) != 0));
     const std::string start = "attn-explain: ";
-    // Below the message may be a line that it speaks of, and a caret under the place.
+    // Below the message there may be the line that it quotes, and a caret under the place.
     const std::string quote = "\n  ";
     const std::size_t end = std::min(message.find(quote), message.size());
     std::string text(message.substr(0, end));

@@ -8,23 +8,22 @@ namespace app {
 /// Applies --color to the messages on standard error.
 void color_messages(const std::string& when);
 
-/// Writes `attn-explain: error: MESSAGE` to standard error, as one line. Controls in it, which may
-/// come from a file name or a script, are written out.
+/// Writes `attn-explain: error: MESSAGE` to standard error, as one line. Escapes control
+/// characters, which may come from a file name or a script.
 void report_error(std::string_view message);
 
-/// Keeps `attn-explain: note: MESSAGE` for release_notes(). An error drops all notes, since the
-/// error is all that matters then.
+/// Keeps `attn-explain: note: MESSAGE` for release_notes(). An error drops all notes, because only
+/// the error matters then.
 void report_note(std::string_view message);
-/// The same, but written at once with the notes before it, for work that takes long.
+/// Writes a note at once, with the earlier ones, for work that takes long.
 void report_note_now(std::string_view message);
 
 /// Writes the notes so far to standard error, one per line. Standard output does this before its
 /// first byte, so that a reader sees them first.
 void release_notes();
 
-/// One line on standard error with the progress of long work. It is written only if that is
-/// a terminal and the work has taken half a second already, and it is gone before the first byte of
-/// output and at the end.
+/// One line on standard error with the progress of long work. It is written only on a terminal,
+/// after half a second of work, and removed before the first byte of output and at the end.
 class Progress {
 public:
     Progress();

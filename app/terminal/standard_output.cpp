@@ -22,8 +22,7 @@ namespace {
 bool forbidden = false;
 KeptOutput* kept = nullptr;
 
-/// The program that a command runs: its first word, after the variables that it sets. The rest is
-/// for the shell.
+/// Returns the program that a shell command runs: its first word after variable assignments.
 std::string program_of(const std::string& command) {
     std::istringstream words(command);
     for (std::string word; words >> word;) {
@@ -46,7 +45,7 @@ std::string pager_command() {
     return program == "cat" || !exists(program) ? std::string() : command;
 }
 
-/// The columns that a text takes; colours take none.
+/// Returns the columns that a text takes, not counting colours.
 std::size_t width_of(std::string_view line) {
     std::string visible;
     for (std::size_t i = 0; i < line.size(); ++i) {
@@ -95,7 +94,7 @@ std::string folded(std::string_view text, std::size_t columns) {
     while (!text.empty()) {
         std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
-        // A command is broken by a backslash, before its next flag.
+        // Break a command by a backslash before a flag.
         const bool is_command =
             line.starts_with("attn-explain ") || line.starts_with("$ attn-explain ");
         const std::string indent(std::min(line.find_first_not_of(' '), line.size()) + 4, ' ');
@@ -142,7 +141,7 @@ void Pager::start() {
                                 "; pass --no-pager");
     }
     const std::string command = pager_command();
-    // A bare PAGER=less would show colours as escapes. A LESS set by the user is kept.
+    // With PAGER=less alone, colours would show as escapes. The user's own LESS is kept.
     setenv("LESS", "FRX", 0);
     process_ = fork();
     if (process_ < 0) {
@@ -160,7 +159,7 @@ void Pager::start() {
     }
     close(ends[0]);
     input_ = ends[1];
-    // Ctrl-C is for the pager; when the user has quit it, writing fails.
+    // Ctrl-C goes to the pager; when the user quits it, writing fails.
     on_interrupt_ = std::signal(SIGINT, SIG_IGN);
     std::signal(SIGPIPE, SIG_IGN);
 }
@@ -176,7 +175,7 @@ void Pager::finish() {
 }
 
 void StandardOutput::write(std::string_view text) {
-    // The first piece decides about the pager, so that it is filled before anything is sent.
+    // Fill the first piece before sending anything, because it decides about the pager.
     const std::size_t part = std::min(text.size(), piece - gathered_.size());
     gathered_ += text.substr(0, part);
     if (gathered_.size() < piece) return;

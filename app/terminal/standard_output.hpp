@@ -12,11 +12,11 @@ namespace app {
 /// its flags; continuation lines are indented.
 std::string folded(std::string_view text, std::size_t columns);
 
-/// The rows of a terminal that a line takes; colours take none.
+/// Returns the rows of a terminal that a line takes, not counting colours.
 std::size_t rows_of(std::string_view line, std::size_t columns);
 
-/// Captures standard output during its lifetime; the innermost one does. Commands format the text
-/// as for a terminal if it is `for_screen`, else as for a file.
+/// Captures standard output during its lifetime; with several, the innermost one does. Commands
+/// format text as for a terminal if `for_screen` is true, else as for a file.
 class KeptOutput {
 public:
     explicit KeptOutput(bool for_screen = true);
@@ -35,7 +35,7 @@ private:
 
 /// A program that shows long output page by page: $PAGER, else less.
 ///
-/// It costs nothing as long as the output fits on the screen.
+/// Costs nothing as long as the output fits on the screen.
 class Pager {
 public:
     Pager() = default;
@@ -43,15 +43,15 @@ public:
     Pager(const Pager&) = delete;
     Pager& operator=(const Pager&) = delete;
 
-    /// True if `text` is longer than the screen and there is a pager to show it with: standard
-    /// output is a terminal that is not dumb, and it was not forbidden.
+    /// True if `text` is longer than the screen and a pager can show it: standard output is a
+    /// terminal that is not dumb, and the pager was not forbidden.
     static bool suits(std::string_view text);
 
-    /// Forbids the pager from here on: --no-pager, and output that is read as it comes.
+    /// Forbids the pager from now on: for --no-pager, and for output that is read as it is written.
     static void forbid();
 
     bool is_running() const { return process_ > 0; }
-    /// Starts it. Standard output goes to the descriptor then.
+    /// Starts the pager. Standard output then goes to the descriptor.
     void start();
     int descriptor() const { return input_; }
 
@@ -75,7 +75,7 @@ class StandardOutput {
 public:
     void write(std::string_view text);
     void flush();
-    /// Writes a text on its own.
+    /// Writes a complete text.
     static void print(std::string_view text);
 
 private:
@@ -85,10 +85,10 @@ private:
     Pager pager_;
 };
 
-/// Waits for Enter between the parts of an output, for presenting it to others.
+/// Waits for Enter between the parts of an output, for presentations.
 ///
-/// The keys come from the terminal itself, even if standard input is something else. If the
-/// output or the keys have no terminal, and after the end of input, it does not wait.
+/// Keys are read from the terminal itself, even if standard input is something else. If the output
+/// or the keys have no terminal, and after the end of input, it does not wait.
 class Pace {
 public:
     Pace();
@@ -96,7 +96,7 @@ public:
     Pace(const Pace&) = delete;
     Pace& operator=(const Pace&) = delete;
 
-    /// Shows a hint, waits for Enter and takes the hint away again.
+    /// Shows a hint, waits for Enter and removes the hint.
     /// Errors  ClosedPipe after q and Enter.
     void wait();
 

@@ -9,11 +9,11 @@
 
 namespace app {
 
-/// The value of an environment variable; empty when it is not set.
+/// Returns the value of an environment variable; empty if it is not set.
 std::string environment(const char* name);
 
-/// The size of the terminal of a file descriptor; nothing if that is no terminal, or does
-/// not know its size.
+/// Returns the size of a file descriptor's terminal; nullopt if it is no terminal, or its size is
+/// unknown.
 struct TerminalSize {
     std::size_t rows, columns;
 };
@@ -22,32 +22,32 @@ std::optional<TerminalSize> terminal_size(int descriptor);
 /// True if the terminal understands escape sequences: TERM is set, and not to dumb.
 bool takes_escapes();
 
-/// True if the terminal can show a screen: it is known, its cursor can be moved, and, unless
-/// `without_color` will do, it has at least eight colours.
+/// True if the terminal can show a full screen: it is known, its cursor can be moved, and it has at
+/// least eight colours unless `without_color` is true.
 bool has_screen(bool without_color);
 
-/// The sequence that leaves a full screen, with plain text and a visible cursor. Empty before
-/// ncurses has looked the terminal up.
+/// Returns the sequence that leaves a full screen, with plain text and a visible cursor. Empty
+/// until ncurses has looked up the terminal.
 std::string leaving_sequence();
 
-/// From here on any signal that ends the program removes the temporary files of outputs that are
-/// not complete first. Signals that the caller ignores (nohup) stay ignored.
+/// Removes temporary files of incomplete outputs on any signal that ends the program from now on.
+/// Signals that the caller ignores (nohup) stay ignored.
 void remove_temporaries_on_signals();
 
-/// From here on a file that may not grow any more (`ulimit -f`) is an error like a full disk, in
-/// place of a signal that ends the program without a word.
+/// Reports a file size limit (`ulimit -f`) as an error like a full disk, instead of ending silently
+/// on a signal.
 void report_full_files();
 
-/// Rules within rules may take 1 MB of stack: a lower limit (`ulimit -s`) is raised.
+/// Raises a low stack limit (`ulimit -s`): nested rules may need 1 MB of stack.
 ///
-/// Errors  Error when it may not be.
+/// Errors  Error if the limit cannot be raised.
 void ensure_stack();
 
-/// Brings the terminal back to how it was when the program is ended by a signal: an interrupt, a
-/// termination, or a crash. The temporary files of outputs that are not complete are removed too.
+/// Restores the terminal if a signal ends the program: an interrupt, a termination, or a crash.
+/// Removes temporary files of incomplete outputs, too.
 ///
-/// The constructor reads the modes of the terminal, so it comes before anything changes them;
-/// watch() comes after whatever else handles signals. There is one guard at a time.
+/// The constructor reads the modes of the terminal, so construct it before anything changes them;
+/// call watch() after any other code that handles signals. Only one guard may exist at a time.
 class TerminalGuard {
 public:
     TerminalGuard();
@@ -55,47 +55,47 @@ public:
     TerminalGuard(const TerminalGuard&) = delete;
     TerminalGuard& operator=(const TerminalGuard&) = delete;
 
-    /// From here on a fatal signal writes `leaving` to the terminal, restores its modes, and then
-    /// ends the program as it would have.
+    /// On a fatal signal, writes `leaving` to the terminal, restores its modes, and then ends the
+    /// program by that signal.
     void watch(std::string leaving);
 };
 
-/// How many colours the output may use.
+/// The number of colours that the output may use.
 enum class ColorDepth { none, indexed, full };
 
-/// The colours that --color auto, always or never gives. `to_terminal`: the output is a terminal.
+/// Returns the colours for --color auto, always or never. `to_terminal`: the output is a terminal.
 ///
 /// With auto, NO_COLOR forbids colour, FORCE_COLOR requests it (0 forbids it too), and otherwise a
-/// terminal that is not dumb has it. COLORTERM=truecolor or 24bit, or FORCE_COLOR=3, gives 24 bits,
-/// all else 256 colours.
+/// terminal that is not dumb has it. COLORTERM=truecolor or 24bit, or FORCE_COLOR=3, gives 24 bits;
+/// otherwise there are 256 colours.
 /// Errors  ConfigError for another word.
 ColorDepth color_depth(const std::string& when, bool to_terminal);
 
-/// The nearest of the 240 fixed colours of a terminal that has 256, as their number.
+/// Returns the index of the nearest of the 240 fixed colours of a 256-colour terminal.
 int color_index(attn::Color color);
 
-/// `text` on a background, with a foreground that can be read on it: both are set, so that the
-/// terminal's own colours do not matter. With ColorDepth::none the text alone.
+/// Colours `text` with a background and a readable foreground: both are set, so that the terminal's
+/// own colours do not matter. Returns the plain text with ColorDepth::none.
 std::string colored(const std::string& text, attn::Color background, ColorDepth depth);
 
-/// How words are set apart: headings bold, formulas dim, mistakes red, other digits underlined.
+/// Returns the text styles: headings bold, formulas dim, mistakes red, changed digits underlined.
 attn::Ink ink_of(ColorDepth depth);
 
-/// How a heatmap is drawn.
+/// Settings of a heatmap.
 struct HeatmapChoices {
     attn::PrintOptions options;
     ColorDepth depth = ColorDepth::none;
     std::size_t columns = 80;  ///< of the terminal; wider matrices are broken into blocks
     attn::ScaleEnd end = attn::ScaleEnd::automatic;
-    bool compact = false;  ///< two columns a cell, without digits
+    bool compact = false;  ///< two characters per cell, without digits
 };
 
-/// The tensor of a section as a grid of cells, shaded by value and labelled with the tokens along
-/// its axes, and a legend. Weights and masks are shaded from 0 on; other numbers by sign and size.
-/// Values that are not finite are grey. Without colours only the grid is drawn; a compact one uses
+/// Draws the tensor of a section as a grid of cells, shaded by value and labelled with the tokens
+/// along its axes, and a legend. Weights and masks are shaded from 0 up; other numbers by sign and
+/// size. Non-finite values are grey. Without colours only the grid is drawn; a compact one uses
 /// denser glyphs for larger values.
 ///
-/// The document holds the tokens. More elements than the threshold show their corners only.
+/// The document has the tokens. Tensors with more elements than the threshold show only corners.
 std::string heatmap_text(const attn::Section& section, const attn::Document& document,
                          const HeatmapChoices& choices);
 

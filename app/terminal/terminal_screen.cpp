@@ -1,4 +1,4 @@
-// Last, for these headers define words such as lines and columns as macros.
+// Included last, because these headers define words such as lines and columns as macros.
 
 #include "app/terminal/terminal.hpp"
 
@@ -32,7 +32,7 @@ bool has_screen(bool without_color) {
     int error = 0;
     if (setupterm(nullptr, STDOUT_FILENO, &error) != OK) return false;
     const bool able = !capability("cup").empty() && (without_color || tigetnum("colors") >= 8);
-    // Whoever takes the screen looks the terminal up again, and this copy would leak.
+    // The code that opens the screen looks up the terminal again, and this copy would leak.
     del_curterm(set_curterm(nullptr));
     return able;
 }
@@ -43,20 +43,20 @@ std::string leaving_sequence() {
 
 namespace {
 
-// Those that end a program and that it can see, except for SIGXFSZ.
+// The catchable signals that end a program, except for SIGXFSZ.
 constexpr std::array fatal_signals{SIGINT,  SIGTERM, SIGHUP,    SIGQUIT,   SIGPIPE, SIGALRM,
                                    SIGUSR1, SIGUSR2, SIGXCPU,   SIGVTALRM, SIGPROF, SIGIO,
                                    SIGPWR,  SIGTRAP, SIGSTKFLT, SIGSEGV,   SIGABRT, SIGBUS,
                                    SIGFPE,  SIGILL,  SIGSYS};
 
-// Read by signal handlers: plain data, set before the handlers are.
+// Read by signal handlers: plain data, set before the handlers.
 termios modes_before;
 bool has_modes = false;
 std::string leaving_text;  ///< of a full screen, while there is one
 
 void clean_up_and_end(int signal) {
     attn::remove_pending();
-    // A failure to write changes nothing: the program ends.
+    // A failed write is ignored, because the program ends.
     if (::write(STDOUT_FILENO, leaving_text.data(), leaving_text.size()) >= 0 && has_modes) {
         tcsetattr(STDIN_FILENO, TCSANOW, &modes_before);
     }

@@ -54,7 +54,7 @@ TourDocument read_document() {
     return document;
 }
 
-/// The walk that an answer is read from.
+/// The walk for an answer.
 struct Answering : attn::Walked {
     explicit Answering(const std::vector<std::string>& flags) : attn::Walked(made_by(flags)) {}
 
@@ -66,7 +66,7 @@ struct Answering : attn::Walked {
     attn::Cell cell(const std::string& text) const {
         return attn::parse_cell(plan, table, ledger, text);
     }
-    /// The cells of a row: those of `weights[eat]` lie on the last axis.
+    /// Returns the cells of a row: for `weights[eat]` those on the last axis.
     std::vector<attn::Cell> row(const std::string& text) const {
         attn::Cell first = cell(text.substr(0, text.size() - 1) + ",0]");
         std::vector<attn::Cell> cells(ledger[first.step].shape().back(), first);
@@ -98,7 +98,7 @@ double number_of(const Operand& operand, const Answering& walked) {
     });
 }
 
-/// The word whose cell is the largest or the smallest of a row.
+/// Returns the word of the largest or the smallest cell of a row.
 TourAnswer name_of(const Operand& operand, const Answering& walked) {
     const std::vector<attn::Cell> row = walked.row(operand.of);
     const auto less = [](const attn::Cell& a, const attn::Cell& b) { return a.value < b.value; };
@@ -165,7 +165,7 @@ TourAnswer answer_of(const TourPage& page) {
         if (operands.size() > 1) answer.right.number /= number_of(operands[1], walked);
         answer.text = attn::notes::number(answer.right.number);
         const Operand& last = operands.back();
-        if (last.asks == "the size of") return answer;  // a number of cells is made of none
+        if (last.asks == "the size of") return answer;  // a count is derived from no cell
         const attn::Cell cell =
             last.asks.empty() ? walked.cell(last.of) : walked.row(last.of).front();
         answer.shown_by = {"why", attn::cell_text(cell)};

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The words after the name of the program, if a line is a command: `$ attn-explain --heads 2`,
+/// Returns the words after the program's name if a line is a command: `$ attn-explain --heads 2`,
 /// or without the name.
 std::vector<std::string> command_in(std::string_view line) {
     if (line.starts_with("$ ")) line.remove_prefix(2);
@@ -46,7 +46,7 @@ std::string folder_name() {
     return (temporary / ("attn-tour-" + std::to_string(getpid()))).string();
 }
 
-/// The files that the commands of a page write: they live as long as the page is shown.
+/// The files that the commands of a page write, deleted when the page is left.
 class TourFiles {
 public:
     explicit TourFiles(const TourPage& page) {
@@ -59,7 +59,7 @@ public:
         }
     }
 
-    /// Runs a command, in the folder of these files if it writes or names one of them.
+    /// Runs a command, in the folder of these files if it writes or reads one of them.
     void run(const std::vector<std::string>& words, bool is_of_page) const {
         std::error_code none;
         const auto is_here = [&](const auto& word) { return fs::exists(path_ / word, none); };
@@ -121,7 +121,7 @@ private:
         return wrapped(question, setting_.ink.heading) + "\n";
     }
 
-    /// A command whose rows of numbers are no wider than the screen.
+    /// Adapts a command so that its rows of numbers fit the width of the screen.
     std::vector<std::string> narrowed(std::vector<std::string> words) const {
         const Command* command = find_command(words.size() > 1 ? words[1] : "");
         if (command == nullptr) command = find_command("");
@@ -132,7 +132,7 @@ private:
         return words;
     }
 
-    /// A page with the current output of its commands.
+    /// Returns a page with the current output of its commands.
     std::string text_of(const TourPage& page, const TourFiles& files) const {
         std::string text = heading(std::to_string(number_ + 1) + " of " +
                                    std::to_string(document_.pages.size()) + ". " + page.question);
@@ -155,8 +155,8 @@ private:
         return text;
     }
 
-    /// Writes the gathered text, one screenful at a time. Returns text typed in between, other than
-    /// Enter.
+    /// Writes the collected text, one screenful at a time. Returns text typed in between, other
+    /// than Enter.
     std::string write_page() {
         std::string text = std::exchange(page_text_, {});
         std::size_t rows = 0;
@@ -177,7 +177,7 @@ private:
         return {};
     }
 
-    /// The line that a person types; the end of the input leaves the tour.
+    /// Reads a line from the user; the end of the input leaves the tour.
     std::string typed_line() const {
         const auto typed = setting_.read();
         if (!typed) write("\n");
@@ -198,7 +198,7 @@ private:
         write("\n");
     }
 
-    /// Shows the page and takes lines until another is to be shown.
+    /// Shows the page and reads lines until another one is requested.
     void ask(const TourPage& page, const TourFiles& files) {
         if (takes_escapes()) write("\x1b[H\x1b[2J");
         std::string typed = write_page();
@@ -234,7 +234,7 @@ private:
             files.run(words, false);
             if (kept) write(kept->text);
         } catch (const ClosedPipe&) {
-            if (!setting_.screen) throw;  // else the pager was left
+            if (!setting_.screen) throw;  // otherwise the user quit the pager
         } catch (const attn::Error& error) {
             report_error(error.what());
         }
@@ -264,9 +264,9 @@ private:
 
     const TourSetting& setting_;
     const TourDocument& document_ = tour_document();
-    std::size_t number_ = 0;  ///< of the page that is shown, from 0
+    std::size_t number_ = 0;  ///< of the current page, from 0
     bool is_left_ = false;
-    std::string page_text_;  ///< what is to be shown
+    std::string page_text_;  ///< text not written yet
     std::set<std::size_t> tried_, right_;
 };
 
@@ -295,7 +295,7 @@ std::string tour_handout(std::size_t first, const std::string& format) {
         const TourFiles files(page);
         const std::string place = std::to_string(number) + ". ";
         text += paper.put(paper.section, paper.lines(place + page.question));
-        std::string lines;  // of commands one after the other
+        std::string lines;  // of consecutive commands
         for (const TourPage::Block& block : page.blocks) {
             if (block.is_command) {
                 KeptOutput kept;

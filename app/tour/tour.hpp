@@ -11,26 +11,26 @@
 
 namespace app {
 
-/// The setting of a tour: its reader, and the source of the answers.
+/// Settings of a tour: its screen, and the source of the answers.
 struct TourSetting {
     std::size_t first = 1;  ///< number of the first page
-    /// True for a reader at a terminal, who can answer and go back; otherwise the pages follow each
-    /// other, and each reads one line.
+    /// The terminal of a user who can answer and go back; without one, the pages follow each other,
+    /// and each reads one line.
     std::optional<TerminalSize> screen{};
     attn::Ink ink{};
-    std::function<std::optional<std::string>()> read;  ///< the next line; nothing at the end
+    std::function<std::optional<std::string>()> read;  ///< the next line; nullopt at the end
     std::function<void(const std::string&)> write;
 };
 
 /// Shows the pages from the first one on.
 void make_tour(const TourSetting& setting);
 
-/// The same pages on paper, `markdown` or `html`, with the output of their commands; the answers
-/// come at the end.
+/// Returns the pages for printing, as `markdown` or `html`, with the output of their commands; the
+/// answers come at the end.
 std::string tour_handout(std::size_t first, const std::string& format);
 
-/// One screen of the tour: a question, an explanation, the commands that answer it, and something
-/// to try. All of it is in app/tour.md.
+/// One screen of the tour: a question, an explanation, the commands that answer it, and an
+/// exercise. All of it is in app/tour.md.
 struct TourPage {
     struct Block {
         bool is_command = false;
@@ -60,7 +60,7 @@ struct TourAnswer {
     std::vector<std::string> shown_by{};  ///< the words of the command that derives it, if any
 };
 
-/// Walks to find the answer of a page.
+/// Computes the answer of a page.
 TourAnswer answer_of(const TourPage& page);
 
 }  // namespace app

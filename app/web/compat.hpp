@@ -1,6 +1,6 @@
 #pragma once
-// Parts of C++20 that the standard library of clang 14 lacks, as far as the core uses it. Included
-// before every file of the core; the program's own build knows nothing of it.
+// Parts of C++20 that the standard library of clang 14 lacks and the core uses. Included before
+// every file of the core, and not in the program's own build.
 #include <unistd.h>
 #include <algorithm>
 #include <bit>
@@ -22,7 +22,7 @@ unique_ptr<T> make_unique_for_overwrite(size_t count) {
     return unique_ptr<T>(new remove_extent_t<T>[count]);
 }
 
-/// A core has one thread: what is started runs at once.
+/// A core has one thread: the work runs in the constructor.
 class jthread {
 public:
     template <class Work, class... Arguments>
@@ -56,7 +56,7 @@ constexpr To bit_cast(const From& from) {
 struct to_chars_text {
     char* ptr;
 };
-/// The shortest text that reads back to the same bits.
+/// Writes the shortest text that reads back to the same bits.
 to_chars_text to_chars(char* begin, char* end, double value, chars_format format);
 to_chars_text to_chars(char* begin, char* end, float value, chars_format format);
 inline to_chars_text to_chars(char* begin, char* end, double value, chars_format format,
@@ -66,7 +66,7 @@ inline to_chars_text to_chars(char* begin, char* end, double value, chars_format
                              precision, value)};
 }
 
-/// The shorter of both forms, without an exponent where they are as long.
+/// Writes the shorter of both forms, the one without an exponent if they are equally long.
 template <class Number>
 requires is_floating_point_v<Number> to_chars_text to_chars(char* begin, char*, Number value) {
     char fixed[512], scientific[64];
@@ -85,7 +85,7 @@ concept is_range = requires(Range& range) {
     std::begin(range);
 };
 
-// Algorithms over a whole range, with a projection where the core uses one.
+// Algorithms over a whole range, with a projection if the core uses one.
 #define ATTN_OVER_RANGE(name)                                                              \
     template <class Range, class... More>                                                  \
     requires(!is_same_v<Range, void>) constexpr decltype(auto) name(Range&& range,         \
@@ -229,7 +229,7 @@ namespace views {
 
 template <class Range>
 struct Reversed {
-    Range range;  ///< a reference, or what was made for this
+    Range range;  ///< a reference, or a temporary that this owns
     auto begin() { return std::rbegin(range); }
     auto end() { return std::rend(range); }
 };
@@ -241,7 +241,7 @@ Reversed<Range> reverse(Range&& range) {
 }  // namespace views
 }  // namespace std
 
-// Files cannot be exchanged here: callers rename one after the other instead.
+// Files cannot be exchanged here: callers rename them one after the other instead.
 #define RENAME_EXCHANGE 2U
 inline int renameat2(int, const char* from, int, const char* to, unsigned how) {
     errno = ENOSYS;

@@ -1,5 +1,5 @@
-// The program's walk as a page calls it: the words of a command line in, what the program would
-// write out, and its messages on standard error.
+// Entry points for a page: the page passes the words of a command line and receives the program's
+// output; messages go to standard error.
 #include "app/web/core.hpp"
 
 #include <exception>
@@ -16,13 +16,13 @@ std::string words;
 
 }  // namespace
 
-/// Room for so many bytes of words, each with a 0 after it.
+/// Allocates `size` bytes for the words, each with a terminating 0.
 ATTN_EXPORT(attn_room) char* attn_room(std::size_t size) {
     words.assign(size, '\0');
     return words.data();
 }
 
-/// Runs the words that are there. Returns the exit code.
+/// Runs the command in that buffer. Returns the exit code.
 ATTN_EXPORT(attn_run) int attn_run() {
     attn::setting_prefix = "--";
     app::written.clear();

@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-/// A function that the page calls.
+/// Exports a function for the page.
 #define ATTN_EXPORT(name) extern "C" __attribute__((export_name(#name)))
 
 namespace app {

@@ -1,4 +1,4 @@
-// The one function of zlib that seeds of words need.
+// The only function of zlib that the core uses, for seeds that are words.
 #include <zlib.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// Stand-ins for the rooms that the core leaves out: files, other models, notebooks.
+// Stubs for the parts that the core leaves out: files, other models, notebooks.
 #include <utf8proc.h>
 
 #include "app/commands/walk.hpp"
@@ -23,7 +23,7 @@ extern "C" {
 extern const char attn_attentions[], attn_laws[], attn_examples[];
 const char attn_attentions[] = "", attn_laws[] = "", attn_examples[] = "";  // pages bring theirs
 
-/// The page composes the words of the command line before the core reads them.
+/// The page normalizes the words of the command line (NFC) before the core reads them.
 utf8proc_ssize_t utf8proc_map(const utf8proc_uint8_t* text, utf8proc_ssize_t size,
                               utf8proc_uint8_t** made, utf8proc_option_t) {
     *made = static_cast<utf8proc_uint8_t*>(std::malloc(static_cast<std::size_t>(size) + 1));
@@ -41,7 +41,7 @@ namespace {
 
 }  // namespace
 
-// --- the page's own files, which it has already
+// --- the page's own files, which it already has
 
 const std::string_view page_css, page_heads_css, page_dark_css, page_heads_js, page_js,
     page_bounds_css, page_bounds_js, page_slider_css, page_slider_js, page_thumbs_css,
@@ -105,7 +105,7 @@ std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_vi
     return {};
 }
 
-// --- models: the page lays the one that it holds here
+// --- models: the page copies its model to this place
 
 namespace models {
 namespace {
@@ -133,7 +133,7 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
 
 namespace app {
 
-// --- sentences in front of a printed walk
+// --- sentences before a printed walk
 
 std::vector<attn::Prose> opening_of(const Arguments&, const attn::Plan&) { return {}; }
 

@@ -1,5 +1,6 @@
-// Stand-ins for the libraries that are not WebAssembly: numbers as text and single sines as the GNU
-// C library writes them, the tables of Unicode, which browsers and node have, and BLAS.
+// Replacements for libraries that are not available as WebAssembly: numbers as text and
+// single-precision sines like those of the GNU C library, the tables of Unicode, which browsers and
+// node have, and BLAS.
 #include <fmt/format.h>
 #include <unistd.h>
 #include <utf8proc.h>
@@ -13,7 +14,7 @@
 
 // --- the machine
 
-/// Its memory grows up to 2 GiB in pages of 64 KiB; the C library tells the part in use.
+/// Memory grows up to 2 GiB in pages of 64 KiB; the C library reports the part in use.
 extern "C" long sysconf(int name) {
     if (name == _SC_PAGESIZE) return 1 << 16;
     return name == _SC_PHYS_PAGES ? 1 << 15 : 1;
@@ -23,13 +24,13 @@ extern "C" long sysconf(int name) {
 
 namespace {
 
-/// The shortest digits, arranged as C++ does: `1.25e-05`, or without an exponent.
+/// Writes the shortest digits in the format of C++: `1.25e-05`, or without an exponent.
 template <class Number>
 char* write_digits(char* out, Number value, bool is_fixed) {
     if (std::signbit(value)) *out++ = '-';
     const auto decimal = value == 0 ? fmt::detail::dragonbox::decimal_fp<Number>{0, 0}
                                     : fmt::detail::dragonbox::to_decimal(std::abs(value));
-    // As many digits as the number has, not zeros after the shortest ones.
+    // Write all digits of the number, not zeros after the shortest ones.
     if (is_fixed && decimal.exponent >= 0)
         return fmt::format_to(out, "{:.0f}", std::abs(static_cast<double>(value)));
     char* const first = out;
@@ -64,7 +65,7 @@ std::to_chars_text std::to_chars(char* begin, char*, float value, chars_format f
     return {write_digits(begin, value, format == chars_format::fixed)};
 }
 
-// --- functions of float32 as the GNU C library computes them, to the last bit
+// --- float32 functions with the results of the GNU C library, to the last bit
 
 namespace {
 
@@ -101,8 +102,8 @@ float swing(float angle, int quarter) {
                               (early + fourth * 0x1.55553e1068f19p-5 + fourth * square * late));
 }
 
-/// exp(x) - 1 for |x| below 44: what is left of x beside a multiple of ln 2, by a ratio of
-/// polynomials, scaled back.
+/// Computes exp(x) - 1 for |x| below 44: the remainder of x modulo ln 2, by a ratio of polynomials,
+/// scaled back.
 ///
 /// Source  fdlibm, expm1f.
 float exponential_less_one(float x) {
@@ -162,8 +163,8 @@ extern "C" {
 #ifndef ATTN_WHOLE
 __attribute__((import_module("page"), import_name("letter")))
 #endif
-/// The properties of a character by JavaScript: 'c' its category, as utf8proc counts them, 'l' its
-/// small letter, 'r' whether it is written from right to left, 'w' its columns.
+/// Returns a property of a character from JavaScript: 'c' its category, numbered as in utf8proc,
+/// 'l' its lower-case letter, 'r' whether it is written from right to left, 'w' its columns.
 int page_letter(int what, int point);
 
 utf8proc_category_t utf8proc_category(utf8proc_int32_t point) {
@@ -181,7 +182,7 @@ const utf8proc_property_t* utf8proc_get_property(utf8proc_int32_t point) {
     return &property;
 }
 
-/// A mark, a joiner and what is after one go with the character before.
+/// A mark or a joiner, and the character after a joiner, belong to the character before.
 utf8proc_bool utf8proc_grapheme_break_stateful(utf8proc_int32_t before, utf8proc_int32_t point,
                                                utf8proc_int32_t*) {
     constexpr utf8proc_int32_t joiner = 0x200D;
@@ -216,7 +217,7 @@ utf8proc_ssize_t utf8proc_encode_char(utf8proc_int32_t point, utf8proc_uint8_t* 
 
 namespace attn {
 
-// --- products, which only the variants beside loop take
+// --- products, used only by the variants other than loop
 
 void prepare_blas(std::size_t) {}
 

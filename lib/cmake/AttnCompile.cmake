@@ -1,8 +1,8 @@
-# The compile options of our own targets. Nothing here is global, and nothing tunes for the machine
-# that builds: the printed digits depend on which operations are fused.
+# The compile options of this project's targets. No option is global, and none tunes for the build
+# machine: the printed digits depend on which operations are fused.
 add_library(attn_compile INTERFACE)
 target_compile_features(attn_compile INTERFACE cxx_std_20)
-# fmt's headers alone: lib/attn/ground/text/fmt.cpp is the rest of it.
+# Only the headers of fmt: lib/attn/ground/text/fmt.cpp compiles the rest.
 target_include_directories(attn_compile SYSTEM INTERFACE
     $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
 # Only an explicit std::fma may fuse a product and a sum.
@@ -10,13 +10,14 @@ target_compile_options(attn_compile INTERFACE -ffp-contract=off)
 target_compile_options(attn_compile INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                                               -Wno-sign-conversion -Wnon-virtual-dtor)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC 12 takes the empty state of a std::optional<std::variant> for uninitialised memory, and
-    # "text" + std::string for overlapping copies (its bug 105329).
+    # GCC 12 warns of uninitialised memory in an empty std::optional<std::variant>, and of
+    # overlapping copies in "text" + std::string (its bug 105329).
     target_compile_options(attn_compile INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
-    # Files that are compiled together look like headers to the check for types of one file.
+    # GCC treats files that are compiled together as headers when it checks for types of one file.
     target_compile_options(attn_compile INTERFACE -Wno-subobject-linkage)
 endif()
-# Headers cost more than our own lines, so the files of a room are compiled sixteen at a time.
+# Headers take longer to compile than the sources, so the files of a room are compiled sixteen at a
+# time.
 function(attn_compile_rooms_at_once target)
     get_target_property(sources ${target} SOURCES)
     foreach(source IN LISTS sources)
@@ -33,14 +34,14 @@ if(ATTN_WARNINGS_AS_ERRORS)
     target_compile_options(attn_compile INTERFACE -Werror)
 endif()
 if(ATTN_SANITIZE)
-    # A null or dead object is met by the address sanitizer too: asking before each of its members
-    # would take a sixth of the build.
+    # The address sanitizer detects null and dangling objects too: checking before each member
+    # access would take a sixth of the build.
     target_compile_options(attn_compile INTERFACE -fsanitize=address,undefined
                                                   -fno-sanitize=null,vptr,object-size
                                                   -fno-sanitize-recover=all -fno-omit-frame-pointer)
-    # Ends of constants are watched by the library's own assertions and by UBSan. Fences around each
-    # of some hundred thousand literals would be put up at every start of the program, which took
-    # longer than what it does.
+    # Overruns of constants are detected by the library's assertions and by UBSan. Redzones around
+    # some hundred thousand literals would be set up at every start of the program, which took
+    # longer than the command itself.
     target_compile_definitions(attn_compile INTERFACE _GLIBCXX_ASSERTIONS)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         target_compile_options(attn_compile INTERFACE --param=asan-globals=0)

@@ -1,5 +1,5 @@
-# Finds what the project builds on. A missing package is named, with the command that installs it,
-# instead of the page of search paths that find_package would print.
+# Finds the dependencies of the project. For a missing package it prints the command that installs
+# it, instead of find_package's page of search paths.
 macro(attn_need package debian_package)
     find_package(${package} QUIET ${ARGN})
     if(NOT ${package}_FOUND)
@@ -14,7 +14,7 @@ attn_need(fmt libfmt-dev)
 attn_need(nlohmann_json nlohmann-json3-dev)
 attn_need(Threads libc6-dev)
 
-# xtensor-blas is headers only. Its CMake package would search for LAPACK, which nothing here uses.
+# xtensor-blas is header-only. Its CMake package would search for LAPACK, which is not used here.
 find_path(ATTN_XTENSOR_BLAS_INCLUDE NAMES xtensor-blas/xblas.hpp)
 if(NOT ATTN_XTENSOR_BLAS_INCLUDE)
     message(FATAL_ERROR "attn-explain needs xtensor-blas: apt-get install libxtensor-blas-dev")
@@ -28,7 +28,7 @@ if(NOT ATTN_OPENBLAS_SHARED OR NOT ATTN_OPENBLAS_INCLUDE)
     message(FATAL_ERROR "attn-explain needs OpenBLAS: apt-get install libopenblas-dev")
 endif()
 
-# A static OpenBLAS brings Fortran and, on x86, quadmath. Only the compiler knows where they are.
+# A static OpenBLAS depends on Fortran and, on x86, quadmath, which only the compiler can locate.
 function(attn_find_beside_compiler result file)
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${file}
                     OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -58,7 +58,7 @@ if(NOT ATTN_UTF8PROC OR NOT ATTN_UTF8PROC_INCLUDE)
     message(FATAL_ERROR "attn-explain needs utf8proc: apt-get install libutf8proc-dev")
 endif()
 
-# PCRE2, for the patterns of tokenizers. Its CMake package knows only the shared library.
+# PCRE2, for the patterns of tokenizers. Its CMake package has only the shared library.
 find_path(ATTN_PCRE2_INCLUDE NAMES pcre2.h)
 find_library(ATTN_PCRE2 NAMES libpcre2-8.a pcre2-8)
 if(NOT ATTN_PCRE2 OR NOT ATTN_PCRE2_INCLUDE)
@@ -72,8 +72,8 @@ if(NOT ATTN_ZLIB_INCLUDE OR NOT ATTN_ZLIB)
     message(FATAL_ERROR "attn-explain needs zlib: apt-get install zlib1g-dev")
 endif()
 
-# ncurses, wide characters: CMake's own module knows neither the static libraries nor the order in
-# which they are linked.
+# ncurses, wide characters: CMake's own module supports neither the static libraries nor their link
+# order.
 find_path(ATTN_CURSES_INCLUDE NAMES curses.h)
 find_library(ATTN_CURSES NAMES libncursesw.a ncursesw)
 find_library(ATTN_TINFO NAMES libtinfo.a tinfo)

@@ -1,5 +1,5 @@
-# Files that are laid into the program as they are, by the assembler: it looks for them in their own
-# folders, and a change of one makes it run again. For the targets of the folder that includes this.
+# Files that the assembler embeds in the program unchanged: it finds them in their own folders, and
+# runs again when one changes. For the targets of the folder that includes this.
 set(lib ${PROJECT_SOURCE_DIR}/lib/attn)
 
 function(attn_lay source)
@@ -13,7 +13,7 @@ function(attn_lay source)
                                                      OBJECT_DEPENDS "${ARGN}")
 endfunction()
 
-# Texts that are laid one after the other: NAME.txt in the build folder, whose path is in NAME_text.
+# Concatenates texts: NAME.txt in the build folder, whose path is in NAME_text.
 function(attn_join name)
     set(text ${CMAKE_CURRENT_BINARY_DIR}/${name}.txt)
     add_custom_command(OUTPUT ${text} DEPENDS ${ARGN} VERBATIM
@@ -37,7 +37,7 @@ function(attn_lay_texts)
              ${practice_numpy_text} ${practice_torch_text})
 endfunction()
 
-# The model that needs no file.
+# The built-in model.
 set(models ${PROJECT_SOURCE_DIR}/data/models)
 attn_lay(${lib}/models/shipped.S ${models}/stories260K.bin ${models}/tok512.bin)
 # The style and the script of --format html, and the core of live pages.
@@ -50,8 +50,8 @@ attn_lay(${page}/page.S ${page_files} ${live}/core.wasm.gz ${live}/program.wasm.
 set(pages ${lib}/learn/notebooks/pages)
 file(GLOB page_files CONFIGURE_DEPENDS ${pages}/*.txt)
 attn_lay(${pages}/pages.S ${page_files})
-# Attention as the program walks it: the first that applies to a step counts, so that variants come
-# in this order.
+# The attention of the program: the first text that applies to a step is used, so variants come in
+# this order.
 set(standard ${PROJECT_SOURCE_DIR}/data/attentions/standard.attn)
 foreach(idea inputs x-norm qkv given scale fused sigmoid sink softmax cache shared-heads
              position-bias latents differential rope qk-norm dropout)
@@ -59,11 +59,11 @@ foreach(idea inputs x-norm qkv given scale fused sigmoid sink softmax cache shar
 endforeach()
 attn_join(standard ${standard})
 attn_lay(${lib}/core/cards/standard.S ${standard_text})
-# The attentions of data/attentions, one after the other.
+# The attentions of data/attentions, concatenated.
 file(GLOB attentions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/data/attentions/*.attn)
 list(REMOVE_ITEM attentions ${PROJECT_SOURCE_DIR}/data/attentions/standard.attn)
 attn_join(attentions ${attentions})
-# Facts about attention that hold for every input, each in two forms, in an order that teaches.
+# Facts about attention that hold for every input, each in two forms, in teaching order.
 set(laws "")
 foreach(law rows-sum-to-1 shift key-bias value-bias two-keys equal-keys first-token
             masked-is-removed masked-afterwards later-tokens order-of-tokens scale one-matrix
@@ -72,11 +72,11 @@ foreach(law rows-sum-to-1 shift key-bias value-bias two-keys equal-keys first-to
     list(APPEND laws ${PROJECT_SOURCE_DIR}/data/laws/${law}.attn)
 endforeach()
 attn_join(laws ${laws})
-# The examples of data/examples, one after the other.
+# The examples of data/examples, concatenated.
 file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/data/examples/*.txt)
 attn_join(examples ${examples})
-# The mistakes of the standard walk, in the order in which they are listed: that of the steps where
-# they show first, then what is harmless, then gradients.
+# The mistakes of the standard walk, in the order in which they are listed: by the steps where they
+# show first, then harmless differences, then gradients.
 set(mistakes "")
 foreach(place needs inputs projection heads norms pairs rotary frequencies scores scale biases mask
               mask-kinds masked-scores softmax cache dropout latent context harmless gradients)

@@ -1,5 +1,5 @@
-# Installs the headers that a caller needs: those that the program includes, the steps, and what these
-# include. The others are the library's own.
+# Installs the headers that a caller needs: those that the program includes, the steps, and the
+# headers included by these. The others are internal.
 set(lib ${source}/lib)
 file(GLOB_RECURSE callers ${source}/app/*.?pp)
 file(GLOB headers RELATIVE ${lib} ${lib}/attn/core/steps/*.hpp)

@@ -98,7 +98,7 @@ TEST_SUITE("app: attentions") {
             CHECK_MESSAGE(has(refused.err, "mine.attn exists"), refused.err);
             CHECK(program::read_file(folder / "mine.attn") == "my work\n");
         }
-        // A given attention is where the new one begins.
+        // The file of an existing attention is the starting point for a new one.
         const std::string retention = run("attentions retention").out;
         CHECK(program::shell(in + "retention --new r.attn").exit_code == 0);
         CHECK(program::shell(in + "retention -o o.attn").exit_code == 0);
@@ -124,7 +124,7 @@ TEST_SUITE("app: attentions") {
         CHECK(refused.exit_code == 2);
         CHECK(refused.err.find("c is 8 in w_of_query and 4 in query; this attention has one head: "
                                "leave --heads out\n  query_part[q,a] = ") != refused.err.npos);
-        // Of one's own heads something else is wrong.
+        // An attention with heads does not get this advice.
         const program::Result other = run("--attention retention --heads 2 --rule 'decay[h] = x'");
         CHECK(other.exit_code == 2);
         CHECK(other.err.find("leave --heads out") == other.err.npos);

@@ -54,7 +54,7 @@ TEST_SUITE("app: backward") {
                 "--layer " +
                 std::to_string(layer));
             CHECK(number(gone, "loss", "") == doctest::Approx(loss).epsilon(1e-9));
-            // After the last layer's attention only the last token is read on.
+            // After the last layer's attention only the last token is read.
             CHECK((number(gone, "d_output", "/0/0") == 0) == (layer == 4));
             CHECK(number(gone, "d_output", "/3/0") != 0);
         }
@@ -112,7 +112,8 @@ TEST_SUITE("app: backward") {
     TEST_CASE("what cannot be gone back from is said in one line") {
         check_refused("--backward --variant fused", "--variant vectorized");
         CHECK(has(run("--loss mean --only x").err, "--loss has no effect here"));
-        // Frequencies are not learned: rounded ones are gone back through like any.
+        // Frequencies are not learned, but gradients pass through rounded ones as through any
+        // tensor.
         const nlohmann::json rounded =
             walk("--backward --seq-len 5 --rope half --bug rope-low-precision");
         const nlohmann::json right = walk("--backward --seq-len 5 --rope half");

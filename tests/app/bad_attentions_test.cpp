@@ -1,4 +1,4 @@
-// Files of attentions that are none: the line and the place are named, and nothing walks.
+// Invalid attention files: the error names the line and the place, and nothing is walked.
 #include <algorithm>
 
 #include "tests/support/program.hpp"
@@ -8,8 +8,8 @@ using program::run;
 
 namespace {
 
-/// What is below `attention a` and `begins --mask causal`, and a part of what is said of it.
-/// `S` is a step that would do.
+/// The lines below `attention a` and `begins --mask causal`, and a part of the error. `S` stands
+/// for a valid step.
 struct Bad {
     const char* text;
     const char* told;

@@ -26,7 +26,7 @@ TEST_SUITE("app: bugs") {
         const program::Result wrong = run(weights + "--bug softmax-axis=query");
         CHECK(wrong.out.find("# ! [softmax-axis=query]") != std::string::npos);
         CHECK(wrong.out.find("Each row sums to 1") == std::string::npos);
-        // Over queries it is the column that sums to 1.
+        // With a softmax over queries it is the column that sums to 1.
         CHECK(run(weights + "--bug softmax-axis=query -q").out ==
               run(weights + "--softmax-axis query -q").out);
         CHECK(run("--bug no-projection --only query").out.find("[no-projection]") !=

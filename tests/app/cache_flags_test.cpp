@@ -51,7 +51,7 @@ TEST_SUITE("app: cache") {
                        mistake)
                        .out.find("Chunk 0 is rows 0 to 3") != std::string::npos;
         };
-        CHECK(note_with("merge-reshape"));  // made after the context
+        CHECK(note_with("merge-reshape"));  // computed after the context
         CHECK_FALSE(note_with("scale-missing"));
         CHECK_FALSE(note_with("k-dot-k"));
     }

@@ -1,4 +1,4 @@
-// Words that a terminal sets apart, and the line on what to try next.
+// Words that a terminal highlights, and the line on what to try next.
 #include <regex>
 
 #include "tests/support/golden.hpp"
@@ -14,7 +14,7 @@ std::string without_escapes(const std::string& text) {
     return std::regex_replace(text, std::regex("\x1b\\[[0-9;]*m"), "");
 }
 
-/// Writes what `--bug softmax-axis=query` makes, for diagnose.
+/// Writes a walk with `--bug softmax-axis=query` as a file for diagnose.
 std::string diagnosed(const program::Folder& folder) {
     const std::string file = folder / "mine.npz";
     REQUIRE(run("--bug softmax-axis=query -o " + file).exit_code == 0);

@@ -18,7 +18,7 @@ TEST_SUITE("app: compare") {
         CHECK(comparison.at("first_difference") == "scaled_scores");
         for (const auto& step : comparison.at("steps")) {
             if (step.at("name") == "scores") CHECK(step.at("max_abs") == 0);
-            // sqrt(4) against sqrt(8)
+            // sqrt(4) instead of sqrt(8)
             if (step.at("name") == "scaled_scores") {
                 CHECK(step.at("max_rel").get<double>() ==
                       doctest::Approx(std::sqrt(2.0) - 1).epsilon(1e-6));

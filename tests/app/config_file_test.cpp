@@ -11,7 +11,7 @@ using program::run;
 
 namespace {
 
-/// Draws the flags of walks that can be made, one after the other.
+/// Draws the flags of valid walks, one after the other.
 class RandomFlags {
 public:
     RandomFlags(unsigned seed, const program::Folder& folder)
@@ -90,7 +90,7 @@ TEST_SUITE("app: config") {
             const std::string flags = random.next();
             CAPTURE(flags);
             const program::Result typed = run(flags + " --save-config " + file);
-            if (typed.exit_code == 2) continue;  // two flags that do not go together
+            if (typed.exit_code == 2) continue;  // two flags that exclude each other
             ++walked;
             const bool replays = flags.starts_with("notebook");
             const program::Result read =
@@ -115,7 +115,7 @@ TEST_SUITE("app: config") {
 "config": {"input": {"source": "text", "vocab_size": 3}, "heads": 2}, "steps": []})";
         program::check_refused("--config " + file, "walk.json:2: this record does not hold the ");
         CHECK(run("--text 'a b' --config " + file).out == run("--text 'a b' --heads 2").out);
-        // Written by hand after what JSON output holds.
+        // Written by hand in the layout of JSON output.
         std::ofstream(file) << R"({"config": {"heads": 2, "text": "a b"}})";
         CHECK(run("--config " + file).out == run("--text 'a b' --heads 2").out);
         std::ofstream(file) << R"({"text": "a b", "heads": {"count": 2}})";
@@ -220,7 +220,7 @@ TEST_SUITE("app: config") {
         program::check_refused("--config " + path, "c.json:3: there is no setting 'embed-dimm'");
         std::ofstream(path) << "{\n  \"heads\": \"two\"\n}\n";
         program::check_refused("--config " + path, "c.json:2: --heads");
-        // The word is elsewhere too: as a token, as another object's key.
+        // The word occurs elsewhere too: as a token, and as a key of another object.
         std::ofstream(path) << "{\n  \"text\": [\"heads\", \"a\"],\n  \"heads\": \"two\"\n}\n";
         program::check_refused("--config " + path, "c.json:3: --heads");
         std::ofstream(path)
@@ -260,7 +260,7 @@ TEST_SUITE("app: config") {
         for (const char* key : {"partial", "power"}) refused("diagnose " + mine, key, "true");
         refused("compare " + mine + " ''", "atol", "1e9");
         refused("notebook 000", "save_dir", quoted);
-        // Typed, they hold, and what is saved can be read again.
+        // Typed flags win, and the saved file can be read again.
         CHECK(run("--seed 3 --only weights -q --no-pager -o " + other + " --save-config " + path)
                   .exit_code == 0);
         CHECK(run("--config " + path).out == program::read_file(other));

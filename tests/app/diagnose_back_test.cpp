@@ -1,4 +1,4 @@
-// Gradients that other code made, from numbers that no walk of the program draws.
+// Gradients computed by other code, on numbers that no walk of the program draws.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -46,13 +46,13 @@ Rows each(Rows rows, Cell&& cell) {
     return rows;
 }
 
-/// Attention of 6 tokens and its way back, as people write them by hand.
+/// Attention of 6 tokens and its backward pass, written by hand.
 struct Hand {
     static constexpr std::size_t tokens = 6;
     static constexpr double root = 2;  // of 4 features
     bool causal = false;
     Rows q = numbers(0.3), k = numbers(1.1), v = numbers(2.3), d_out = numbers(4.1);
-    std::string wrong{};  ///< what the way back does otherwise
+    std::string wrong{};  ///< what the backward pass does differently
     Rows scores{}, weights{}, out{}, dp{}, ds{}, dq{}, dk{}, dv{};
 
     static Rows numbers(double start) {
@@ -102,7 +102,7 @@ struct Hand {
         hand.back();
         return hand;
     }
-    /// With a loss of the output alone: each cell of its gradient from that of the output.
+    /// A loss of the output alone: each cell of its gradient from that of the output.
     template <class Cell>
     static Hand of_loss(Cell&& cell, const std::string& wrong = "") {
         Hand hand;
@@ -137,7 +137,7 @@ void write_file(const std::string& path, const std::map<std::string, Rows>& tens
     file.commit();
 }
 
-/// What diagnose says of these tensors.
+/// The output of diagnose for these tensors.
 program::Result diagnosed(const std::map<std::string, Rows>& tensors, const std::string& flags = "",
                           bool in_floats = false, std::size_t heads = 0) {
     const program::Folder folder;
@@ -231,7 +231,7 @@ TEST_SUITE("diagnose_back") {
         const auto squares = diagnosed(saved(Hand::of_loss([](double x) { return x / 12; })));
         CHECK(squares.exit_code == 0);
         CHECK(tells(squares.out, "the mean of the squares of context"));
-        // Any other factor is a question, and so is a loss that is none of these.
+        // Any other factor makes diagnose ask, and so does a loss that is none of these.
         const auto third = diagnosed(saved(Hand::of_loss([](double) { return 0.3; })));
         CHECK(third.exit_code == 3);
         CHECK(tells(third.out, "0.3 times the sum of context"));

@@ -1,4 +1,4 @@
-// Claims that diagnose may not make of tensors that it knows too little of.
+// Claims that diagnose must not make from too little evidence.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ attn::Tensor full_of(const attn::Shape& shape, float number) {
     return {attn::Axes(shape.size(), "axis"), cells};
 }
 
-/// The tensors of a walk, from which a user's file is put together.
+/// The tensors of a walk, from which a user's file is assembled.
 struct TheirFile {
     program::Folder folder;
     std::string mine = folder / "mine.npz";
@@ -117,7 +117,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK_MESSAGE(guess_tells(without.out, "context: there is no w_value to make it with"),
                       without.out);
         CHECK(guess_tells(without.out, "right: weights"));
-        // Drawn as the flags say, it is compared.
+        // If it was drawn as the flags specify, it is compared.
         CHECK(guess_tells(some.diagnose("--heads 2 --batch 2 --seq-len 4 --seed 7").out,
                           "right: x, weights, context"));
     }
@@ -135,7 +135,7 @@ TEST_SUITE("app: diagnose does not guess") {
                 CHECK_FALSE(guess_tells(result.out, "right: "));
             }
         }
-        // Both negated and scaled: their product is that of ours.
+        // Both negated and scaled: their product is that of the walk.
         for (const auto& [name, step, factor] :
              {std::tuple("q", "query", -2.0F), {"k", "key", -0.5F}}) {
             attn::Array<float> cells = theirs.walk.at(step).as<float>();
@@ -270,7 +270,7 @@ TEST_SUITE("app: diagnose does not guess") {
         const program::Result twice = theirs.diagnose(given);
         CHECK(twice.exit_code == 1);
         CHECK_FALSE(guess_tells(twice.out, asked));
-        // Heads first and no batch: what the output is made of says how many they are.
+        // Heads first and no batch: the shape of the output gives their number.
         TheirFile lone(flags);
         for (const char* step : {"query", "key", "value", "w_output"}) lone.save(step, step);
         lone.save("y", "merged");
@@ -306,7 +306,7 @@ TEST_SUITE("app: diagnose does not guess") {
             for (const char* step : {"key", "value", "weights"}) grouped.save(step, step);
             const int code = bug.empty() ? 0 : 1;
             CHECK(grouped.diagnose().exit_code == code);
-            // The same with tokens first, as einsum("btgrd,bsgd->bgrts").
+            // The same with tokens first, as in einsum("btgrd,bsgd->bgrts").
             grouped.file.clear();
             const auto& key = grouped.walk.at("key");
             grouped.file.emplace_back("q",
@@ -514,7 +514,7 @@ TEST_SUITE("app: diagnose does not guess") {
     }
 
     TEST_CASE("no mistake is named that would have made a right tensor wrong") {
-        // Attention to itself where another sequence was to be read; the query is right.
+        // Self-attention instead of cross-attention; the query is right.
         const std::string flags = "--heads 2 --head-dim 3 --embed-dim 8 --seq-len 4 --batch 2 ";
         TheirFile theirs(flags);
         for (const char* step : {"query", "key", "weights", "merged"}) theirs.save(step, step);
@@ -538,7 +538,7 @@ TEST_SUITE("app: diagnose does not guess") {
             const std::string text = theirs.diagnose(both).out;
             CHECK_MESSAGE(guess_tells(text, id), text);
         }
-        // Padding in front is seen by words.
+        // Padding in front is seen by the words after it.
         const std::string left = "--ids '0,0,4,7,2;9,5,3,8,1' --pad-id 0 --heads 2 --embed-dim 6 ";
         TheirFile theirs(left + "--mask causal");
         theirs.save("att", "weights");

@@ -13,7 +13,7 @@ namespace {
 
 using NewNames = std::map<std::string, std::string>;
 
-/// Writes some tensors of a walk under names of a user's own.
+/// Writes some tensors of a walk under a user's own names.
 void save_as(const std::string& walk, const NewNames& names, const std::string& path) {
     std::vector<attn::TensorRef> arrays;
     const std::vector<attn::NamedTensor> all = attn::read_tensors(walk);

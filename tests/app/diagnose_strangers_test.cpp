@@ -1,4 +1,4 @@
-// Names, layouts and forms of other libraries: tensors computed here, given to the program.
+// Names, layouts and forms of other libraries: tensors computed here, passed to the program.
 
 #include <array>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "attn/ground/text/number_text.hpp"
 #include "tests/support/program.hpp"
 
-// Several test files are compiled as one.
+// A name of its own, as several test files are compiled as one.
 namespace strangers {
 using program::Folder;
 using program::has;
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t heads = 2, tokens = 4, width = 2, features = 4;
 
-/// Numbers in rows, and how many there are along each axis.
+/// A row-major array of numbers, and its shape.
 struct Numbers {
     std::vector<std::size_t> shape;
     std::vector<double> cells = std::vector<double>(size());
@@ -57,8 +57,8 @@ struct Attention {
     Numbers weights{{heads, tokens, tokens}}, mean{{tokens, tokens}}, lse{{heads, tokens}};
     Numbers sum{{heads, tokens, width}}, merged{{tokens, features}}, out{{tokens, features}};
 
-    /// `loud` multiplies the values of head 0, which the output does not read where it is not 1.
-    /// `size` is that of x and the weights.
+    /// `loud` multiplies the values of head 0, which the output ignores unless it is 1. `size`
+    /// scales x and the weights.
     explicit Attention(double scale = std::sqrt(0.5), double loud = 1, double size = 1) {
         for (Numbers* each : {&x, &w[0], &w[1], &w[2], &w[3]}) {
             for (double& cell : each->cells) cell *= size;

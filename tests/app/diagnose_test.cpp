@@ -10,7 +10,7 @@ namespace {
 
 const std::string walk_flags = "--heads 2 --batch 3 --seq-len 5 --head-dim 3 --mask causal ";
 
-/// Nested lists of a page's numbers, in the shape that they had.
+/// A page's numbers as nested lists of the given shape.
 nlohmann::json nested(const std::vector<std::string>& tokens, const std::vector<std::size_t>& shape,
                       std::size_t axis, std::size_t& at) {
     if (axis == shape.size()) return std::stod(tokens[at++]);
@@ -20,7 +20,7 @@ nlohmann::json nested(const std::vector<std::string>& tokens, const std::vector<
     return list;
 }
 
-/// Writes the numbers that a notebook's page prints at one place as a file with one step.
+/// Writes the numbers that a notebook's page prints in one place as a file with one step.
 std::string page_file(const program::Folder& folder, const std::string& name,
                       const std::string& step) {
     const auto pages =
@@ -114,7 +114,7 @@ TEST_SUITE("app: diagnose") {
     }
     TEST_CASE("the numbers of a printed page, 4 decimals, are enough") {
         const program::Folder folder;
-        // The weights that notebook 000 prints: the mask never reached them.
+        // The weights that notebook 000 prints: the mask was never applied to them.
         std::ofstream(folder / "page.json") << R"({"attention": [
             [[[0.2999,0.2044,0.2478,0.2478],[0.2082,0.2961,0.2478,0.2478],
               [0.2500,0.2500,0.2500,0.2500],[0.2500,0.2500,0.2500,0.2500]],

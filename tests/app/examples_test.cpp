@@ -1,4 +1,4 @@
-// Walks whose features have names, and whose numbers were set by hand.
+// Walks whose features have names, and whose numbers were chosen by hand.
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -41,7 +41,7 @@ w_key    noun  adjective
 is          0          1
 )";
 
-/// The file with another text in the place of some of it.
+/// The file with one part replaced by another text.
 std::string with(const std::string& part, const std::string& other) {
     std::string text = mine;
     return text.replace(text.find(part), part.size(), other);
@@ -60,7 +60,7 @@ TEST_SUITE("app: examples") {
             for (std::string line, word, query, at, key, head; std::getline(lines, line);) {
                 CHECK(line.size() <= 100);
                 std::istringstream words(line);
-                word.clear();  // of the line before
+                word.clear();  // from the previous line
                 words >> word;
                 if (word != "looks") continue;
                 words >> query >> at >> key;

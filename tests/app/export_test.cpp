@@ -10,7 +10,7 @@ using program::run;
 
 namespace {
 
-/// The small Llama of the tests with some keys of its configuration set.
+/// The small Llama checkpoint of the tests, with some keys of its configuration changed.
 void copy_llama(const std::string& folder, const json& settings) {
     std::filesystem::copy(ATTN_SOURCE_DIR "/tests/models/fixtures/llama", folder);
     json config = json::parse(read_file(folder + "/config.json"));
@@ -62,7 +62,7 @@ TEST_SUITE("app: export") {
         REQUIRE(run("export --model-file stories -o " + hf).exit_code == 0);
         const attn::models::Model ours = attn::models::open_model("stories");
         const attn::models::Model theirs = attn::models::open_model(hf);
-        // Row 1 of a head, the second of pair 0, goes to row 4: half a head of 8 further.
+        // Row 1 of a head, the second of pair 0, moves to row 4: half a head of 8 further.
         for (const char* name : {"2.w_query", "2.w_key"}) {
             CHECK(theirs.read(name).at(4 * 64) == ours.read(name).at(1 * 64));
             CHECK(theirs.read(name).at((8 + 1) * 64) == ours.read(name).at((8 + 2) * 64));
@@ -75,7 +75,7 @@ TEST_SUITE("app: export") {
         REQUIRE(run("export --model-file stories -o " + hf).exit_code == 0);
         CHECK(attn::models::open_model(hf).architecture.end_ids ==
               attn::models::open_model("stories").architecture.end_ids);
-        // A Llama that ends with 7, or does not say with what.
+        // A Llama whose end token is 7, or whose configuration does not give one.
         for (const json& end : {json(7), json()}) {
             const std::string llama = folder / (end.is_null() ? "without" : "with");
             copy_llama(llama, {{"rope_scaling", {}}, {"eos_token_id", end}});

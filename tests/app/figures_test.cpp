@@ -1,4 +1,4 @@
-// --format svg and html as a user asks for them.
+// --format svg and html as a user requests them.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -15,7 +15,7 @@ namespace {
 
 const std::string eight = "--text 'the cat sat on the mat and slept' --heads 2 --mask causal ";
 
-/// The values that a figure writes beside its cells, by address.
+/// The values that a figure has in the titles of its cells, by address.
 std::map<std::string, std::string> titled_cells(const std::string& svg) {
     static const std::regex form("<title>([a-z_]+\\[[0-9,]*\\]) = ([^<]*)</title>");
     std::map<std::string, std::string> cells;
@@ -25,7 +25,7 @@ std::map<std::string, std::string> titled_cells(const std::string& svg) {
     return cells;
 }
 
-/// Compares every number of nested lists with the figure's cell at that place.
+/// Compares every number of nested lists with the cell of the figure in that place.
 std::size_t check_cells(const nlohmann::json& data, const std::string& address,
                         const std::map<std::string, std::string>& cells) {
     if (!data.is_array()) {
@@ -63,7 +63,7 @@ TEST_SUITE("app: figures") {
         CHECK(figure.out.find(">0.6013</text>") != std::string::npos);
         CHECK(figure.out.find(">-inf</text>") != std::string::npos);
         CHECK(figure.out == run(what + "--format svg").out);
-        // Readers that see no colours, or know no style sheets.
+        // For readers without colours or style sheets.
         CHECK(figure.out.find("<desc>") != std::string::npos);
         CHECK(figure.out.find("<rect class=\"page\" fill=\"#ffffff\"") != std::string::npos);
     }
@@ -82,7 +82,7 @@ TEST_SUITE("app: figures") {
         const std::string none = run(weights + "weights --digits none").out;
         CHECK_FALSE(has(none, ">1.00"));
         CHECK(count(none, "data-cell") == 32);
-        // In each of two heads of 4 queries 6 keys come later, though no scores are drawn.
+        // In each of two heads, 6 keys come after one of the 4 queries, though no scores are drawn.
         CHECK(count(two, "class=\"hid\" data-cell") == 12);
         CHECK(count(run(weights + "'weights[1]'").out, "class=\"hid\" data-cell") == 6);
         CHECK(has(run("--digits 2 -q").err, "--format svg"));
@@ -279,7 +279,7 @@ TEST_SUITE("app: figures") {
         CHECK(page.find("data-command=\"attn-explain heads --text ") != std::string::npos);
         CHECK(run("heads" + text + " --format csv").exit_code == 2);
         CHECK(run("heads" + text + " --json --format html").exit_code == 2);
-        // Of a layer that is too large the weights are left.
+        // If a layer is too large, only its weights remain.
         std::string tokens = "1";
         for (int i = 0; i < 45; ++i) tokens += ",403";
         const std::string large = run("heads --ids " + tokens + " --format html").out;

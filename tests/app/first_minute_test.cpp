@@ -19,7 +19,7 @@ std::vector<std::string> rows_in(const std::string& text) {
     return lines;
 }
 
-/// The proposal of an error: the text after `did you mean `, up to its question mark.
+/// The suggestion in an error: the text after `did you mean `, up to its question mark.
 std::string proposed(const std::string& arguments) {
     const std::string said = run(arguments).err;
     const std::size_t start = said.find("did you mean ");
@@ -27,7 +27,7 @@ std::string proposed(const std::string& arguments) {
     return said.substr(start + 13, said.find('?', start) - start - 13);
 }
 
-/// Whether a proposed command, or flags in the place of what was typed, can be typed so.
+/// Whether a suggested command works as typed, or suggested flags in place of the typed ones.
 bool works(const std::string& proposal) {
     const bool whole = proposal.starts_with("attn-explain");
     return program::shell((whole ? "" : "attn-explain ") + proposal).exit_code <= 1;
@@ -148,7 +148,7 @@ TEST_SUITE("app: first minute") {
             INFO(line);
             CHECK(works(proposed(line)));
         }
-        // None is better than an absurd one.
+        // No suggestion is better than an absurd one.
         for (const std::string line : {"-v", "-i", "lint -k", "--=3", "--lang de", "--tau 2",
                                        "completions tcsh", "--zzz 1"}) {
             INFO(line);
@@ -174,7 +174,7 @@ TEST_SUITE("app: first minute") {
             CHECK(proposed(typed) == meant);
         }
         CHECK(works(proposed("sinusoidal")));
-        // Flags that the command does not have are left out.
+        // Flags that the command does not have are left out of the suggestion.
         CHECK(run("--ids '1 2  3'").out == run("--ids 1,2,3").out);
         CHECK(run("--ids '1, 2 3;4 5 6'").out == run("--ids '1,2,3;4,5,6'").out);
     }
@@ -232,7 +232,7 @@ TEST_SUITE("app: first minute") {
             const program::Result piped = run(command);
             std::istringstream whole(piped.out + piped.err + "[ended] \\");
             const std::set<std::string> known{std::istream_iterator<std::string>(whole), {}};
-            // The terminal itself would have broken words.
+            // A terminal that wraps lines by itself would have broken words.
             std::istringstream words(screen);
             for (std::string word; words >> word;) CHECK_MESSAGE(known.contains(word), word);
         }

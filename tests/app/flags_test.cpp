@@ -1,5 +1,5 @@
-// Nothing typed is silently ignored: it works, or is refused with advice, or is said to have no
-// effect.
+// Nothing typed is silently ignored: a flag works, or is refused with advice, or is reported to
+// have no effect.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ const std::vector<std::string> all_commands{
     "probe",    "bugs",     "tolerance", "bench",      "man",      "help",    "completions",
     "generate", "heads",    "export",    "attentions", "examples", "laws"};
 
-/// Checks that the program does its work and says that a flag has no effect.
+/// Checks that the program does its work and reports that a flag has no effect.
 void check_useless(const std::string& arguments, const std::string& need) {
     INFO("attn-explain " << arguments);
     const program::Result result = run(arguments);
@@ -102,7 +102,7 @@ TEST_SUITE("app: flags") {
             CHECK(program::read_file(path) == expected);
             std::filesystem::remove(path);
         }
-        // A blank before a dash is one of the three characters.
+        // A space before a dash is one of the three characters.
         CHECK(run("why --differential 'weights[0,0,1]' --heads 2").exit_code == 0);
         CHECK(run("why -- 'weights[0,1]'").exit_code == 0);
     }

@@ -1,4 +1,4 @@
-// Files as other programs and people leave them, given to the program.
+// Files as other programs and people write them, passed to the program.
 
 #include "attn/files/io/output_files.hpp"
 #include "attn/ground/text/json.hpp"
@@ -62,7 +62,7 @@ TEST_SUITE("app: foreign files") {
         check_refused("compare '' '" + (folder / "walk") + "'", "are query: remove one of them");
         std::filesystem::create_directory(folder / "closed");
         std::filesystem::permissions(folder / "closed", std::filesystem::perms::none);
-        // Nothing is closed to the superuser: then it is a folder without arrays.
+        // The superuser may open it: then it is a folder without arrays.
         check_refused("compare '' '" + (folder / "closed") + "'", "closed");
     }
 
@@ -101,7 +101,7 @@ TEST_SUITE("app: foreign files") {
         REQUIRE(page.exit_code == 0);
         for (std::size_t at = page.out.find("<script"); at != std::string::npos;
              at = page.out.find("<script", at + 1)) {
-            // Either it is in code between two backticks, or in a Python string.
+            // It is either code between two backticks, or part of a Python string.
             const std::size_t line = page.out.rfind('\n', at);
             const std::string before = page.out.substr(line, at - line);
             CAPTURE(before);
@@ -160,7 +160,7 @@ TEST_SUITE("app: foreign files") {
         const auto told = run("compare " + (folder / "1.json") + " " + (folder / "2.json"));
         CHECK(told.out.find("q\\x1b]0;t\\x07\\x08\\x7f\\x9b\\u202e\\u2066\\x1b[31mz") !=
               std::string::npos);
-        // Colours of our own stay.
+        // The program's own colours stay.
         CHECK(run("compare --color always " + (folder / "1.json") + " ''").out.find("\x1b[1m") ==
               0);
     }
@@ -192,8 +192,8 @@ TEST_SUITE("app: foreign files") {
             CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
             CHECK(result.err.find("filesystem") == std::string::npos);
         }
-#if !defined(__SANITIZE_ADDRESS__)  // which takes terabytes of addresses
-        // From where the program can be loaded at all to where the longest list has room.
+#if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of address space
+        // From the limit under which the program just loads to one with room for the longest list.
         std::size_t failed = 0;
         std::size_t least = 8000;
         const auto within = [](std::size_t kilobytes, const std::string& command) {
@@ -226,7 +226,7 @@ TEST_SUITE("app: foreign files") {
     }
 
     TEST_CASE("no signal leaves a part of a file") {
-        // A shell lets programs in the background ignore INT and QUIT: tests/faults.py sends these.
+        // A shell lets background programs ignore INT and QUIT: tests/faults.py sends these.
         for (const char* signal : {"TERM", "HUP", "USR1", "ALRM", "PIPE", "XCPU"}) {
             CAPTURE(signal);
             const Folder folder;

@@ -1,4 +1,4 @@
-// Every format holds the numbers that it should, and nothing half.
+// Every format contains the right numbers, and no file is left half-written.
 #include <sys/stat.h>
 
 #include <bit>
@@ -30,7 +30,7 @@ std::set<std::string> names_in(const std::filesystem::path& folder) {
     return names;
 }
 
-/// Numbers that careless text would lose: signed zero, the least and the greatest, thirds.
+/// Numbers that careless formatting would lose: signed zero, the smallest and the largest, thirds.
 template <class T>
 attn::Tensor awkward_numbers() {
     using limits = std::numeric_limits<T>;
@@ -211,7 +211,7 @@ TEST_SUITE("app: formats") {
     TEST_CASE("a full disk or a signal in the middle leaves what was there") {
         const Folder folder;
         std::ofstream(folder / "x.npz") << "old";
-        // SIGXFSZ ignored, a file that grows too large fails as on a full disk.
+        // With SIGXFSZ ignored, a file that grows too large fails as on a full disk.
         const std::string large = "--seq-len 300 --embed-dim 64 --heads 4 ";
         program::Result result = shell("trap '' XFSZ; ulimit -f 100; attn-explain " + large +
                                        "--format npz -o '" + (folder / "x.npz") + "'");

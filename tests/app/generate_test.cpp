@@ -86,7 +86,7 @@ TEST_SUITE("app: generate") {
         }
         CHECK(run("why 'next[7]' --model-file tests/models/fixtures/gpt2 --ids 2,1,0")
                   .out.find("together") != std::string::npos);
-        // No byte, but the piece that is spelled so.
+        // Not a byte token, but the piece with that spelling.
         CHECK(run("why 'next[,]' --model-file stories --text 'Once upon a time'")
                   .out.find("next[47]") == std::string::npos);
     }
@@ -120,7 +120,7 @@ TEST_SUITE("app: generate") {
         program::check_refused("generate --bug rope-q-only -q", "--no-notes has no effect");
     }
     TEST_CASE("the numbers part where the text was written, its prompt in one piece") {
-        // A query rotated as at position 0 is right as long as it is in the prompt.
+        // A query rotated as at position 0 is right while it is in the prompt.
         const auto written =
             run("generate --text 'Once upon a time, there was a little girl' --bug rope-offset-q "
                 "--tokens 20");
@@ -143,7 +143,7 @@ TEST_SUITE("app: generate") {
             CHECK(with.at("model") == "stories");
             CHECK_FALSE(json::parse(run(command + " --json").out).contains("without"));
             if (command.starts_with("why") || command.starts_with("generate")) continue;
-            if (command == "heads" + text) continue;  // a page of walks, which say it
+            if (command == "heads" + text) continue;  // a page of walks, whose own text says so
             const std::string page = folder / "a.html";
             REQUIRE(run(command + parts + " -o " + page).exit_code == 0);
             CHECK(program::has(program::read_file(page), "stories without 4.attn, 0.1=mean"));

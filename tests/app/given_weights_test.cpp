@@ -1,4 +1,4 @@
-// Parameters out of files: those of this program, and those of models.
+// Parameters from files: those of this program, and those of models.
 #include <nlohmann/json.hpp>
 
 #include "attn/files/io/array_files.hpp"
@@ -135,7 +135,7 @@ TEST_SUITE("app: given weights") {
         check_refused(x + model + "--layer 1 --projection split", "is fused");
         check_refused(x + model + "--layer 1 --weight-layout out-in", "is in-out");
         check_refused(model + "--layer 1", "needs --heads");
-        // The names tell by themselves what a file of one layer holds.
+        // The names alone determine the contents of a file with one layer.
         const program::Result by_names =
             run(x + "--weights '" + (folder / "model.safetensors") + "' --only output");
         CHECK(by_names.out == theirs.out);
@@ -172,7 +172,7 @@ TEST_SUITE("app: given weights") {
 
     TEST_CASE("a walk begins at scores or weights that are given") {
         const Folder folder;
-        // Of ln 1, ln 2 and ln 5 softmax makes 1/8, 2/8 and 5/8.
+        // Softmax turns ln 1, ln 2 and ln 5 into 1/8, 2/8 and 5/8.
         attn::write_file(
             folder / "s.json",
             R"({"scores": [[0, 0.6931472, 1.6094379]], "v": [[8, 0], [0, 8], [8, 8]]})");
@@ -180,7 +180,7 @@ TEST_SUITE("app: given weights") {
         CHECK(run(scores + "--only weights,context").out ==
               "tensor([[0.1250, 0.2500, 0.6250]])\ntensor([[6.0000, 7.0000]])\n");
         CHECK(run(scores + "--list-steps").out.find("\nquery ") == std::string::npos);
-        // Divided by the root of 4, each is the root of what it was.
+        // Divided by the root of 4, each becomes its own square root.
         CHECK(run(scores + "--head-dim 4 --only scaled_scores").out ==
               "tensor([[0.0000, 0.3466, 0.8047]])\n");
         attn::write_file(folder / "w.json", R"({"attentions": [[[[1, 0], [0.5, 0.5]],

@@ -1,4 +1,4 @@
-// Whole outputs of the walk; tests/support/golden.hpp says how to collect them anew.
+// Whole outputs of the walk; tests/support/golden.hpp explains how to collect them anew.
 #include "tests/support/golden.hpp"
 
 namespace {

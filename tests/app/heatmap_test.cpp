@@ -1,4 +1,4 @@
-// The heatmap: colours only where they are wanted, readable, ordered, and labelled.
+// The heatmap: colours only if they are wanted, readable, ordered, and labelled.
 #include <cmath>
 #include <regex>
 
@@ -54,7 +54,7 @@ bool has_escape(const program::Result& result) {
            result.err.find('\x1b') != std::string::npos;
 }
 
-/// The command that runs `command` on a terminal of its own, where `script` is installed.
+/// The command that runs `command` on a terminal of its own, if `script` is installed.
 std::string on_a_terminal(const std::string& command) {
     return "script -qec \"" + command + "\" /dev/null";
 }
@@ -100,7 +100,7 @@ TEST_SUITE("app: heatmap") {
         std::size_t count = 0;
         for (std::sregex_iterator it(indexed.begin(), indexed.end(), form), end; it != end; ++it) {
             ++count;
-            // the first 16 are whatever the user made of them
+            // a user may have changed the first 16
             CHECK(std::stoi((*it)[1]) >= 16);
             CHECK(std::stoi((*it)[2]) >= 16);
         }

@@ -113,7 +113,7 @@ TEST_SUITE("app: laws") {
         CHECK(law_of("'key[0,1]' --bias --rope half").empty());
         CHECK(law_of("'rotated_key[0,1]' --rope half") == "rope-distance");
         CHECK(law_of("'context[0,1]'").empty());
-        // Another rule, or a mistake, follows no law of the standard walk.
+        // A walk with another rule, or with a mistake, has no law of the standard walk.
         CHECK(law_of("'weights[0,1]' --rule 'weights[q,k] = 2 * scores[q,k]'").empty());
         CHECK(law_of("'weights[0,1]' --bug softmax-axis=query").empty());
         CHECK(law_of("'scaled_scores[0,2,1]' --attention shift").empty());

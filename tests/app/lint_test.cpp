@@ -93,7 +93,7 @@ TEST_SUITE("app: lint") {
         CHECK(made.exit_code == 1);
         CHECK_MESSAGE(program::has(made.out, "nan or inf in scores ("), made.out);
         CHECK(program::has(made.out, "x contains -4e+30"));
-        // Masked cells are no fault, nor named twice where a row is fully masked.
+        // Masked cells are not reported, and a fully masked row is not reported twice.
         const std::string hidden = "lint --seq-len 3 --lengths 0 --mask padding";
         CHECK_FALSE(program::has(run(hidden).out, "not-finite"));
     }

@@ -1,4 +1,4 @@
-// Tensors as people paste them: from a page, a spreadsheet, a homework.
+// Tensors as people paste them: from a page, a spreadsheet, an assignment.
 #include <fstream>
 #include <nlohmann/json.hpp>
 

@@ -10,7 +10,7 @@ using program::run;
 
 namespace {
 
-/// The numbers of a JSON tensor, however deep.
+/// The numbers of a JSON tensor of any rank.
 void flatten(const json& data, std::vector<double>& numbers) {
     if (data.is_array()) {
         for (const json& each : data) flatten(each, numbers);
@@ -156,7 +156,7 @@ TEST_SUITE("app: model layers") {
             const program::Result marked = run(model + flags + " --only weights,value");
             CHECK(marked.exit_code == 0);
             CHECK(marked.out.find("No longer the model's: " + flags) != std::string::npos);
-            // Values are made as before.
+            // Values are computed as before.
             const std::size_t value = marked.out.find("# value");
             CHECK(marked.out.find("No longer", value) > marked.out.find("# weights"));
             CHECK(run("why 'weights[0,2,1]' " + model + flags)

@@ -110,7 +110,7 @@ TEST_SUITE("app: notebook") {
             const std::string out = run("notebook 003 --corrected -q --only " + asked).out;
             CHECK(out == "as in the notebook | corrected\n64.0               | 24.0\n");
         }
-        // Where both forms are wider than the line they are one above the other.
+        // If both forms do not fit on one line, they are printed one above the other.
         const std::string wide =
             run("notebook 000 --corrected -q --only weights --linewidth 30").out;
         CHECK(wide.find(" | ") == std::string::npos);

@@ -10,7 +10,7 @@ using program::shell;
 
 namespace {
 
-/// A line of `--as-flags`: name and title of each cell, and the line below.
+/// A line of `--as-flags`: name and title of each cell, and the command below it.
 struct Line {
     std::string name, title, command;
 };
@@ -27,7 +27,7 @@ std::vector<Line> lines_of(const std::string& notebook) {
     return lines;
 }
 
-/// The tensors side by side along their last axis.
+/// The tensors concatenated along their last axis.
 std::vector<std::string> side_by_side(const Json& made) {
     if (made.size() == 1) return steps::numbers_of(made[0]);
     std::vector<std::string> all;
@@ -59,7 +59,7 @@ std::vector<std::size_t> lengths_in(const std::string& text) {
     return lengths;
 }
 
-/// Cells that are not a walk's numbers one by one, and what they are instead.
+/// Cells whose numbers are not those of a walk's step, and how they are computed from it.
 void check_made_of(const std::string& name, const Json& cell, const Json& made) {
     const std::vector<std::string> parts = side_by_side(made);
     if (name == "lower_triangle") {
@@ -68,7 +68,7 @@ void check_made_of(const std::string& name, const Json& cell, const Json& made) 
         for (std::size_t i = 0; i < ones.size(); ++i) {
             CHECK(ones[i] == (parts[i] == "true" ? "0.0" : "1.0"));
         }
-    } else if (name == "running_mean") {  // sums divided once, not weights added up
+    } else if (name == "running_mean") {  // sums divided once, instead of a sum of weights
         const std::vector<std::string> means = steps::numbers_of(cell);
         REQUIRE(means.size() == parts.size());
         for (std::size_t i = 0; i < means.size(); ++i) {
@@ -92,12 +92,12 @@ void check_made_of(const std::string& name, const Json& cell, const Json& made) 
     } else if (name == "vocabulary") {
         for (const std::string& id : parts) CHECK(program::has(cell["text"], ": " + id));
     } else {
-        CHECK(name == "five_heads");  // it died: the walk goes on
+        CHECK(name == "five_heads");  // it raised an error: the walk continues
         CHECK(made[0]["shape"] == Json({4, 8, 80}));
     }
 }
 
-/// A printed shape is that of the walk's tensor, or of its numbers laid out anew.
+/// A printed shape is that of the walk's tensor, or of its numbers reshaped.
 void check_shape(const std::string& name, const std::string& text, const Json& step) {
     const std::vector<std::size_t> shape = lengths_in(text);
     std::size_t count = 1;
@@ -109,7 +109,7 @@ void check_shape(const std::string& name, const std::string& text, const Json& s
     if (!laid_out || name == "qkv_shape") CHECK(Json(shape) == step["shape"]);
 }
 
-/// Runs the line of every cell that a notebook prints; returns how many tensors were compared.
+/// Runs the command of every cell that a notebook prints; returns how many tensors were compared.
 std::size_t check_lines(const std::string& notebook) {
     const std::vector<Line> lines = lines_of(notebook);
     std::size_t tensors = 0;
@@ -135,7 +135,7 @@ std::size_t check_lines(const std::string& notebook) {
     return tensors;
 }
 
-/// The line of one cell gives the numbers that the page shows under `shown`.
+/// The command of one cell gives the numbers that the page shows under `shown`.
 void check_cell(const std::string& page, const std::string& cell, const std::string& shown) {
     const Json made = steps::of_line(run("notebook " + page + " --as-flags " + cell).out);
     for (const Json& section : steps::of("notebook " + page)) {

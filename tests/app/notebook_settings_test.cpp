@@ -1,4 +1,4 @@
-// A replayed notebook as the start of other commands, and with settings of one's own.
+// A replayed notebook as the source of other commands, and with changed settings.
 #include "tests/support/steps.hpp"
 
 namespace {
@@ -151,7 +151,7 @@ TEST_SUITE("app: notebook with other settings") {
         CHECK(has(result.out, "# ! No longer the page's: --heads 4 --scale head-dim."));
         CHECK(has(result.out, "torch.Size([4, 4, 8, 16])"));
         CHECK(!has(result.out, "sqrt(16/32)"));
-        // x is what it was.
+        // x is unchanged.
         const std::string first = run("notebook 002 -q --only x_small").out;
         CHECK(has(result.out, first));
     }

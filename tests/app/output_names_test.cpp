@@ -1,4 +1,4 @@
-// The ending of a file's name chooses its format, for every command; and a program that is written
+// The suffix of a file's name chooses its format, for every command; and a program written this way
 // runs.
 #include <nlohmann/json.hpp>
 
@@ -12,7 +12,7 @@ using program::run;
 
 namespace {
 
-/// A Python that has PyTorch; empty where there is none.
+/// A Python that has PyTorch; empty if there is none.
 std::string python_with_torch() {
     for (const std::string python : {"python3", "/usr/bin/python3"}) {
         if (program::shell(python + " -c 'import torch'").exit_code == 0) return python;
@@ -102,7 +102,7 @@ TEST_SUITE("app: output names") {
         check_refused("probe --code torch -o " + (folder / "mine.py"), "mine.npz");
         CHECK(program::read_file(folder / "mine.npz") == "my own numbers");
         REQUIRE(run("probe --code torch -o " + (folder / "other.py")).exit_code == 0);
-        // The program holds the user's own code by now; the probe beside it may be replaced.
+        // The program may contain the user's own code by now; the probe beside it may be replaced.
         check_refused("probe --code torch -o " + (folder / "other.py"), "other.py exists");
         std::filesystem::remove(folder / "other.py");
         CHECK(run("probe --code torch -o " + (folder / "other.py")).exit_code == 0);

@@ -1,5 +1,5 @@
-// Words that a file or a link brings: whatever they say, no output holds them raw. The fields come
-// from the readers' own tables, so that a new one is tried without a new test.
+// Words from a file or a link: whatever they contain, no output prints them raw. The fields come
+// from the readers' own tables, so a new field is covered without a new test.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -20,14 +20,14 @@ using program::run;
 
 namespace {
 
-/// What ends a line for some program, hides text, or commands a terminal.
+/// Characters that end a line for some program, hide text, or control a terminal.
 const std::vector<std::string> controls{
     std::string(1, '\0'), "\r",           "\b",           "\v",           "\f",  "\x1b", "\x7f",
     "\xc2\x85",           "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\xae", "\xff"};
 const std::string tag = "</script><img src=x onerror=alert(1)>";
 const std::string evil = "=1+1 \"'`" + tag + " [x](javascript:alert(1)) */ import os";
 
-/// An attention that says each word of the reader's table once, MARK where words are free.
+/// An attention that uses each word of the reader's table once, with MARK where any text may stand.
 const std::string whole_file =
     "attention a\n"
     "title MARK\n"
@@ -138,7 +138,7 @@ TEST_SUITE("app: outside words") {
             const bool marks_up =
                 has(way, "markdown") || has(way, "ipynb") || has(way, "html") || has(way, "svg");
             if (!marks_up) continue;
-            // A tag is text in a comment of Python, and between backticks: two, as it holds one.
+            // A tag is text in a Python comment, and between backticks: two, as it contains one.
             std::istringstream lines(result.out);
             for (std::string line; std::getline(lines, line);) {
                 const std::size_t begin = line.find_first_not_of(" \"");

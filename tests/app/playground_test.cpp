@@ -1,4 +1,4 @@
-// The page that holds the whole program; tests/browser/play.mjs uses it.
+// The page that contains the whole program; tests/browser/play.mjs uses it.
 #include <filesystem>
 
 #include "tests/support/program.hpp"

@@ -1,4 +1,4 @@
-// probe: inputs on which mistakes show, for attention as models have it.
+// probe: inputs on which mistakes show, for attention as current models compute it.
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -12,7 +12,7 @@ using program::run;
 
 namespace {
 
-/// The walks on which the mistakes of today's models show, each with more tokens than its window.
+/// The walks on which the mistakes of current models show, each with more tokens than its window.
 const std::vector<std::string> probed_families{
     "--preset gpt2",
     "--preset t5",
@@ -155,7 +155,7 @@ TEST_SUITE("app: probe") {
         REQUIRE(run("probe --preset qwen3 -o " + probe).exit_code == 0);
         CHECK(run("--preset qwen3 --seq-len 3 --weights " + probe + " --only g_query -q").out ==
               "tensor([0.5000, 1.2500, 2.0000, 1.0000])\n");
-        // Biases that training begins at 0 with, too: one that is left out shows.
+        // Biases that training initialises to 0 are included, too: one that is left out shows.
         REQUIRE(run("probe --attention forgetting -o " + probe).exit_code == 0);
         CHECK(run("--attention forgetting --weights " + probe + " --only b_forget -q").out ==
               "tensor([-0.5000,  0.2500])\n");

@@ -1,4 +1,4 @@
-// "What you can rely on" in app/README.md, as far as no other suite holds it.
+// "What you can rely on" in app/README.md, as far as no other suite tests it.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -25,7 +25,7 @@ std::string written(const Folder& folder, const std::string& name, const std::st
     return folder / name;
 }
 
-/// The lines of the page.
+/// The lines of that section.
 std::string section() {
     const std::string page = read_file(ATTN_SOURCE_DIR "/app/README.md");
     return page.substr(page.find("## What you can rely on"));
@@ -75,7 +75,7 @@ TEST_SUITE("app: promises") {
             }
             CHECK_MESSAGE(has(same.err, "d.json:1: a file of settings names no file"), same.err);
         }
-        // What is typed is followed, and saved as what it says.
+        // Typed rules are followed, and saved as their text.
         const std::string rules =
             written(folder, "r.txt", "scaled_scores[q,k] = scores[q,k] / 3\n");
         const std::string saved = folder / "saved.json";
@@ -117,7 +117,7 @@ TEST_SUITE("app: promises") {
         for (const char* key : {"x", "loss", "sink", "past", "position-bias", "model-file"}) {
             CHECK_MESSAGE(keys.contains(key), key);
         }
-        // Standard input is a pipe that somebody holds open and never writes to.
+        // Standard input is a pipe that is held open and never written to.
         std::string script = "cd '" + folder.path().string() + "'; exec 3<>pipe 4<>hold\n";
         int count = 0;
         for (std::string key : keys) {
@@ -144,7 +144,7 @@ TEST_SUITE("app: promises") {
     }
 
     TEST_CASE("what is too long for its kind is refused before it is read to its end") {
-#if !defined(__SANITIZE_ADDRESS__)  // which takes terabytes of addresses
+#if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of address space
         for (const std::string& command : std::vector<std::string>{
                  "--attention /dev/stdin", "--config /dev/stdin", "--config -", "--text-file -"}) {
             CAPTURE(command);
@@ -178,8 +178,8 @@ TEST_SUITE("app: promises") {
     }
 
     TEST_CASE("a walk that cannot be is refused before it takes memory") {
-#if !defined(__SANITIZE_ADDRESS__)  // which takes terabytes of addresses
-        // 256 MB do not hold the names of so many tokens.
+#if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of address space
+        // The names of so many tokens do not fit in 256 MB.
         const Folder folder;
         const std::string file = written(folder, "c.json", "{\"seq_len\": 16777216}");
         for (const std::string& command : std::vector<std::string>{
@@ -196,7 +196,7 @@ TEST_SUITE("app: promises") {
             CHECK_MESSAGE(has(result.err, "this walk would need"), result.err);
         }
 #endif
-        // Parts of it can be had, and steps without a cell for each query and key.
+        // Parts of it can be computed, and steps without a cell for each query and key.
         CHECK(run("--list-steps --seq-len 400000").exit_code == 0);
     }
 
@@ -230,7 +230,7 @@ TEST_SUITE("app: promises") {
                       "' && mkfifo t 2>&-; attn-explain --text-file t " + command +
                       " >o 2>e & exec 3>t; grep -E 'Sig(Ign|Cgt)' /proc/$!/status; echo a >&3");
             CAPTURE(command);
-            // A signal that was ignored before the program began stays so.
+            // A signal that was ignored before the program began stays ignored.
             const auto mask_of = [&](const char* word) {
                 const std::size_t at = result.out.find(word);
                 REQUIRE(at != std::string::npos);
@@ -259,7 +259,7 @@ TEST_SUITE("app: promises") {
              {std::string("quiz --sheet 20 -o q.md"), "--backward -q --rule '" + deep + "'"}) {
             const auto tight = shell(in + "ulimit -s 64; attn-explain " + command);
             CAPTURE(tight.err);
-            // Who may raise the limit does.
+            // A process that may raise the limit does so.
             CHECK((tight.exit_code == 0 || has(tight.err, "a stack of 64 KB is too small")));
         }
 #endif
@@ -271,7 +271,7 @@ TEST_SUITE("app: promises") {
         REQUIRE(shell(in + "attn-explain quiz --sheet 2 --students 10 -o s.md --solutions k.md")
                     .exit_code == 0);
         const std::string before = shell(in + "cat *").out;
-        // The last key is to be a folder: nothing of the set may change.
+        // The last key names a folder: no file of the set may change.
         const auto refused = shell(in +
                                    "mkdir k-12.md; attn-explain quiz --sheet 3 --students 12 "
                                    "-o s.md --solutions k.md; echo $?; rmdir k-12.md");
@@ -280,7 +280,7 @@ TEST_SUITE("app: promises") {
         CHECK(shell(in + "ls -A | wc -l").out == "20\n");
         CHECK(run("man --save-dir " + folder.path().string()).exit_code == 0);
         CHECK(shell(in + "ls -A s-01.md attn-explain.1").exit_code == 0);
-        // A size that no file may exceed is a disk that is full.
+        // A limit on the size of files stands for a full disk.
         const auto limited = shell(in +
                                    "rm *; ulimit -f 8; attn-explain quiz --sheet 200 "
                                    "--students 3 -o s.md --solutions k.md");

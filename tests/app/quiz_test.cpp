@@ -1,4 +1,4 @@
-// The quiz as a person meets it: in a pipe, from a file, on paper.
+// The quiz as users see it: in a pipe, from a file, on paper.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -30,7 +30,7 @@ TEST_SUITE("app: quiz") {
         CHECK_MESSAGE(has(all.out, "6 of 6 right"), all.out);
         CHECK(has(all.out, "exp("));
         CHECK(!has(all.out, "\x1b"));
-        // A hint takes no answer away, and an end without answers is no error.
+        // A hint does not change the score, and input that ends early is not an error.
         const auto some =
             run("quiz --topic softmax --seed 12 --count 6", "\n\nskip\n7\nno number\n");
         CHECK(some.exit_code == 0);
@@ -39,7 +39,7 @@ TEST_SUITE("app: quiz") {
         CHECK(has(some.out, "--topic softmax --seed 12"));
         CHECK(has(run("quiz --seed 1", "").out, "0 of 0 right"));
         CHECK(has(run("quiz --seed 1", "q\n").out, "0 of 0 right"));
-        // Without a seed it says one that asks the same again.
+        // Without a seed it prints one that repeats the questions.
         const std::string first = run("quiz --count 1", "skip\n").out;
         const std::string again = first.substr(first.rfind("attn-explain quiz"));
         CHECK(shell(again.substr(0, again.size() - 1) + " --count 1", "skip\n").out == first);
@@ -139,7 +139,7 @@ TEST_SUITE("app: quiz") {
             const auto list =
                 nlohmann::json::parse(run("quiz --level " + level + " --count 12 --json").out);
             for (const auto& each : list) topics.insert(each["topic"]);
-            CHECK(topics.size() == before + 4);  // no topic is of two levels
+            CHECK(topics.size() == before + 4);  // no topic has two levels
         }
         CHECK(has(run("quiz --level 2 --seed 1", "q\n").out, "quiz --level 2 --seed 1"));
         CHECK(has(run("quiz --sheet 4 --level 3").out, "## 1. gradient"));
@@ -170,7 +170,7 @@ TEST_SUITE("app: quiz") {
             for (const std::string& text : {sheet, program::read_file(folder / "key")}) {
                 std::istringstream lines(text);
                 for (std::string line; std::getline(lines, line);) {
-                    // No line is wide, none is a list of Markdown, and rows are whole.
+                    // No line is wide, none is read as a Markdown list, and rows are whole.
                     CHECK_MESSAGE(line.size() <= 100, line);
                     CHECK_MESSAGE(!line.starts_with("- "), line);
                     CHECK_MESSAGE(!line.starts_with("+ "), line);

@@ -1,5 +1,5 @@
-// The examples of README.md and of the pages beside the code are run, and what they print is
-// compared byte for byte. To write the outputs into the pages anew, run
+// The examples of README.md and of the pages beside the code are run, and their output is compared
+// byte for byte. To write the outputs into the pages anew, run
 //     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='app: README'
 // and read the difference before committing it.
 #include <cmath>
@@ -76,7 +76,7 @@ std::vector<std::string> commands_in_prose(const std::string& text) {
     return commands;
 }
 
-/// What stands for something else, as a reader would write it.
+/// The command with its placeholders filled in, as a reader would do it.
 std::string filled_in(std::string command) {
     for (const auto& [word, meant] : std::vector<std::pair<std::string, std::string>>{
              {" COMMAND", " why"},
@@ -94,7 +94,7 @@ std::string filled_in(std::string command) {
     return command;
 }
 
-/// Writes what the commands of a page print now into its console blocks.
+/// Writes the current output of a page's commands into its console blocks.
 void collect(const std::string& name) {
     std::istringstream lines(page(name));
     std::string text;
@@ -111,8 +111,8 @@ void collect(const std::string& name) {
 }
 
 /// Fails for a number whose next digit might be rounded either way. The walks compute in float32,
-/// where sums of a few products of about 1 are off by about 1e-7: a thousandth of the last of four
-/// digits. NumPy's eight digits are of float64, which is far more exact.
+/// where a sum of a few products of about 1 is off by about 1e-7: a thousandth of the last of four
+/// digits. NumPy's eight digits come from float64, which is far more exact.
 void check_far_from_rounding(const nlohmann::json& data, double last_digit) {
     if (data.is_array()) {
         for (const auto& part : data) check_far_from_rounding(part, last_digit);
@@ -143,7 +143,7 @@ TEST_SUITE("app: README") {
     }
 
     TEST_CASE("every command in prose runs, and ends as it should") {
-        // A finding, or a command that is only named.
+        // Commands that report a finding, or that a page only names.
         const std::map<std::string, int> codes{
             {"attn-explain compare '--backward --scale none' --backward", 1},
             {"attn-explain compare '--notebook 002' '--notebook 002 --scale head-dim'", 1},
@@ -188,7 +188,7 @@ TEST_SUITE("app: README") {
             for (std::size_t at = text.find("]("); at != std::string::npos;
                  at = text.find("](", at + 2)) {
                 const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
-                if (target.find(' ') != std::string::npos) continue;  // of a lambda in C++
+                if (target.find(' ') != std::string::npos) continue;  // a lambda in C++
                 CHECK_MESSAGE(std::filesystem::exists(folder / target), name << ": " << target);
                 ++count;
             }
@@ -216,7 +216,8 @@ TEST_SUITE("app: README") {
         for (const std::string& name : pages) {
             for (const Example& example : examples_of(page(name))) {
                 const std::string& command = example.command;
-                // A loop's digits are the same everywhere, and a replay's are its notebook's.
+                // The digits of loop are the same on every machine, and those of a replay are its
+                // notebook's.
                 const bool is_walk = command.rfind("attn-explain --", 0) == 0 &&
                                      command.find("--list-") == std::string::npos &&
                                      command.find(" | ") == std::string::npos;

@@ -1,4 +1,4 @@
-// Completions and man pages, made from the program's flags: they offer what it takes.
+// Completions and man pages, generated from the program's flags: they list what it accepts.
 #include <regex>
 #include <set>
 
@@ -31,7 +31,7 @@ std::vector<std::string> words_of(const std::string& text) {
     return {std::istream_iterator<std::string>(stream), {}};
 }
 
-/// A command's help on a flag.
+/// A command's help text for a flag.
 std::string help_of(const std::string& help, const std::string& flag) {
     const std::size_t start = help.find(flag + " ");
     if (start == std::string::npos) return {};
@@ -109,7 +109,7 @@ TEST_SUITE("app: reference") {
         CHECK(offered("attn-explain compare l") == "loop lib");
         CHECK(offered("attn-explain --text 'why not' --draw") == "--draw-order");
         CHECK(offered("attn-explain --heads 2 w").empty());
-        // Readline replaces only what follows the last = of a word.
+        // Readline replaces only the part after the last = of a word.
         CHECK(offered("attn-explain --bug softmax-axis=q") == "query");
         const std::string uncut = "COMP_WORDBREAKS=' '";
         CHECK(offered("attn-explain --bug softmax-axis=q", uncut) == "softmax-axis=query");
@@ -187,7 +187,7 @@ TEST_SUITE("app: reference") {
             const std::string line = "attn-explain " + flag + " ";
             if (complaint(flag + " nonsense").find("does not know 'nonsense'") ==
                 std::string::npos) {
-                continue;  // any value will do, or it is judged by what else is there
+                continue;  // any value is valid, or it depends on other flags
             }
             const std::vector<std::string> words = words_of(offered(line));
             const std::string told = help_of(help, flag);
@@ -269,7 +269,7 @@ TEST_SUITE("app: reference") {
                 std::getline(lines, line);
                 line = plain(line);
                 INFO(line);
-                // The lines of Python between probe and diagnose make mine.npz.
+                // The Python lines between probe and diagnose write mine.npz.
                 if (line.find("np.") != std::string::npos || line.starts_with("q = ")) continue;
                 if (line.find("diagnose mine.npz") != std::string::npos) {
                     const program::Result made = shell(

@@ -1,4 +1,4 @@
-// --rule as somebody else types it.
+// --rule as a user types it.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -24,13 +24,13 @@ TEST_SUITE("app: rule") {
     }
     TEST_CASE("weights follow from the parts of softmax that a rule makes") {
         const std::string walk = "--heads 2 --mask causal --dtype float64 --only weights -q ";
-        // Softmax off by one, said of its sum or at once.
+        // Softmax off by one, in the rule of its sum or in one rule.
         CHECK(run(walk + "--rule 'row_sum[q] = exp(0 - row_max[q]) + (sum k: exponentials[q,k])'")
                   .out ==
               run(walk + "--rule 'weights[q,k] = exp(masked_scores[q,k]) / (1 + (sum j: "
                          "exp(masked_scores[q,j])))'")
                   .out);
-        // A power of 2 in the place of e.
+        // A power of 2 instead of e.
         CHECK(
             run(walk + "--rule 'exponentials[q,k] = 2 ^ (masked_scores[q,k] - row_max[q])'").out ==
             run(walk + "--rule 'masked_scores[q,k] = if mask[q,k] then -inf else log(2) * "
@@ -77,7 +77,7 @@ TEST_SUITE("app: rule") {
     }
     TEST_CASE("diagnose and probe hold a rule to be right, and find what is wrong beside it") {
         const program::Folder folder;
-        // Linear attention as its authors write it, with no softmax.
+        // Linear attention as its authors write it, without a softmax.
         const std::string rule =
             " --rule 'weights[q,k] = if masked_scores[q,k] == -inf then 0 "
             "else scaled_scores[q,k] / (k + 1)'";
@@ -130,7 +130,7 @@ TEST_SUITE("app: rule") {
             const program::Result said = run(flags + " --only weights -q --rule '" + rule + "'");
             CHECK_MESSAGE(said.out == run(flags + " --only weights -q").out, rule << said.err);
         }
-        // Twice as far apart, as every second token of a longer text is.
+        // Twice as far apart, as for every second token of a longer text.
         const std::string walk = "--rope half --seq-len 3 --only rotated_query -q";
         CHECK(run(walk + " --rule 'positions[t] = 2 * t + 1'").out ==
               run(walk + " --positions 1,3,5").out);
@@ -195,7 +195,7 @@ TEST_SUITE("app: rule") {
         refused("scaled_scores[q,k] = scores[q,k] / sqrt(d_k)", "did you mean D?");
         refused("weights[q,k] = sigmoid(scores[q,k] - log(T))", "did you mean Tk?");
         refused("weights[q,k] = sigmoid(scores[q,k] - ln(6))", "did you mean log?");
-        const std::string tab = "scores[q,k] =\tqeury[q,0]";  // a tab is read as a blank
+        const std::string tab = "scores[q,k] =\tqeury[q,0]";  // a tab is read as a space
         CHECK(has(run("--rule '" + tab + "'").err, "= qeury[q,0]\n" + std::string(16, ' ') + "^"));
         CHECK(run("--variant fused --rule 'context[q,f] = 1'").exit_code == 2);
     }

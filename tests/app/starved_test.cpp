@@ -1,4 +1,4 @@
-// Where memory ends: tests/starved.cpp is the program with an allocator that fails.
+// Running out of memory: tests/starved.cpp is the program with an allocator that fails.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -7,8 +7,8 @@
 
 namespace {
 
-/// For some N, the Nth allocation of the command fails: what went otherwise than promised. The
-/// script counts its runs in the file `runs`.
+/// The Nth allocation of the command fails, for some N; prints each departure from what is
+/// promised. The script counts its runs in the file `runs`.
 const char* const starve = R"sh(
 export ATTN_FAILED=mark ASAN_OPTIONS=detect_leaks=0
 n=1; step=$2

@@ -1,4 +1,4 @@
-// The rule that JSON prints beside each computed step makes its numbers from the tensors before it.
+// The rule that JSON prints for each computed step gives its numbers from the tensors before it.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -53,7 +53,7 @@ bool close(double a, double b) {
     return a == b || std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(b));
 }
 
-/// How many steps of a walk have a rule; each is held to its numbers.
+/// How many steps of a walk have a rule; each is compared with its numbers.
 std::size_t check_rules(const std::string& walk) {
     INFO(walk);
     const json document = json::parse(run(walk + " --dtype float64 --format json").out);

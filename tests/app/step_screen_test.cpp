@@ -1,5 +1,5 @@
-// The stepper on a full screen, driven through tmux: what is seen after each key, and how the
-// terminal is left.
+// The stepper on a full screen, driven through tmux: what is on the screen after each key, and the
+// state in which the terminal is left.
 #include <regex>
 
 #include "tests/support/golden.hpp"
@@ -10,7 +10,7 @@ namespace {
 // The loop implementation's digits are the same on every machine.
 const std::string two_heads = "attn-explain step --variant loop --heads 2 --mask causal";
 
-/// A command between two looks at the terminal's modes, which go to files.
+/// A command between two readings of the terminal's modes, which are written to files.
 std::string with_modes(const std::string& command) {
     return "trap : INT\nstty -a > before\n" + command + "\necho \"code $?\"\nstty -a > after";
 }

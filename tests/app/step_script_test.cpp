@@ -1,4 +1,4 @@
-// The stepper run from a script: every command by its name, no prompt, no escape, the same bytes.
+// The stepper run from a script: every command by its name, no prompt, no escapes, the same bytes.
 #include <sstream>
 
 #include "tests/support/golden.hpp"
@@ -91,7 +91,7 @@ TEST_SUITE("app: step by script") {
         const std::string weight = "goto weights\ncell 2,1\n";
         CHECK(says(weight + "dive\n").find("\nscaled_scores[2,1] = ") != std::string::npos);
         CHECK(says(weight + "dive\ndive\n").find("\nscores[2,1] = ") != std::string::npos);
-        // Of the features of a score the one that counts most; its partner is the other source.
+        // The feature of a score that counts most; its partner is in the other source.
         const std::string deep = says(weight + "dive\ndive\ndive\nother\n");
         CHECK(deep.find("\nquery[2,0] = 0.9371") != std::string::npos);
         CHECK(deep.find("\nkey[1,0] = 0.2316") != std::string::npos);

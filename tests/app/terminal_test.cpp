@@ -3,7 +3,7 @@
 
 namespace {
 
-// This pager shows all at once and marks what went through it.
+// This pager prints everything at once and marks the lines that pass through it.
 const std::string marked = "export PAGER='sed s/^/paged:/'\n";
 
 }  // namespace

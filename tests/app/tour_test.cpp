@@ -1,4 +1,4 @@
-// The tour: every page of app/tour.md is run, tried and shown on screens of two sizes.
+// The tour: every page of app/tour.md is run, answered and shown on screens of two sizes.
 #include <map>
 #include <sstream>
 #include <string>
@@ -21,7 +21,7 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
-/// The commands of the document, in their order: those of the blocks that a shell runs.
+/// The commands of the document, in their order: those of the shell blocks.
 std::vector<std::string> commands_of(const std::string& document) {
     std::vector<std::string> commands;
     bool inside = false;
@@ -37,7 +37,7 @@ std::vector<std::string> commands_of(const std::string& document) {
 
 const std::string document = program::read_file(ATTN_SOURCE_DIR "/app/tour.md");
 
-/// The tour with these lines as answers, cut into its pages.
+/// The tour with these lines as answers, split into its pages.
 std::vector<std::string> pages_of(const std::string& answers) {
     const program::Result result = run("tour", answers);
     CHECK(result.exit_code == 0);
@@ -51,7 +51,7 @@ std::vector<std::string> pages_of(const std::string& answers) {
     return cut;
 }
 
-/// What is said after the line that was typed.
+/// The reply after the line that was typed.
 std::string reply_in(const std::string& page) {
     const std::size_t typed = page.find("\n> ");
     REQUIRE(typed != std::string::npos);
@@ -80,7 +80,7 @@ TEST_SUITE("app: tour") {
     TEST_CASE("the pages are those of the document, with what its commands print") {
         std::string told;
         for (const std::string& line : lines_of(run("tour").out)) {
-            // Long commands are broken before a flag.
+            // Long commands are wrapped before a flag.
             const bool goes_on = line.ends_with(" \\");
             told += goes_on ? line.substr(0, line.size() - 1) : line + "\n";
             if (goes_on) told += "\x01";
@@ -118,7 +118,7 @@ TEST_SUITE("app: tour") {
             const bool is_number = answer.find_first_not_of("0123456789.-") == std::string::npos;
             right += answer + "\n";
             wrong += (is_number ? std::to_string(std::stod(answer) + 0.01) : "the") + "\n";
-            // The answer is found by who types the commands, not only by who knows.
+            // The answer can be found by typing the commands, without knowing it.
             CHECK((has(page, "\n  = ") || answer == "4" || answer == "16"));
         }
         for (const std::string& page : pages_of(right)) {
@@ -131,7 +131,7 @@ TEST_SUITE("app: tour") {
         }
         const std::vector<std::string> other = pages_of(repeated("home"));
         CHECK(reply_in(other[4]) == "No: it is 'dog'.");
-        // A number is not a word, whichever it is, and gives nothing away.
+        // A number is not a word, whatever its value, and reveals nothing.
         for (const char* number : {"0", "1", "2", "6"}) {
             const std::string told = run("tour 10", std::string(number) + "\nq\n").out;
             CHECK(has(told, "This cannot be read: write one of big, dog, home, ran, the."));
@@ -139,7 +139,8 @@ TEST_SUITE("app: tour") {
     }
 
     TEST_CASE("the answers are those of a second engine") {
-        // tests/check_tour.py answers: PyTorch and NumPy, from the draws and the model's file on.
+        // The answers of tests/check_tour.py: PyTorch and NumPy, from the draws and the model's
+        // file.
         const std::vector<std::string> wanted{
             "-0.1145", "1.1955", "0.6667",  "8",      "dog",   "64",     "0.2500", "16", "4",
             "dog",     "ran",    "-0.0485", "4",      "chat",  "0.1814", "16",     "4",  "1.1830",
@@ -181,7 +182,7 @@ TEST_SUITE("app: tour") {
         for (int page = 1; page <= tour_pages; ++page) {
             INFO(page);
             const std::string begin = std::to_string(page) + " of 25. ";
-            terminal.wait_for(begin);  // the page before it ends alike
+            terminal.wait_for(begin);  // the page before it has the same last line
             const std::string screen = terminal.wait_for("q: end >");
             CHECK(screen.starts_with(begin));
             CHECK(has(screen, "\nTry: "));

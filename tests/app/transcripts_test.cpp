@@ -1,6 +1,5 @@
-// What is typed and what the program answers, in tests/app/transcripts: after `$` a command line,
-// then all that it prints and, where it is not 0, its exit code in brackets. To write the answers
-// anew, run
+// Typed commands and their output, in tests/app/transcripts: after `$` a command line, then all
+// that it prints and, if it is not 0, its exit code in brackets. To write the answers anew, run
 //     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='app: transcripts'
 // and read the difference before committing it.
 #include <filesystem>
@@ -11,7 +10,7 @@
 
 namespace {
 
-/// The transcript with the answers of today.
+/// The transcript with the current output.
 std::string replayed(const std::string& transcript, std::size_t& commands) {
     std::istringstream lines(transcript);
     std::string text;

@@ -1,5 +1,5 @@
-// The claims of notes hold for the numbers beside them; tests/check_notes.py does the same with
-// many more walks and sentences.
+// The claims of notes hold for the numbers beside them; tests/check_notes.py checks many more walks
+// and sentences.
 #include <array>
 #include <limits>
 

@@ -1,5 +1,4 @@
-// Every flag, typed alone: what is printed changes, or it is said that it has no effect here, or it
-// is refused.
+// Every flag, typed alone, changes the output, is reported to have no effect here, or is refused.
 #include <map>
 #include <set>
 #include <sstream>
@@ -22,7 +21,7 @@ struct Row {
     bool takes_value = false;
 };
 
-/// All flags of the walk, from the completions that the program writes of its rows.
+/// All flags of the walk, from the completions that the program generates from its rows.
 std::vector<Row> rows() {
     std::vector<Row> all;
     std::istringstream lines(run("completions fish").out);
@@ -35,7 +34,7 @@ std::vector<Row> rows() {
     return all;
 }
 
-/// The value each flag is tried with, unlike its default; the others take a small number.
+/// The value each flag is tried with, unlike its default; the others get a small number.
 std::map<std::string, std::string> values(const Folder& folder) {
     REQUIRE(run("--heads 2 -o " + (folder / "c.json")).exit_code == 0);
     REQUIRE(run("--seed 9 --format npz -o " + (folder / "w.npz")).exit_code == 0);
@@ -242,7 +241,7 @@ TEST_SUITE("app: useless flags") {
         CHECK(!are_equal("'--preset llama2'", "'--preset llama3'"));
         CHECK(are_equal("'--config " + file + "'", "'--heads 3 --mask causal --seed 7'"));
         CHECK(are_equal("'--config " + file + " --seed 9'", "'--heads 3 --mask causal --seed 9'"));
-        // What is typed wins over what a preset or a file says, wherever each is typed.
+        // Typed flags win over those of a preset or a file, wherever each is typed.
         CHECK(are_equal("'--preset llama2 --heads 2'", "'--preset llama2' --heads 2"));
         CHECK(are_equal("'--heads 2' '--preset llama2 --heads 2'", "--preset llama2"));
         CHECK(are_equal("'--preset llama3' ''", "--preset llama3"));

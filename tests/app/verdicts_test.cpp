@@ -1,5 +1,5 @@
-// One tensor is one step, and nothing is right that was not judged: files as other programs save
-// them, computed here in plain loops.
+// One tensor is one step, and no tensor is called right unless it was compared: files as other
+// programs save them, computed here in plain loops.
 
 #include <cmath>
 #include <map>
@@ -10,7 +10,7 @@
 #include "attn/ground/text/number_text.hpp"
 #include "tests/support/program.hpp"
 
-// Several test files are compiled as one.
+// A name of its own, as several test files are compiled as one.
 namespace verdicts {
 using program::Folder;
 using program::has;
@@ -40,7 +40,7 @@ PerHead drawn(std::size_t heads, std::size_t rows, std::size_t columns, double s
     return all;
 }
 
-/// Attention over given queries, keys and values, as a program computes it.
+/// Attention over given queries, keys and values, as another program computes it.
 struct Layer {
     PerHead q = drawn(2, 5, 4, 0.3), k = drawn(2, 5, 4, 1.1), v = drawn(2, 5, 4, 2.3);
     double factor = 1;         ///< of every score
@@ -237,7 +237,7 @@ TEST_SUITE("app: verdicts") {
         "heads split and merged by views are named from a context whose heads lie side by side") {
         const Folder folder;
         const auto x = drawn(1, 6, 8, 0.3)[0], w = drawn(1, 24, 8, 3.1)[0];
-        // Row i of what is projected, and in heads of 4 features what a view makes of it.
+        // Row i of the projection, and the heads of 4 features into which a view splits it.
         Matrix projected[3];
         for (std::size_t part = 0; part < 3; ++part) {
             for (const std::vector<double>& row : x) {

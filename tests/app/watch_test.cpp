@@ -1,4 +1,4 @@
-// --watch: a walk is made again when its files change.
+// --watch: a walk is computed again when its files change.
 #include <chrono>
 
 #include "tests/support/terminal.hpp"

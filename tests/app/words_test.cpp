@@ -1,4 +1,4 @@
-// The words that help explains: each has sentences, a command that runs, and a page that is there.
+// The words that help explains: each has sentences, a command that runs, and a page that exists.
 #include <regex>
 #include <sstream>
 

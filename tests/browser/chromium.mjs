@@ -1,10 +1,11 @@
-// A headless Chromium, spoken to in its own protocol through a pair of pipes: no package needed.
+// A headless Chromium, driven through its DevTools protocol over a pair of pipes: no package
+// needed.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** The name of a Chromium that is installed, or nothing. */
+/** The name of an installed Chromium, or undefined. */
 export function installedChromium() {
     return ["chromium", "chromium-browser", "google-chrome"].find(
         (name) => spawnSync(name, ["--version"]).status === 0,
@@ -63,7 +64,7 @@ export class Chromium {
         return new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
     }
 
-    /** A new page, with all that it complains about and asks for written down. */
+    /** A new page that records its errors and requests. */
     async page() {
         const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
         const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
@@ -78,7 +79,7 @@ export class Chromium {
         const ended = new Promise((resolve) => this.process.on("exit", resolve));
         await this.send("Browser.close");
         await ended;
-        // Its children may write for a moment longer.
+        // Its child processes may write for a moment longer.
         rmSync(this.folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
     }
 }
@@ -119,7 +120,7 @@ class Page {
         await loaded;
     }
 
-    /** What a function gives in the page; its arguments and result go as JSON. */
+    /** The result of a function in the page; arguments and result are passed as JSON. */
     async run(what, ...given) {
         const expression = `(${what})(${given.map((one) => JSON.stringify(one)).join(",")})`;
         const { result, exceptionDetails } = await this.send("Runtime.evaluate", {
@@ -146,7 +147,7 @@ class Page {
                 if (at.localName === "details") at.open = true;
             const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
             let box;
-            // A smooth scroll that is under way carries the element off again.
+            // A smooth scroll in progress would move the element away again.
             for (let still = 0; still < 4; ++still) {
                 element.scrollIntoView({ block: "center", behavior: "instant" });
                 await frame();
@@ -168,7 +169,7 @@ class Page {
         }
     }
 
-    /** Shows the page as a reader's screen or printer would. */
+    /** Sets the screen or printer that the page is shown on. */
     async look({ width = 1280, height = 900, dark = false, print = false, calm = false }) {
         await this.send("Emulation.setDeviceMetricsOverride", {
             width,

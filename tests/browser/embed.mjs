@@ -1,4 +1,4 @@
-// The page inside another one: as a fragment, and in a frame that has no address of its own.
+// The page inside another one: as a fragment, and in a frame without an address of its own.
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 

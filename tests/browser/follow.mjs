@@ -1,12 +1,12 @@
-// The first screen: a word is followed, its numbers are those of the walk, one state shows
-// everywhere.
+// The first screen: a word is selected, its numbers are those of the walk, and all views show the
+// same state.
 import { check, checkQuiet, jsonOf, pageOf, picture } from "./pages.mjs";
 
 const flags = ["--text", "we saw the red boat near the red pier", "--heads", "2"].concat(
     "--mask causal --output-projection --seed 3".split(" "),
 );
 
-/** What a person reads on the first screen. */
+/** The text that a person reads on the first screen. */
 function readStrip() {
     const text = (element) => element.textContent.trim();
     const strip = document.getElementById("follow");
@@ -86,7 +86,7 @@ export async function testFollow() {
     await page.close();
 }
 
-/** A long sentence has ten rows and the sum of the others; other forms have a first screen, too. */
+/** A long sentence has ten rows and the sum of the rest; other forms of attention have a first screen, too. */
 export async function testFollowOthers() {
     const long = await pageOf("--seq-len 40 --heads 2 --embed-dim 8 --mask causal".split(" "));
     const rows = await long.page.run(() => document.querySelectorAll(".box:nth-of-type(3) tbody tr").length);
@@ -119,7 +119,7 @@ export async function testFollowOthers() {
     }
 }
 
-/** Bars have a sign; a sum is played term by term, and waits for each press where motion is not wanted. */
+/** Bars have a sign; a sum is played term by term, and waits for a press each time if motion is reduced. */
 export async function testPlay() {
     const opened = await pageOf(flags);
     const { page } = opened;

@@ -1,4 +1,4 @@
-// The page under mouse and keys.
+// The page driven by mouse and keys.
 import { checkNumbers } from "./in_page.mjs";
 import { check, checkQuiet, pageOf, picture, walks } from "./pages.mjs";
 

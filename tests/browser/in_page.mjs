@@ -1,7 +1,7 @@
-// Functions that run inside the page. They read what a person would read, and do not call the
-// page's own script.
+// Functions that run inside the page. They read the text that a person would read, and do not call
+// the page's own script.
 
-/** Every cell's text against the walk's JSON: a list of what is wrong, and how many were read. */
+/** Every cell's text against the walk's JSON: a list of differences, and the number of cells read. */
 export function checkNumbers() {
     const walk = JSON.parse(document.getElementById("walk").textContent);
     const wrong = [];
@@ -33,7 +33,7 @@ export function checkNumbers() {
     return { read, wrong: wrong.slice(0, 5) };
 }
 
-/** Rests the mouse on every cell and adds up again what its derivation shows. */
+/** Moves the mouse over every cell and recomputes its derivation. */
 export function checkDerivations() {
     const walk = JSON.parse(document.getElementById("walk").textContent);
     const special = { nan: NaN, inf: Infinity, "-inf": -Infinity };
@@ -81,7 +81,8 @@ export function checkDerivations() {
             const bound = (terms.length + 2) * epsilon * size;
             if (Number.isNaN(value) ? !Number.isNaN(sum) : !near(sum, value, bound))
                 wrong.push(`${address}: ${terms} adds up to ${sum}`);
-            // The printed terms add up to the printed sum, and each product is that of its factors.
+            // The printed terms add up to the printed sum, and each product equals its factors
+            // multiplied.
             const printed = [...why.querySelectorAll(".terms .sum")].map(
                 (each) => each.textContent,
             );
@@ -141,7 +142,7 @@ export function checkDerivations() {
     return { ...count, wrong: wrong.slice(0, 5) };
 }
 
-/** Contrast of texts and what is behind them, where it is less than WCAG's AA asks for. */
+/** Texts whose contrast with their background is below WCAG's AA. */
 export function checkContrast() {
     const parse = (text) => (text.match(/[\d.]+/g) ?? []).map(Number);
     const luminance = ([r, g, b]) => {

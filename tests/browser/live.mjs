@@ -1,4 +1,4 @@
-// A live page: its knobs are turned, and what it shows then is what the program prints.
+// A live page: its controls are changed, and it then shows what the program prints.
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
@@ -15,7 +15,7 @@ const started = (page) => page.run(async () => {
     return document.querySelector("#live p").textContent;
 });
 
-/** Turns one knob as a person does; gives what is said then. */
+/** Changes one control as a person does; returns the message shown then. */
 const turn = (page, name, value) => page.run((name, value) => {
     const field = document.querySelector(`[data-knob="${name}"]`);
     field.value = value;
@@ -46,7 +46,7 @@ export async function testLive() {
     for (const [name, value] of turns) {
         said[name] = value;
         const told = await turn(page, name, value);
-        await answersOf(page);  // on a slow machine a worker walks
+        await answersOf(page);  // on a slow machine a worker computes the walk
         const flags = Object.entries(said).filter(([, one]) => one !== "").flat();
         const walk = withoutCommand(await page.run(() => JSON.parse(document.getElementById("walk").textContent)));
         const right = withoutCommand(jsonOf([...flags, "--variant", "loop"]));
@@ -78,14 +78,14 @@ export async function testLive() {
     await page.close();
 }
 
-/** How often the page answers while a worker walks. */
+/** How often the page responds while a worker computes a walk. */
 const answersOf = (page) => page.run(async () => {
     let answers = 0;
     for (; document.querySelector("#live[aria-busy]") && answers < 10000; ++answers) await new Promise((done) => setTimeout(done, 1));
     return answers;
 });
 
-/** While a long walk is made, the page answers; of two turns the last is shown. Where no worker may be, it walks itself. */
+/** The page responds during a long walk; of two changes the last one is shown. Without a worker it computes the walk itself. */
 export async function testLongWalks() {
     const words = Array.from({ length: 180 }, (_, i) => ["the", "dog", "was", "big"][i % 4]).join(" ");
     const flags = ["--model-file", "stories", "--text", words];
@@ -112,11 +112,11 @@ export async function testLongWalks() {
     await page.close();
 }
 
-/** The rows of the bars: what is in each column. */
+/** The rows of the bars: the text of each column. */
 const barsOf = (page) => page.run(() => [...document.querySelectorAll("#writes table")].map((table) =>
     [...table.querySelectorAll("tbody tr")].map((row) => [row.querySelector("th").textContent, row.lastChild.textContent])));
 
-/** A live page with a model writes: the digits of its bars are those of `why next[...]`. */
+/** A live page with a model generates text: the digits of its bars are those of `why next[...]`. */
 export async function testWriting() {
     const opened = await pageOf(["--model-file", "stories", "--text", "The big dog", "--live"]);
     const { page, file } = opened;
@@ -141,7 +141,7 @@ export async function testWriting() {
         const sum = others.reduce((all, [, shown]) => all + Number(shown), 0);
         check(Math.abs(sum - told.logit) < 11 * 0.5001e-4, `${text}: the path adds up to the logit`, [sum, told.logit]);
         await page.run(() => document.getElementById("write").click());
-        await answersOf(page);  // a slow machine walks beside the page
+        await answersOf(page);  // on a slow machine the walk is computed beside the page
         text += token;
         const field = await page.run(() => document.querySelector('[data-knob="--text"]').value);
         check(field === text, "the token is written", field);
@@ -180,7 +180,7 @@ export async function testWriting() {
     await page.close();
 }
 
-/** The tour in the page says what the terminal says, at the box that it speaks of. */
+/** The tour in the page has the text of the terminal, at the box it refers to. */
 export async function testTour() {
     const opened = await pageOf(start);
     const { page } = opened;

@@ -1,4 +1,4 @@
-// The page on small and large screens, dark, calm and on paper; its tables.
+// The page on small and large screens, dark, without motion and on paper; its tables.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -103,7 +103,7 @@ export async function testTables() {
     await opened.page.close();
 }
 
-/** The way back is beside the way forth, and is none of its scores. */
+/** Gradients are shown beside their steps, and are not taken for scores. */
 export async function testGradients() {
     const opened = await pageOf(["--heads", "2", "--mask", "causal", "--backward"]);
     const { page } = opened;
@@ -128,7 +128,7 @@ export async function testGradients() {
     checkQuiet(opened);
 }
 
-/** On the tab of each head is a picture of its weights; two heads have none. */
+/** The tab of each head has a picture of its weights; with two heads there is none. */
 export async function testThumbs() {
     const flags = ["--text", "a red fox runs", "--text", "one dog", "--mask", "causal,padding", "--embed-dim", "16"];
     const opened = await pageOf([...flags, "--heads", "4"]);

@@ -6,7 +6,7 @@ import { check, checkQuiet, jsonOf, pageOf, picture, withoutCommand } from "./pa
 
 const text = ["--text", "Tom and his dog went to the park. The dog saw a ball."];
 
-/** What a person reads on the overview. */
+/** The text that a person reads on the overview. */
 function readOverview() {
     const tiles = [...document.querySelectorAll(".tile")];
     return {
@@ -49,7 +49,7 @@ export async function testModel() {
         "no layer is open at first",
     );
 
-    // A pixel a weight, the darker the larger.
+    // One pixel per weight, darker for larger ones.
     const drawn = await page.run(async () => {
         await new Promise((resolve) => setTimeout(resolve, 200));
         const canvas = document.querySelector('[data-head="1.3"] canvas');
@@ -71,7 +71,7 @@ export async function testModel() {
         drawn,
     );
 
-    // By keys: into the table, two heads on, one layer down, and in.
+    // By keyboard: into the table, two heads to the right, one layer down, and in.
     await page.run(() => document.querySelector('.tile[tabindex="0"]').focus());
     for (const key of ["ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown"]) await page.key(key);
     check(
@@ -159,7 +159,7 @@ export async function testModelLooks() {
     await page.close();
 }
 
-/** A word is its row in every picture; pictures in the order of a figure, or of one kind alone. */
+/** A word highlights its row in every picture; pictures are sorted by a figure, or filtered by kind. */
 export async function testModelWords() {
     const opened = await pageOf(["heads", ...text]);
     const { page } = opened;

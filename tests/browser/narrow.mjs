@@ -1,4 +1,4 @@
-// Where the panel lies over the page: what is touched stays in sight, and what has the focus.
+// On screens where the panel covers the page: the touched and the focused element stay in sight.
 import { check, checkQuiet, pageOf, picture } from "./pages.mjs";
 
 const screens = [
@@ -7,7 +7,7 @@ const screens = [
     { width: 390, height: 844 },
 ];
 
-/** Whether the middle of an element is seen: nothing lies over it. */
+/** Whether the middle of an element is visible: no other element covers it. */
 function isSeen(selector) {
     const element = selector ? document.querySelector(selector) : document.activeElement;
     const box = element.getBoundingClientRect();

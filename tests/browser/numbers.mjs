@@ -96,12 +96,12 @@ export async function testSizes() {
         `8 tokens, 2 heads: ${bytes} bytes; 64 tokens, 8 heads: ${statSync(large.file).size} bytes, ` +
             `open in ${times.open.toFixed(0)} ms, a touch takes ${times.touch.toFixed(1)} ms`,
     );
-    // Ten times what it takes on an idle machine: this is about growth, not about the clock.
+    // Ten times the duration on an idle machine: this tests growth, not speed.
     check(times.open < 3000 && times.touch < 160, "a large page opens and answers", times);
     await large.page.close();
 }
 
-/** The page marks the very digits that the text has in brackets. */
+/** The page marks the same digits that the text has in brackets. */
 export async function testCertainDigits() {
     for (const [type, precision] of [["float32", "7"], ["bfloat16", "4"], ["float16", "4"]]) {
         const walk = ["--seq-len", "5", "--heads", "2", "--mask", "causal", "--dtype", type];
@@ -129,7 +129,7 @@ export async function testCertainDigits() {
     }
 }
 
-/** The state of a recurrence is led through token by token; a chosen cell brings its token along. */
+/** A slider shows the state of a recurrence token by token; selecting a cell moves it to that token. */
 export async function testSlider() {
     const flags = ["--attention", "retention", "--form", "recurrent", "--text", "one two three four five"];
     const opened = await pageOf(flags);

@@ -1,4 +1,4 @@
-// Pages that the program makes, opened in the browser, and what is said of them.
+// Pages that the program makes, opened in the browser, and checks of them.
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,7 +27,7 @@ export function check(holds, what, more = "") {
     console.log(`FAILED: ${what} ${typeof more === "string" ? more : JSON.stringify(more)}`);
 }
 
-/** The page of these flags in a new tab, and the file it is in. A mistake found ends with code 1. */
+/** The page for these flags in a new tab, and its file. A mistake that was found gives code 1. */
 export async function pageOf(flags, code = 0) {
     const file = join(folder, `${++pages}.html`);
     const { status, stderr } = spawnSync(program, [...flags, "-o", file]);
@@ -38,7 +38,7 @@ export async function pageOf(flags, code = 0) {
     return { page, file, flags };
 }
 
-/** That the page was quiet: no complaint, and nothing asked for but its own file and what it made itself. */
+/** Checks that the page reported no errors and requested only its own file and URLs made by itself. */
 export function checkQuiet({ page, flags }) {
     const makesFiles = flags[0] === "playground";
     check(
@@ -52,7 +52,7 @@ export function checkQuiet({ page, flags }) {
     check(others.length === 0, `${flags.join(" ")}: no request`, others);
 }
 
-/** What the program prints. */
+/** The output of the program. */
 export function printed(words) {
     return String(execFileSync(program, words, { stdio: ["ignore", "pipe", "ignore"], maxBuffer: 1 << 28 }));
 }
@@ -60,17 +60,17 @@ export function jsonOf(flags) {
     return JSON.parse(printed([...flags, "--format", "json"]));
 }
 
-/** A walk's record without the command that makes it, which names the format. */
+/** A walk's record without its command, which depends on the format. */
 export function withoutCommand({ command, ...walk }) {
     return walk;
 }
 
-/** Keeps a picture of the page for somebody to look at, where a folder was named. */
+/** Saves a screenshot of the page, if a folder was named. */
 export async function picture(page, title) {
     if (pictures) writeFileSync(join(pictures, `${title}.png`), await page.screenshot());
 }
 
-/** Ends the browser; gives the exit code. */
+/** Ends the browser; returns the exit code. */
 export async function finish() {
     await browser.close();
     rmSync(folder, { recursive: true, force: true });

@@ -2,7 +2,7 @@
 //
 //     node tests/browser/pictures.mjs build/release/app/attn-explain
 //
-// They are written beside the program's pages, to app/pictures; needs tmux and Chromium.
+// They are written to app/pictures, beside the program's pages; needs tmux and Chromium.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ function run(command, ...words) {
     return stdout;
 }
 
-/** What a terminal of 80x24 shows after these keys, with the colours as escape sequences. */
+/** The screen of an 80x24 terminal after these keys, with the colours as escape sequences. */
 async function screen(keys) {
     const session = `attn-pictures-${process.pid}`;
     const tmux = (...words) => run("tmux", "-L", session, ...words);
@@ -52,7 +52,7 @@ function colour(i) {
     return `rgb(${[Math.floor((i - 16) / 36), Math.floor((i - 16) / 6) % 6, (i - 16) % 6].map(level)})`;
 }
 
-/** The style that a list of SGR numbers leaves behind. */
+/** The style after a list of SGR numbers. */
 function styled(style, numbers) {
     for (let i = 0; i < numbers.length; ++i) {
         const n = numbers[i];

@@ -1,9 +1,9 @@
-// The page that holds the whole program: its command line, files and links.
+// The page that contains the whole program: its command line, files and links.
 import { readFileSync } from "node:fs";
 
 import { check, checkQuiet, pageOf, picture, printed } from "./pages.mjs";
 
-/** What a command in the page has said, once it has ended or waits for an answer. */
+/** The output of a command in the page, once it has ended or waits for an answer. */
 async function said(page, command) {
     const count = await page.run(() => document.querySelectorAll(".ran").length);
     await page.run((line) => {
@@ -56,7 +56,7 @@ export async function testPlaygroundCommands() {
     await page.close();
 }
 
-/** Files go from command to command, pages are shown, mistakes are named, links hold commands. */
+/** Files pass from command to command, pages are shown, mistakes are named, links contain commands. */
 export async function testPlayground() {
     const opened = await pageOf(["playground"]);
     const { page } = opened;
@@ -66,7 +66,8 @@ export async function testPlayground() {
     const named = await said(page, "diagnose mine.npz --variant loop");
     check(named.text.includes("softmax-axis=query") && named.text.includes("exit code 1"), "a file is diagnosed", named.text.slice(0, 300));
     await picture(page, "playground");
-    // What numpy.savez_compressed wrote of x (of one table for all words), scores, weights whose softmax goes over the queries, and context.
+    // numpy.savez_compressed of x (of one table for all words), scores, weights with a softmax over
+    // the queries, and context.
     const theirs = readFileSync(new URL("compressed.npz", import.meta.url)).toString("base64");
     for (const [title, cut] of [["theirs.npz", 0], ["damaged.npz", 300]]) {
         await page.run((title, letters, cut) => {

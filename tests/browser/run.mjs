@@ -2,8 +2,8 @@
 //
 //     node tests/browser/run.mjs build/dev/app/attn-explain [FOLDER FOR SCREENSHOTS]
 //
-// Ends with 0 when all is well, with 1 after naming what is not, and says aloud when there is no
-// Chromium to try it with.
+// Exits with 0 if all is well, with 1 after naming each failure, and prints a line if there is no
+// Chromium.
 import * as embed from "./embed.mjs";
 import * as follow from "./follow.mjs";
 import * as hands from "./hands.mjs";
@@ -16,7 +16,7 @@ import * as numbers from "./numbers.mjs";
 import * as program from "./program.mjs";
 import { check, finish } from "./pages.mjs";
 
-// ATTN_BROWSER_ONLY=Take runs the tests that are called so.
+// ATTN_BROWSER_ONLY=Take runs the tests with that in their names.
 const only = process.env.ATTN_BROWSER_ONLY ?? "";
 const tests = Object.entries({ ...numbers, ...embed, ...follow, ...hands, ...narrow, ...looks, ...live, ...model, ...play, ...program });
 for (const [title, test] of tests.filter(([name]) => name.includes(only))) {

@@ -1,5 +1,5 @@
-// Computes attention over three tokens with the installed library, prints who looks at whom, and
-// what is said of settings that cannot be.
+// Computes attention over three tokens with the installed library, and prints its weights and the
+// error for invalid settings.
 #include <attn/core/cards/step_table.hpp>
 #include <attn/core/settings/settings.hpp>
 #include <attn/show/render/torch_text.hpp>

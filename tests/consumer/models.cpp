@@ -1,4 +1,4 @@
-// Continues a text with the model that the library holds.
+// Continues a text with the model that the library contains.
 #include <attn/models/generate.hpp>
 #include <attn/models/open_model.hpp>
 #include <iostream>

@@ -1,4 +1,4 @@
-# Installs everything, builds the consumer against the library and compares what it prints.
+# Installs everything, builds the consumer against the library and compares its output.
 #     cmake -D build=... -D source=... -D scratch=... -D sanitized=... -P run.cmake
 function(run)
     execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)

@@ -1,7 +1,7 @@
-// Damaged input for every reader, the flags and diagnose. Whatever comes in, the answer is a result
-// or one of our own errors, within seconds: never a crash, and never the text of a C++ exception.
+// Damaged input for every reader, the flags and diagnose. Any input ends in a result or in one of
+// the program's own errors, within seconds: never in a crash or the text of a C++ exception.
 //
-//     attn_fuzz TARGET SECONDS [SEED]     mutates the corpus, says how many inputs
+//     attn_fuzz TARGET SECONDS [SEED]     mutates the corpus, prints the number of inputs
 //     attn_fuzz TARGET FILE               runs one input
 //
 // TARGET is readers, flags, diagnose, models, folders, rules or attentions.
@@ -40,7 +40,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs the program in this process; its words are not looked at.
+// Runs the program in this process; its output is ignored.
 void run_program(std::vector<std::string> arguments) {
     std::vector<char*> argv;
     for (std::string& each : arguments) argv.push_back(each.data());
@@ -53,7 +53,7 @@ void run_program(std::vector<std::string> arguments) {
     }
 }
 
-// A file of arrays, under a name that fits or one that does not.
+// A file of arrays, under a name that fits its format or one that does not.
 void fuzz_readers(const std::string& bytes) {
     constexpr const char* names[] = {"x",     "x.npy",  "x.npz", "x.safetensors",
                                      "x.csv", "x.json", "x.pt"};
@@ -67,7 +67,7 @@ void fuzz_readers(const std::string& bytes) {
     }
 }
 
-// One argument a line. Some would ring, wait or write files of a name that chance has made.
+// One argument a line. Those that would beep, wait or write files with random names are left out.
 void fuzz_flags(const std::string& bytes) {
     std::vector<std::string> arguments{"attn-explain"};
     std::string line;
@@ -89,7 +89,7 @@ void fuzz_diagnose(const std::string& bytes) {
     run_program({"attn-explain", "diagnose", "input", "--mask", "causal", "--heads", "2"});
 }
 
-// A rule in the place of a step of a small walk: refused, or it makes a tensor.
+// A rule in place of a step of a small walk: it is refused, or makes a tensor.
 void fuzz_rules(const std::string& bytes) {
     static const attn::Plan plan = [] {
         attn::WalkConfig config;
@@ -109,14 +109,14 @@ void fuzz_rules(const std::string& bytes) {
     }
 }
 
-// A file of an attention: refused in one of our lines, or it walks.
+// An attention file: it is refused with one of the program's errors, or walked.
 void fuzz_attentions(const std::string& bytes) {
     try {
         attn::WalkConfig config = attn::configured("seq-len 3, embed-dim 4, heads 2, mask causal");
         config.attentions = {
             std::make_shared<const attn::AttentionFile>(attn::parse_attention(bytes, "x.attn"))};
         const attn::Plan plan = attn::resolve(config);
-        // Not step_table(plan), which keeps a table for each text.
+        // Not step_table(plan), which caches a table for each text.
         attn::walk(plan, attn::draw(plan), attn::with_attentions(attn::step_table(), plan));
     } catch (const attn::ShapeError&) {
     } catch (const attn::ConfigError&) {
@@ -125,7 +125,7 @@ void fuzz_attentions(const std::string& bytes) {
     }
 }
 
-// A folder of Hugging Face's like one of the fixtures, with one file of other bytes.
+// A Hugging Face folder like one of the fixtures, with one file replaced by other bytes.
 attn::models::Model folder_model(const std::string& like, const std::string& name,
                                  const std::string& bytes) {
     const fs::path fixture = ATTN_SOURCE_DIR "/tests/models/fixtures/" + like;
@@ -137,7 +137,7 @@ attn::models::Model folder_model(const std::string& like, const std::string& nam
     return attn::models::open_model(like);
 }
 
-// A model or a tokenizer: the first letter says which reader gets the rest.
+// A model or a tokenizer: the first letter selects the reader that gets the rest.
 void fuzz_models(const std::string& bytes) {
     using namespace attn::models;
     if (bytes.empty()) return;
@@ -164,7 +164,7 @@ void fuzz_models(const std::string& bytes) {
     }
 }
 
-// One file of a folder of Hugging Face's, whose first line names it: gemma2/config.json.
+// One file of a Hugging Face folder, whose first line names it: gemma2/config.json.
 void fuzz_folders(const std::string& bytes) {
     using namespace attn::models;
     const std::size_t line = std::min(bytes.find('\n'), bytes.size());
@@ -406,7 +406,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 #else
 namespace {
 
-constexpr int longest_seconds = 20;  // of processor time, whatever else the machine does
+constexpr int longest_seconds = 20;  // of processor time, however busy the machine
 const std::string corpus_folder = ATTN_SOURCE_DIR "/tests/fuzz/corpus/";
 
 std::string content(const fs::path& path) {
@@ -447,11 +447,11 @@ std::vector<std::string> seeds_of(const Target& target) {
     return seeds;
 }
 
-// Data for the signal handler on the input that ends the program.
+// Data for the signal handler, about the input that ends the program.
 int report = STDERR_FILENO;
 std::string running;
 
-// Tells what is wrong and keeps the input in the folder that the program was started in.
+// Reports the failure and keeps the input in the folder in which the program was started.
 std::string start_folder;
 void keep_and_end(const char* reason) {
     const std::string path = start_folder + "/fuzz-failure";
@@ -466,7 +466,7 @@ void keep_on_signal(int signal) {
 
 void run_one(const Target& target, const std::string& bytes) {
     running = bytes;
-    // Each time, as the program sets handlers of its own before it writes a file.
+    // Set for each input, as the program sets handlers of its own before it writes a file.
     for (const int each : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGALRM, SIGPROF}) {
         std::signal(each, keep_on_signal);
     }
@@ -481,7 +481,7 @@ void run_one(const Target& target, const std::string& bytes) {
     ::alarm(0);
 }
 
-// Works in a folder of its own, without a terminal and with 3 GiB of memory at most.
+// Works in a folder of its own, without a terminal and with at most 3 GiB of memory.
 void settle_down() {
     start_folder = fs::current_path();
     std::string folder = (fs::temp_directory_path() / "attn-fuzz-XXXXXX").string();

@@ -10,8 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The floor of each wing of lib/attn: an include stays in its wing or goes to one on a floor
-/// below.
+/// The floor of each wing of lib/attn: an include stays in its wing or goes to a lower floor.
 const std::map<std::string, int> floors{{"ground", 0}, {"files", 1}, {"core", 1},   {"explain", 2},
                                         {"judge", 3},  {"show", 3},  {"models", 4}, {"learn", 4}};
 
@@ -22,7 +21,7 @@ std::string wing_in(const std::string& path) {
     return end == std::string::npos ? "" : path.substr(begin, end - begin);
 }
 
-/// The floor of each room of the wings whose rooms are in order.
+/// The floor of each room, for wings with ordered rooms.
 const std::map<std::string, std::map<std::string, int>> rooms{
     {"core",
      {{"rules", 0},
@@ -103,7 +102,7 @@ TEST_SUITE("house") {
                 ++texts;
                 for (std::size_t at = line.find("--", text); at != std::string::npos;
                      at = line.find("--", at + 1)) {
-                    // Properties of styles begin like flags: `--share:`, setProperty("--share".
+                    // CSS properties begin like flags: `--share:`, setProperty("--share".
                     const std::size_t end =
                         line.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at);
                     const bool is_style = (end != std::string::npos && line[end] == ':') ||

@@ -1,4 +1,4 @@
-// One wrong call a function: each ends in an error of the library, none in a crash.
+// One invalid call per function: each ends in an error of the library, none in a crash.
 #include <doctest/doctest.h>
 
 #include <cmath>

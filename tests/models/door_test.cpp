@@ -15,7 +15,7 @@
 #include "tests/files/io/scratch.hpp"
 #include "tests/support/refusal.hpp"
 
-// Its names are its own: files of a folder are compiled together.
+// A name of its own, as the files of a folder are compiled together.
 namespace door_test {
 namespace {
 
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 const fs::path fixtures = ATTN_SOURCE_DIR "/tests/models/fixtures";
 
-/// A checkpoint as a cache of downloads keeps it.
+/// A checkpoint as a download cache stores it.
 fs::path cached(const fs::path& cache, const std::string& name, const std::string& snapshot) {
     const fs::path folder = cache / name;
     fs::create_directories(folder / "snapshots" / snapshot);
@@ -34,7 +34,7 @@ fs::path cached(const fs::path& cache, const std::string& name, const std::strin
     return folder;
 }
 
-/// A variable of the environment, set while it lives.
+/// An environment variable, set for the lifetime of the object.
 struct Variable {
     Variable(const char* name, const std::string& value) : name_(name) {
         ::setenv(name, value.c_str(), 1);
@@ -54,7 +54,7 @@ void check_said(const fs::path& place, const std::string& part) {
     CHECK_MESSAGE(said.find(part) != said.npos, said);
 }
 
-/// What is said of a copy of a checkpoint after `damage`.
+/// The error for a copy of a checkpoint after `damage`.
 template <class Damage>
 void check_said_after(const std::string& family, Damage damage, const std::string& part) {
     const ScratchFolder scratch;
@@ -156,7 +156,7 @@ TEST_SUITE("models: the door") {
         fs::copy_file(scratch / "model-00001-of-00002.safetensors", scratch / "stale.safetensors");
         json["weight_map"].begin().value() = "stale.safetensors";
         write_file(index.string(), json.dump());
-        check_opens(scratch.path(), "olmo2");  // one file has what the other one holds too
+        check_opens(scratch.path(), "olmo2");  // one file contains what the other one has too
         fs::remove(index);
         fs::remove(scratch / "stale.safetensors");
         check_opens(scratch.path(), "olmo2");

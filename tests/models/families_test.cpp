@@ -22,7 +22,7 @@
 #include "tests/support/refusal.hpp"
 #include "tests/support/walked.hpp"
 
-// The checkpoints and what they compute are made by make_checkpoints.py.
+// The checkpoints and their expected results are made by make_checkpoints.py.
 namespace {
 
 using namespace attn;
@@ -55,7 +55,7 @@ std::string refusal_after(const std::string& family, Damage damage) {
     });
 }
 
-/// Puts other keys into a configuration; those of null go where they were.
+/// Sets keys of a configuration; null removes one.
 void change_config(const fs::path& folder, const nlohmann::json& keys) {
     std::ifstream stream(folder / "config.json");
     nlohmann::json config = nlohmann::json::parse(stream);
@@ -70,7 +70,7 @@ std::string config_with(const std::string& family, const std::string& key,
                         const nlohmann::json& value) {
     return config_with(family, nlohmann::json{{key, value}});
 }
-/// The architecture of a checkpoint whose config.json says something else.
+/// The architecture of a checkpoint with other keys in its config.json.
 Architecture architecture_with(const std::string& family, const nlohmann::json& keys) {
     const ScratchFolder scratch;
     fs::copy(small_models / family, scratch.path(), fs::copy_options::recursive);
@@ -144,7 +144,7 @@ TEST_SUITE("models: families") {
                                                                       {"vocab_size", vocab},
                                                                       {"tie_word_embeddings", true}}
                                                            .dump());
-        // Everything is 0, but for one number: the file has 10 GB and takes a few kB of the disk.
+        // All numbers but one are 0: the file is 10 GB long and takes a few kB on disk.
         nlohmann::json header;
         std::size_t end = 0;
         const auto lay = [&](const std::string& name, std::vector<std::size_t> shape) {
@@ -226,7 +226,7 @@ TEST_SUITE("models: families") {
         CHECK(config_with("qwen3", "rope_scaling", {{"rope_type", "su"}, {"factor", 2}})
                   .find("rope_scaling") != std::string::npos);
         CHECK(config_with("gpt2", "n_embd", "many").find("is not a size") != std::string::npos);
-        // Two spellings of one thing say the same, or it is not known which is meant.
+        // Two spellings of one setting must agree, as it is unknown which is meant.
         for (const auto& [family, keys] :
              {std::pair<std::string, nlohmann::json>{
                   "gpt_neox", {{"rotary_emb_base", 500}, {"rope_theta", 777}}},
@@ -302,7 +302,7 @@ TEST_SUITE("models: families") {
             return refusal_after(family,
                                  [&](const fs::path& folder) { rename_tensor(folder, from, to); });
         };
-        // One of Qwen's biases is there under a name that such a model has not.
+        // One of Qwen's biases is stored under a name that such a model does not have.
         CHECK(has(renamed("qwen2", "model.layers.1.self_attn.v_proj.bias",
                           "model.layers.1.self_attn.o_proj.bias"),
                   "lacks model.layers.1.self_attn.v_proj.bias"));
@@ -366,7 +366,7 @@ TEST_SUITE("models: families") {
             50);
         CHECK(architecture_with("mistral", {{"sliding_window", nullptr}}).layers[0].window == 4096);
         CHECK(architecture_with("bert", {{"layer_norm_eps", nullptr}}).norm_eps == 1e-12);
-        // The hub's large Gemma 3 say little of the part that reads text.
+        // The large Gemma 3 on the hub leave out most settings of their text part.
         CHECK(has(config_with("gemma3_text", {{"model_type", "gemma3"},
                                               {"text_config",
                                                {{"model_type", "gemma3_text"},
@@ -392,7 +392,7 @@ TEST_SUITE("models: families") {
                 write_file((folder / file).string(), pointer);
             });
             if (file == std::string("tokenizer.json")) {
-                CHECK(said == "not refused");  // its ids still go
+                CHECK(said == "not refused");  // its ids are still valid
             } else {
                 CHECK(has(said, "git lfs pull"));
             }

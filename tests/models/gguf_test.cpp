@@ -17,8 +17,8 @@
 #include "tests/files/io/scratch.hpp"
 #include "tests/support/refusal.hpp"
 
-// The files are made by make_gguf.py, as llama.cpp's converter makes them of the checkpoints
-// beside.
+// The files are made by make_gguf.py, as llama.cpp's converter makes them from the checkpoints
+// beside them.
 namespace {
 
 using namespace attn;
@@ -39,7 +39,7 @@ Array<double> logits_in(const std::string& path) {
     return runtime.logits(runtime.advance(std::vector<std::int64_t>{3, 1, 4, 12, 5, 9}));
 }
 
-/// The error from reading a checkpoint's GGUF file in which a part stands for another of its size.
+/// The error for a checkpoint's GGUF file in which a part is replaced by another of its size.
 std::string refusal_of_gguf(const std::string& family, const std::string& from,
                             const std::string& to) {
     const ScratchFolder scratch;
@@ -131,7 +131,7 @@ TEST_SUITE("models: gguf") {
             INFO(file.string());
             const ScratchFolder scratch;
             fs::copy(entry.path(), scratch.path(), fs::copy_options::recursive);
-            // The format cannot say Gemma's divisor, which follows from its sizes.
+            // The format has no field for Gemma's divisor, which follows from its sizes.
             auto config = nlohmann::json::parse(bytes_of_file(scratch / "config.json"));
             if (config.contains("query_pre_attn_scalar")) config["query_pre_attn_scalar"] = 4;
             write_file((scratch / "config.json").string(), config.dump());
@@ -205,7 +205,8 @@ TEST_SUITE("models: gguf") {
         scored["tokenizer.ggml.scores"] = {0, 0, -9, -9, -9, -2, -1, -3, 0, 0};
         scored["tokenizer.ggml.bos_token_id"] = 1;
         scored["tokenizer.ggml.unknown_token_id"] = 0;
-        // The mark and a are joined before a and b, then b; what is no piece falls into bytes.
+        // The mark and a are joined before a and b, then b; text without a piece falls back to
+        // bytes.
         CHECK(ids(scored, "ab") == Ids{1, 7});
         CHECK(ids(scored, "b\u00E9") == Ids{1, 4, 3, 8, 9});
         scored["tokenizer.ggml.add_space_prefix"] = false;

@@ -37,7 +37,7 @@ const std::string o200k =
     R"([\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}|)" +
     R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)" + bytes_behind;
 
-/// The words that a pre_tokenizer cuts a text into; blanks and line breaks as themselves.
+/// The words that a pre_tokenizer splits a text into; spaces and line breaks as themselves.
 Words cut_by_words(const std::string& pre_tokenizer, const std::string& text) {
     Words all =
         text_cuts_in(nlohmann::json::parse("{\"pre_tokenizer\": " + pre_tokenizer + "}"), "t.json")
@@ -67,7 +67,7 @@ std::string refusal_of(const std::string& text) {
 
 TEST_SUITE("models: tokenizer.json") {
     TEST_CASE("pieces of bytes: the merge that comes first wins, and blanks belong to words") {
-        // In GPT-2's vocabulary U+0120 is a blank.
+        // In GPT-2's vocabulary U+0120 is a space.
         const auto tokenizer = read_json_tokenizer(
             "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", "
             "\"vocab\": "
@@ -78,7 +78,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(tokenizer->encode("abc") == Ids{0, 5});
         CHECK(tokenizer->encode("ab c") == Ids{4, 3, 2});
         CHECK(tokenizer->encode("b a's") == Ids{1, 6, 9});
-        // Of several blanks the last one goes with the word.
+        // The last one of several spaces joins the word.
         CHECK(tokenizer->encode("b   a") == Ids{1, 3, 3, 6});
         CHECK(tokenizer->encode("a\n") == Ids{0, 10});
         CHECK(text_of(*tokenizer, tokenizer->encode("b   a's\nabc")) == "b   a's\nabc");
@@ -144,7 +144,7 @@ TEST_SUITE("models: tokenizer.json") {
                 "\u65e5": 9}}})",
             "t.json", 12);
         CHECK(tokenizer->encode("The Caf\u00e9s, the") == Ids{1, 6, 3, 4, 5, 6, 2});
-        // Controls, marks of format and letters of private use go, what is not assigned stays.
+        // Controls, format characters and private-use letters are removed; unassigned ones stay.
         CHECK(tokenizer->encode("th\u0001\u00ADe\ue000 \U000F1234the\ufffd") == Ids{1, 6, 6, 2});
         CHECK(tokenizer->encode("the\u0378 \U0010FFFF") == Ids{1, 0, 0, 2});
         CHECK(tokenizer->encode("caffe \u65e5\u65e5") == Ids{1, 0, 9, 9, 2});
@@ -169,7 +169,7 @@ TEST_SUITE("models: tokenizer.json") {
                "MergedWithPrevious", "invert": false}, )";
         CHECK(ids(gemma, "a a\u00e9") == Ids{1, 3, 4, 5});
         CHECK(ids(gemma, "a\u00fc") == Ids{1, 0});
-        // Bytes are taken only where the file says so, and unknown pieces are joined likewise.
+        // Bytes are used only if the file enables them, and unknown pieces are joined the same way.
         const std::string alone = R"("unk_token": "<unk>", "merges": ["\u2581 a"])";
         const std::string no_bytes = R"("byte_fallback": false, )" + alone;
         CHECK(ids(gemma, "a a\u00e9", alone) == Ids{1, 3, 0});
@@ -204,7 +204,7 @@ TEST_SUITE("models: tokenizer.json") {
               Words{"a", "12", "b"});
         CHECK(cut_by_words(R"({"type": "Whitespace"})", "it's 1!? x") ==
               Words{"it", "'", "s", "1", "!?", "x"});
-        // Letters, marks, digits, connectors and joiners are words; a small 2 is none.
+        // Letters, marks, digits, connectors and joiners belong to words; a superscript 2 does not.
         CHECK(cut_by_words(R"({"type": "Whitespace"})",
                            "a\u200Cb x\u200D e\u0301f \u203Fg m\u00B2") ==
               Words{"a\u200Cb", "x\u200D", "e\u0301f", "\u203Fg", "m", "\u00B2"});
@@ -337,13 +337,13 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(model.tokenizer->encode("# he  the") == Ids{7, 4, 1, 2, 4, 6});
         CHECK(model.tokenizer->encode("th\u00e9<|endoftext|>the") == Ids{3, 10, 12, 5});
         CHECK(text_of(*model.tokenizer, {3, 10, 6}) == "th\u00e9 the");
-        // Either name is the pair; a first line that is no version is a merge.
+        // Both file names work; a first line that is not a version is a merge.
         std::ofstream(folder / "merges.txt") << "h e\nt he\n";
         CHECK(open_model(folder, folder / "merges.txt").tokenizer->encode("the") == Ids{5});
         CHECK(open_model(folder, folder / "vocab.json").tokenizer->encode("h")[0] == 1);
         std::ofstream(folder / "merges.txt") << "t h e\n";
         CHECK(trouble().find("merges.txt: line 1") != std::string::npos);
-        // Other families cut words by other patterns, which the two files do not say.
+        // Other families split words by other patterns, which the two files do not contain.
         fs::copy(checkpoints / "qwen2", scratch / "qwen2");
         fs::copy(folder / "vocab.json", scratch / "qwen2" / "vocab.json");
         fs::copy(folder / "merges.txt", scratch / "qwen2" / "merges.txt");

@@ -14,9 +14,9 @@
 #include "attn/models/runtime.hpp"
 #include "tests/support/refusal.hpp"
 
-// Its names are its own: files of a folder are compiled together.
+// A name of its own, as the files of a folder are compiled together.
 namespace lens_test {
-// The numbers are held against PyTorch by tests/check_lens.py.
+// tests/check_lens.py compares the numbers with PyTorch.
 namespace {
 
 using namespace attn;
@@ -73,7 +73,7 @@ TEST_SUITE("models: lens") {
         const auto inputs =
             inputs_of_layers(model, ids, 2, parts({"0.attn", "0.mlp", "1.attn", "1.mlp"}));
         CHECK(inputs[2] == inputs[0]);
-        // All heads of a layer are its attention, but for biases.
+        // The heads of a layer add up to its attention, except for biases.
         CHECK(largest_difference(
                   inputs_of_layers(model, ids, 1, parts({"0.0", "0.1", "0.2", "0.3"}))[1],
                   inputs_of_layers(model, ids, 1, parts({"0.attn"}))[1]) < 1e-15);
@@ -180,7 +180,7 @@ TEST_SUITE("models: lens") {
                     CHECK(std::equal(&one(0, 0), &one(1, 0), &all(0, 0)));
                 }
             }
-            // A head that is left out in a run of its own.
+            // A run of its own with the head left out.
             Runtime<double> alone(parameters_of<double>(model), nullptr,
                                   edits_of(parts({"1.1"}), a));
             const Array<double> end = alone.advance(ids);

@@ -1,4 +1,4 @@
-// The cross-entropy of a model's next word, and its gradient by the output of one attention.
+// The cross-entropy of a model's next word, and its gradient for the output of one attention.
 #include "attn/models/model_loss.hpp"
 #include "attn/explain/backward/backward.hpp"
 
@@ -17,7 +17,7 @@ using attn::models::Model;
 
 namespace {
 
-/// What a layer starts from and what its attention adds, in a run over these tokens.
+/// The input of a layer and the output of its attention, in a run over these tokens.
 struct Seen {
     Seen(const Model& model, const std::vector<std::int64_t>& ids, std::size_t layer) {
         attn::models::Runtime<double> runtime(model);

@@ -19,7 +19,7 @@ NamedTensor numbered(const std::string& name, const Shape& shape, float first) {
     return {name, Tensor(axes, std::move(values))};
 }
 
-/// The attention of two layers as GPT-2 names it, and what else lies beside it.
+/// The attention of two layers under GPT-2's names, and the other tensors beside it.
 std::vector<NamedTensor> gpt2(const std::string& prefix) {
     std::vector<NamedTensor> tensors{numbered(prefix + "wte.weight", {3, 4}, 0)};
     for (const int layer : {1, 10}) {

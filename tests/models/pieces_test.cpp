@@ -19,7 +19,7 @@ std::optional<Joined<std::string>> joined_of(const std::string& left, const std:
     return Joined<std::string>{found->second, left + right};
 }
 
-/// As it is defined: look at all neighbours, join the best, begin again.
+/// By definition: look at all neighbours, join the best pair, start again.
 Symbols joined_one_by_one(Symbols symbols) {
     while (true) {
         std::optional<Joined<std::string>> best;

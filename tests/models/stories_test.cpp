@@ -128,7 +128,7 @@ TEST_SUITE("models: stories") {
                              "bug gqa-tile cannot show: there are as many key heads as query "
                              "heads: choose another mistake or model",
                              ConfigError);
-        // No text goes on with as many queries as keys.
+        // Generation never has as many queries as keys.
         CHECK_THROWS_AS(find_model_mistake("weights-transposed", gpt2), ConfigError);
         const ModelMistake hides_all = find_model_mistake("mask-inverted");
         CHECK_THROWS_WITH_AS(greedy<float>(open_model("stories"), 3, &hides_all),

@@ -1,4 +1,4 @@
-// One wrong call a function of models: each ends in an error of the library, none in a crash.
+// One invalid call per function of models: each ends in an error of the library, none in a crash.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -16,7 +16,7 @@
 #include "attn/models/runtime.hpp"
 #include "tests/files/io/scratch.hpp"
 
-// Its names are its own: files of a folder are compiled together.
+// A name of its own, as the files of a folder are compiled together.
 namespace wrong_model_calls {
 namespace {
 

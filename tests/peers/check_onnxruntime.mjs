@@ -1,10 +1,10 @@
-// Holds the steps that models of today add against onnxruntime, an engine that none of us wrote:
+// Compares the steps that current models add with onnxruntime, an independent implementation:
 //
 //     PEERS_NODE_MODULES=FOLDER node tests/peers/check_onnxruntime.mjs build/dev/app/attn-explain [COUNT]
 //
-// Each random configuration is walked as JSON in float32; from its inputs onnxruntime's own operators
-// (RMSNormalization, RotaryEmbedding, Attention, GroupQueryAttention) make the same steps, which must
-// agree to 2e-6.
+// Each random configuration is walked as JSON in float32; from the same inputs onnxruntime's
+// operators (RMSNormalization, RotaryEmbedding, Attention, GroupQueryAttention) compute the same
+// steps, which must agree to 2e-6.
 import { execFileSync } from "node:child_process";
 
 import { float, model, node } from "./onnx_model.mjs";
@@ -173,7 +173,7 @@ const checks = {
 
   /// GroupQueryAttention: windows, sinks, cap, cache.
   async grouped(c, s) {
-    if (!c.causal || c.bias || c.dim % 8 !== 0) return []; // the operator takes multiples of 8 alone
+    if (!c.causal || c.bias || c.dim % 8 !== 0) return []; // multiples of 8 only
     const last = (name) => s[`rotated_${name}`] ?? s[`normed_${name}`] ?? s[name];
     const empty = { shape: [c.batch, c.kv, 0, c.dim], data: new Float32Array(0) };
     const total = c.past + c.length;

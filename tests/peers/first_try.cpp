@@ -1,4 +1,4 @@
-// Attention with xtensor and xtensor-blas, as one would write it at first.
+// Attention with xtensor and xtensor-blas, as a first version would be written.
 #include <xtensor-blas/xlinalg.hpp>
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xarray.hpp>
@@ -7,7 +7,7 @@
 
 #include "tests/peers/peer.hpp"
 
-// xtensor-blas declares BLAS by itself; OpenBLAS's own header would contradict it.
+// xtensor-blas declares BLAS itself; OpenBLAS's own header would contradict it.
 extern "C" void openblas_set_num_threads(int);
 
 namespace {

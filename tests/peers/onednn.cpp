@@ -63,7 +63,7 @@ private:
 }  // namespace
 
 int main() {
-    // The primitives are made once for a problem.
+    // The primitives are built once per problem.
     std::unique_ptr<Attention> attention;
     std::array<std::size_t, 3> made{};
     return peer::serve([&](const peer::Problem& p, float* context) {

@@ -1,4 +1,4 @@
-// Models of onnxruntime, written as the bytes of their protocol buffers.
+// Models of onnxruntime, written as protocol buffers.
 
 const varint = (value) => {
   const bytes = [];
@@ -6,7 +6,7 @@ const varint = (value) => {
   for (; rest >= 128n; rest >>= 7n) bytes.push(Number(rest & 127n) | 128);
   return Buffer.from([...bytes, Number(rest)]);
 };
-// A field is its number and kind, then the bytes.
+// A field is its number and kind, followed by the bytes.
 const number = (field, value) => Buffer.concat([varint(field * 8), varint(value)]);
 const bytes = (field, value) =>
   Buffer.concat([varint(field * 8 + 2), varint(value.length), value]);
@@ -21,7 +21,7 @@ const real = (field, value) => {
 const FLOAT = 1;
 const TYPES = { float32: FLOAT, int32: 6, int64: 7 };
 
-/// A number that must be an attribute of type float though it is whole.
+/// An integer value that must be an attribute of type float.
 export const float = (value) => ({ float: value });
 
 const attribute = (name, value) => {
@@ -53,8 +53,8 @@ const value = (field, name, dims, type = "float32") =>
     ),
   );
 
-/// A graph of nodes. Inputs: name -> dims, or [dims, type]. Outputs: name -> dims, or null where the
-/// shape is the operator's to say.
+/// A graph of nodes. Inputs: name -> dims, or [dims, type]. Outputs: name -> dims, or null if the
+/// operator determines the shape.
 export const model = (nodes, inputs, outputs, opset = 17) =>
   Buffer.concat([
     number(1, opset > 17 ? 10 : 8),

@@ -1,14 +1,14 @@
-// onnxruntime for those who compare with it. node_modules may lie elsewhere: PEERS_NODE_MODULES names
-// the folder it is in.
+// Loads onnxruntime for comparisons. PEERS_NODE_MODULES names the folder of node_modules, if it is
+// elsewhere.
 import { createRequire } from "node:module";
 
-/// The package, or its error where it is not installed.
+/// The package, or its error if it is not installed.
 export const onnxruntime = async () => {
   const base = process.env.PEERS_NODE_MODULES ?? process.cwd();
   return (await import(createRequire(base + "/").resolve("onnxruntime-node"))).default;
 };
 
-/// The package; null, said on standard output, where it is not installed.
+/// The package; null, with a line on standard output, if it is not installed.
 export const onnxruntimeIfInstalled = async () => {
   try {
     return await onnxruntime();

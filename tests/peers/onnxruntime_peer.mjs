@@ -7,7 +7,7 @@ import { onnxruntime } from "./onnxruntime.mjs";
 
 const ort = await onnxruntime();
 
-/// Tokens first, the heads side by side, as the operator takes them.
+/// Tokens first, the heads next to each other, as the operator takes them.
 const mhaModel = (groups, length, dim, causal) => {
   const dims = [1, length, groups * dim];
   const attributes = { num_heads: groups, unidirectional: causal ? 1 : 0 };
@@ -35,7 +35,7 @@ const unfusedModel = (groups, length, dim, causal) => {
 
 // --- inputs and reference
 
-/// Normal draws by a small generator and Box and Muller's method.
+/// Normal draws by a small generator and the Box-Muller method.
 const normal = (count, seed) => {
   let state = seed >>> 0;
   const uniform = () => {
@@ -48,7 +48,7 @@ const normal = (count, seed) => {
     Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform()));
 };
 
-/// Where feature d of token t of a head lies.
+/// The index of feature d of token t of a head.
 const place = (fused, { groups, length, dim }) =>
   fused ? (g, t, d) => (t * groups + g) * dim + d : (g, t, d) => (g * length + t) * dim + d;
 

@@ -25,7 +25,7 @@ struct Problem {
     std::vector<float> query, key, value;
 };
 
-/// Computes the context, (groups, length, dim). May keep what it likes between calls.
+/// Computes the context, (groups, length, dim). May keep buffers between calls.
 using Attend = std::function<void(const Problem&, float* context)>;
 
 inline std::vector<float> normal(std::size_t count, unsigned seed) {
@@ -77,7 +77,7 @@ inline double largest_error(const Problem& p, const std::vector<float>& context)
     return worst;
 }
 
-/// Seconds of one call, from as many calls as take two hundredths of a second.
+/// Seconds of one call, averaged over enough calls to take two hundredths of a second.
 inline double seconds_of_a_call(const Attend& attend, const Problem& p, float* context) {
     using Clock = std::chrono::steady_clock;
     int calls = 0;
@@ -91,8 +91,8 @@ inline double seconds_of_a_call(const Attend& attend, const Problem& p, float* c
     return seconds / calls;
 }
 
-/// The answer to one request. `known` is the problem of the last one, and is replaced by this
-/// one's.
+/// The answer to one request. `known` is the problem of the previous request, and is replaced by
+/// the current one.
 inline std::string answer(const Attend& attend, const std::string& line, Problem& known,
                           std::vector<float>& context) {
     std::istringstream words(line);

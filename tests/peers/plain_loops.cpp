@@ -1,4 +1,4 @@
-// Attention in plain loops, as a textbook has it, at -O2.
+// Attention in plain loops, as in a textbook, at -O2.
 #include "tests/peers/peer.hpp"
 
 namespace {

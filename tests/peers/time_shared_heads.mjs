@@ -1,4 +1,4 @@
-// Times shared heads and windows beside onnxruntime's GroupQueryAttention, alternating.
+// Times shared heads and windows against onnxruntime's GroupQueryAttention, alternating.
 //
 //     PEERS_NODE_MODULES=FOLDER node tests/peers/time_shared_heads.mjs build/dev/app/attn-explain [ROUNDS]
 //
@@ -56,7 +56,7 @@ const grouped = async (length, kvHeads, window = -1) => {
 
 const median = (numbers) => numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
-/// Runs all candidates alternately; the median seconds of each.
+/// Runs all candidates in turn; returns the median seconds of each.
 const inTurns = async (candidates) => {
   const seconds = Object.fromEntries(Object.keys(candidates).map((name) => [name, []]));
   for (let round = 0; round < Number(rounds); ++round) {

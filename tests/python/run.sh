@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tries the Python files: run.sh PROGRAM FOLDER_OF_MAN_PAGES. Says aloud what is skipped.
+# Tests the Python files: run.sh PROGRAM FOLDER_OF_MAN_PAGES. Prints a line for each skipped test.
 set -eu
 cd "$(dirname "$0")"
 export ATTN_EXPLAIN="$1" ATTN_MAN_PAGES="$2"

@@ -3,7 +3,7 @@
 
 #include "tests/support/program.hpp"
 
-/// Whole outputs of the program, kept as text in tests/golden. To collect them anew, run
+/// Whole outputs of the program, stored as text in tests/golden. To collect them anew, run
 ///     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='app: goldens,app: step*'
 /// and read the difference before committing it.
 namespace golden {
@@ -26,7 +26,7 @@ inline std::string first_difference(const std::string& ours, const std::string& 
     }
 }
 
-/// Compares `text` with tests/golden/NAME.txt, or another ending, as bytes.
+/// Compares `text` with tests/golden/NAME.txt, or another suffix, byte by byte.
 inline void check(const std::string& name, const std::string& text,
                   const std::string& ending = ".txt") {
     const std::string path = std::string(ATTN_SOURCE_DIR "/tests/golden/") + name + ending;

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <string>
 
-/// Running the program as a shell would, and looking at all that it says.
+/// Running the program as a shell would, and collecting its output and exit code.
 namespace program {
 
 struct Result {
@@ -27,7 +27,7 @@ inline bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-/// A fresh folder that disappears with its object.
+/// A fresh folder that is removed with its object.
 class Folder {
 public:
     Folder() {
@@ -49,8 +49,8 @@ private:
     std::filesystem::path path_;
 };
 
-/// What a command line is to begin with under the sanitizers: one of eight looks for leaks, for
-/// that takes longer than the command.
+/// The beginning of a command line under the sanitizers: one command in eight checks for leaks, as
+/// that takes longer than the command itself.
 inline std::string sanitizers() {
 #if defined(__SANITIZE_ADDRESS__)
     static int count = 0;
@@ -83,7 +83,7 @@ inline Result run(const std::string& arguments, const std::string& input = {}) {
     return shell("attn-explain " + arguments, input);
 }
 
-/// Bad input: one line that starts as all errors do, exit code 2, and nothing on standard output.
+/// Invalid input: one error line in the usual form, exit code 2, and nothing on standard output.
 inline void check_refused(const std::string& arguments, const std::string& reason) {
     INFO("attn-explain " << arguments);
     const Result result = run(arguments);
@@ -94,7 +94,7 @@ inline void check_refused(const std::string& arguments, const std::string& reaso
     CHECK_MESSAGE(result.err.find(reason) != std::string::npos, result.err);
 }
 
-/// Whether the shell finds a tool; says aloud what is not tried without it.
+/// Whether the shell finds a tool; prints a line if tests are skipped without it.
 inline bool is_installed(const std::string& tool) {
     const bool found = shell("command -v " + tool).exit_code == 0;
     if (!found) MESSAGE("SKIPPED: " << tool << " is not installed");

@@ -5,7 +5,7 @@
 
 #include "tests/support/program.hpp"
 
-/// Reading what the program prints as JSON, number by number.
+/// Reading the program's JSON output, number by number.
 namespace steps {
 
 using Json = nlohmann::json;

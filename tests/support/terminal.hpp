@@ -6,12 +6,12 @@
 
 #include "tests/support/program.hpp"
 
-/// A terminal of a given size that a program runs on, keys are sent to and screens are read from:
-/// tmux, with a server of its own.
+/// A terminal of a given size to run a program in, send keys to and read screens from: tmux, with a
+/// server of its own.
 class Terminal {
 public:
-    /// Starts `command` in sh, where `attn-explain` is the program under test. TERM is what tmux
-    /// says of itself, unless the command sets it.
+    /// Starts `command` in sh, where `attn-explain` is the program under test. TERM is tmux's own,
+    /// unless the command sets it.
     Terminal(const std::string& command, int columns = 80, int rows = 24) {
         static int count = 0;
         socket_ = "attn-test-" + std::to_string(getpid()) + "-" + std::to_string(++count);
@@ -28,7 +28,7 @@ public:
     Terminal(const Terminal&) = delete;
     Terminal& operator=(const Terminal&) = delete;
 
-    /// Sends keys by tmux's names (`n`, `Right`, `Enter`, `C-c`), blanks between them.
+    /// Sends keys by tmux's names (`n`, `Right`, `Enter`, `C-c`), separated by spaces.
     void press(const std::string& keys) { tmux("send-keys " + keys); }
     void type(const std::string& text) { tmux("send-keys -l -- '" + text + "'"); }
 
@@ -36,14 +36,15 @@ public:
         tmux("resize-window -x " + std::to_string(columns) + " -y " + std::to_string(rows));
     }
 
-    /// The screen now, without blanks at the ends of its lines. `escapes` keeps the colours.
+    /// The current screen, without spaces at the ends of its lines. `escapes` keeps the colours.
     std::string screen(bool escapes = false) {
         const std::string path = folder_ / "screen";
         tmux(std::string("capture-pane -p ") + (escapes ? "-e " : "") + "> '" + path + "'");
         return program::read_file(path);
     }
 
-    /// Waits until the screen holds `text`, and then until it is still. Fails after ten seconds.
+    /// Waits until the screen contains `text`, and then until it stops changing. Fails after ten
+    /// seconds.
     std::string wait_for(const std::string& text) {
         std::string last;
         for (int tries = 0; tries < 500; ++tries) {
@@ -56,7 +57,7 @@ public:
         return last;
     }
 
-    /// A file in a folder of its own that the command can be told of.
+    /// The path of a file, for the command, in a folder of its own.
     std::string file(const std::string& name) const { return folder_ / name; }
 
 private:

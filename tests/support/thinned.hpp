@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <vector>
 
-/// Every fourth of many cases under the sanitizers, which look at memory and take ten times as
-/// long; all of them otherwise. Rates and counts are judged without sanitizers alone.
+/// Every fourth of many cases under the sanitizers, which check memory and take ten times as long;
+/// all of them otherwise. Rates and counts are tested without sanitizers only.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr std::size_t thinned_by = 4;
 #else

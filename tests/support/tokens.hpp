@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-/// Printed numbers, one by one, as a reader compares them.
+/// Printed numbers, compared one by one as a reader would.
 namespace tokens {
 
-/// The numbers, booleans and infinities of a printed text, in order; words are passed over.
+/// The numbers, booleans and infinities of a printed text, in order; words are skipped.
 inline std::vector<std::string> of(const std::string& text) {
     std::vector<std::string> found;
     std::size_t i = 0;
@@ -42,7 +42,7 @@ inline std::vector<std::string> of(const std::string& text) {
     return found;
 }
 
-/// The value of one unit in the last printed digit of a number.
+/// One unit in the last printed digit of a number.
 inline double unit(const std::string& token) {
     const std::size_t exponent = token.find('e');
     const std::string mantissa = token.substr(0, exponent);

@@ -27,7 +27,7 @@ inline std::filesystem::path folder() {
     return std::filesystem::path(ATTN_SOURCE_DIR) / "data" / "reference";
 }
 
-/// A whole vector file. One that is missing or has no cases fails the test.
+/// A whole vector file. A missing file, or one without cases, fails the test.
 inline Json read(const std::string& name) {
     const std::filesystem::path path = folder() / name;
     std::ifstream file(path);
@@ -50,7 +50,7 @@ inline std::string crc32(std::span<const std::byte> bytes) {
     return text;
 }
 
-/// One element: a number, or the text of one that JSON cannot say.
+/// One element: a number, or the text of one that JSON cannot represent.
 template <class T>
 T number(const Json& value) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -74,7 +74,7 @@ constexpr std::string_view dtype_of() {
     if constexpr (std::is_same_v<T, std::int64_t>) return "int64";
 }
 
-/// The bits of an element: they tell -0 from 0, and a nan equals itself.
+/// The bits of an element: they distinguish -0 from 0, and a nan equals itself.
 template <class T>
 auto bits(T value) {
     if constexpr (sizeof(T) == 4) {
@@ -113,7 +113,7 @@ void check_listed(const Json& record, std::span<const T> drawn) {
     }
 }
 
-/// Checks a whole array record: what it lists, and the CRC-32 of all elements.
+/// Checks a whole array record: the elements it lists, and the CRC-32 of all elements.
 template <class T>
 void check_record(const Json& record, std::span<const T> drawn) {
     check_listed(record, drawn);

@@ -8,13 +8,13 @@
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/ground/tensor/tensor.hpp"
 
-/// Whole walks, and how far apart two of their tensors are.
+/// Whole walks, and the differences between two of their tensors.
 namespace attn::testing {
 
 inline Ledger walked(const Plan& plan) { return walk(plan, draw(plan)); }
 inline Ledger walked(const WalkConfig& config) { return walked(resolve(config)); }
 
-/// Over the cells of two tensors, which must have one shape.
+/// The largest difference between cells of two tensors, which must have the same shape.
 inline double largest_difference(const Tensor& a, const Tensor& b) {
     REQUIRE(a.shape() == b.shape());
     double most = 0;
@@ -22,7 +22,7 @@ inline double largest_difference(const Tensor& a, const Tensor& b) {
     return most;
 }
 
-/// How many cells of two tensors are not the same; all where they have not one shape.
+/// The number of cells in which two tensors differ; all cells if their shapes differ.
 inline std::size_t differences(const Tensor& a, const Tensor& b) {
     if (a.shape() != b.shape()) return std::max<std::size_t>(1, a.size());
     return differing_cells(a, b);

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Builds the core of live pages and the package for node from these sources, apart from what is in
+# Builds the core of live pages and the package for node from these sources, without touching
 # data/live, and compares both with the program:
 #
 #     tests/web/build_core.sh build/dev/app/attn-explain
 #
-# Ends with 77 (skipped) where there is no emscripten or no node.
+# Exits with 77 (skipped) if there is no emscripten or no node.
 set -eu
 program=$1
 for tool in emcc node; do
@@ -15,7 +15,7 @@ done
 source=$(cd "$(dirname "$0")/../.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-# Apart from where the assembler runs, which would take it for the one that is kept.
+# Outside the folder in which the assembler runs, where it would be taken for the committed core.
 mkdir "$folder/made"
 export NODE_PATH=/usr/share/nodejs EM_FROZEN_CACHE=
 cmake -S "$source" -B "$folder" -G Ninja -D CMAKE_BUILD_TYPE=MinSizeRel -D ATTN_CORE_FOLDER="$folder/made" \

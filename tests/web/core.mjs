@@ -1,9 +1,10 @@
-// Whether the core of live pages says what the program says, byte for byte.
+// Whether the core of live pages prints what the program prints, byte for byte.
 //
 //     node tests/web/core.mjs build/dev/app/attn-explain [core.wasm.gz]
 //
-// Without a file the core is taken out of a page that the program makes. Where it is older than the program's
-// sources, the digits or sentences below differ: cmake --workflow --preset web makes it anew.
+// Without a file the core is taken from a page that the program makes. If it is older than the
+// program's sources, some digits or sentences below differ: cmake --workflow --preset web builds it
+// anew.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -33,14 +34,14 @@ function check(holds, what, more = "") {
     console.log(`FAILED: ${what}${more && "\n    "}${more}`);
 }
 
-/** Where two texts part. */
+/** The first place in which two texts differ. */
 function parting(own, theirs) {
     const at = [...own].findIndex((letter, i) => letter !== theirs[i]);
     return `core:    …${own.slice(Math.max(0, at - 60), at + 40)}\n    program: …${theirs.slice(Math.max(0, at - 60), at + 40)}`;
 }
 
 const same = [
-    `--model-file stories --layer 3 --ids 1,${times(179, (i) => 300 + (i % 90)).join()}`, // more memory than a core begins with
+    `--model-file stories --layer 3 --ids 1,${times(179, (i) => 300 + (i % 90)).join()}`, // more memory than a core starts with
     "",
     "--text 'a dog sees the moon' --heads 3 --mask causal --output-projection --bias --embed-dim 6",
     "--text 'Größe ÖL über' --text 'zwei' --mask padding --lengths 3,1 --heads 2",
@@ -60,7 +61,7 @@ const same = [
     "--model-file stories --text 'Once upon a time' --layer 3 --live",
     "--model-file stories --ids 1,403,407,261 --mask window:2 --live",
 ];
-// Here logarithms of float64 and tanh of float32 have another last bit than the C library's.
+// In these, logarithms of float64 and tanh of float32 have another last bit than the C library's.
 const near = [
     "--batch 2 --seq-len 3 --embed-dim 4 --rng numpy --seed 3",
     "--text 'x y' --heads 2 --softcap 2",
@@ -75,14 +76,14 @@ for (const line of [...same, ...near]) {
     check(own.code === theirs.status, `${line}: exit code`, `${own.messages}\n${theirs.stderr}`);
     check(own.messages === theirs.stderr, `${line}: messages`, `${own.messages}\n${theirs.stderr}`);
     for (const { id, text } of scripts(theirs.stdout)) {
-        if (["core", "model", "tour"].includes(id)) continue; // the core holds none of them
+        if (["core", "model", "tour"].includes(id)) continue; // the core has none of them
         const mine = own.code === 0 ? scriptIn(own.text, id) : "";
         const read = id === "next" ? shortened : given; // exponentials of float64, as above
         if (read(mine) !== read(text)) check(false, `${line}: ${id}`, parting(read(mine), read(text)));
     }
 }
 
-// What cannot be walked is refused in the program's words, and the next walk is right again.
+// Invalid walks are refused with the program's messages, and the next walk is right again.
 for (const words of [["--heads", "three"], ["--mask", "casual"], ["--bug", "nonsense"], ["--scale", "none", "--bug", "scale-missing"]]) {
     const theirs = run([...words, "--format", "html"]);
     const own = core.run([...words, "--format", "html"]);

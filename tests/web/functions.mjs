@@ -1,5 +1,5 @@
-// What the page's scripts compute without a browser: numbers as text, cells by address, derivations
-// from patterns, what is copied, halves of a last digit.
+// The computations of the page's scripts without a browser: numbers as text, cells by address,
+// derivations from patterns, copied text, halves of a last digit.
 //
 //     node tests/web/functions.mjs
 import assert from "node:assert/strict";
@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), "../../lib/attn/show/render/page");
-// What root.js asks of a browser as soon as it is read.
+// What root.js uses of a browser while it loads.
 const nothing = { querySelectorAll: () => [], createElement: () => ({ append() {}, setAttribute() {} }) };
 const told = { fixed: 0, scientific: 0, exact: 0, fourDecimals: 0, Section: 0, Walk: 0, derive: 0, Decimals: 0 };
 Object.assign(told, { written: 0, halfUnit: 0, percent: 0, shortened: 0, times: 0, clipped: 0, largestOf: 0 });

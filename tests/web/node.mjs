@@ -1,4 +1,4 @@
-// Whether the program under node does what the program does: the console blocks of every page, and
+// Whether the program under node behaves like the program: the console blocks of every page, and
 // commands with files, pipes and exit codes.
 //
 //     node tests/web/node.mjs build/dev/app/attn-explain build/web/npm
@@ -22,7 +22,7 @@ const both = ["program", "node"].map((name) => {
 let failures = 0;
 let count = 0;
 
-/** Every file below a folder, by its place in it. */
+/** Every file below a folder, by its relative path. */
 function filesIn(place, below = "") {
     return readdirSync(join(place, below), { withFileTypes: true }).flatMap((entry) => {
         const name = join(below, entry.name);
@@ -37,7 +37,7 @@ function firstDifference(one, other) {
     return `${a[at]}\n    ${b[at]}`;
 }
 
-/** Runs a line of a shell with either program; its codes, texts and files must be the same. */
+/** Runs a shell line with either program: exit codes, outputs and files must be the same. */
 function compare(line) {
     ++count;
     const [own, theirs] = both.map(({ place, PATH }) => {

@@ -1,4 +1,4 @@
-// Stand-ins for what node's system has not: full screens, signals, watched files, threads of BLAS.
+// Stubs for features that node lacks: full screens, signals, watched files, threads of BLAS.
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <utf8proc.h>
@@ -33,7 +33,7 @@ TerminalGuard::TerminalGuard() = default;
 TerminalGuard::~TerminalGuard() = default;
 void TerminalGuard::watch(std::string) {}
 
-/// Commands that run other programs.
+/// Stubs for commands that run other programs.
 int run_program(const Arguments&) { lack("running programs"); }
 Command lacking(const char* name, const char* summary) {
     return {name, summary, {}, run_program, {}};
@@ -61,7 +61,7 @@ std::string blas_core_type() { return "none"; }
 
 extern "C" {
 int node_is_terminal(int descriptor);
-/// The columns and rows of a terminal.
+/// Return the columns and rows of a terminal.
 int node_columns(int descriptor);
 int node_rows(int descriptor);
 
@@ -78,12 +78,13 @@ int ioctl(int descriptor, int what, ...) {
 }
 
 extern const char attn_stories_begin[];
-/// Where a page lays the model that it holds.
+/// The address to which a page copies its model.
 const char* attn_model() { return attn_stories_begin; }
 
-/// Room on a disk is not asked for beforehand.
+/// Disk space is not reserved beforehand.
 
-/// Lays a text in one of the four forms of Unicode; gives its size, or -1 where it is not UTF-8.
+/// Normalizes a text to one of the four forms of Unicode; returns its size, or -1 if it is not
+/// UTF-8.
 int node_normalized(const utf8proc_uint8_t* text, std::size_t size, int form,
                     utf8proc_uint8_t** made);
 

@@ -1,4 +1,4 @@
-// Room for the model that a page lays where the program looks for its own (shipped.S).
+// Space for the model of a page, at the address where the program expects its own (shipped.S).
 #include "attn/ground/embed.h"
         embedded
         .balign 64

@@ -1,4 +1,4 @@
-// Regular expressions by node's own.
+// Regular expressions by node's own engine.
 #include "attn/ground/text/pattern.hpp"
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 #include "attn/ground/tensor/error.hpp"
 
 extern "C" {
-/// Keeps a pattern; gives its number from 0, or -1 and why not in `reason`.
+/// Stores a pattern; returns its index, or -1 and the error in `reason`.
 int node_pattern(const char* text, std::size_t size, char* reason, std::size_t room);
-/// Writes where a kept pattern fits, the bytes that each place begins and ends at; gives how many.
+/// Writes the byte ranges of all matches of a stored pattern to `places`; returns their number.
 int node_matches(int pattern, const char* text, std::size_t size, std::uint32_t* places);
 }
 
@@ -25,7 +25,7 @@ Pattern::Pattern(std::string_view text, const std::string& label)
 
 std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_view text) const {
     const int number = *static_cast<const int*>(compiled_.get());
-    std::vector<std::uint32_t> ends(2 * text.size());  // a fit takes a byte at least
+    std::vector<std::uint32_t> ends(2 * text.size());  // a match has at least one byte
     const int count = node_matches(number, text.data(), text.size(), ends.data());
     if (count < 0) throw InputError(shown_ + ": the text is not UTF-8");
     std::vector<std::pair<std::size_t, std::size_t>> places;

@@ -1,11 +1,11 @@
-// The part of zlib that the program asks for, by node's own; a page has none.
+// The part of zlib that the program uses, by node's own; a page has none.
 #include <zlib.h>
 
 #include "attn/ground/tensor/error.hpp"
 
 extern "C" {
 
-// host.js says what these do.
+// See host.js.
 int node_deflate(const unsigned char* from, std::size_t size, unsigned char* to, std::size_t room);
 int node_inflater();
 int node_feed(int inflater, const unsigned char* from, std::size_t size);

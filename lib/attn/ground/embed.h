@@ -1,5 +1,5 @@
-// What files that are laid into the program need of an assembler, for processors and WebAssembly:
-// `embedded` begins them, `at_label NAME` names a place among them, `lay NAME, FILE` lays a text there.
+// Assembler macros to embed files, for processors and WebAssembly: `embedded` begins the section,
+// `at_label NAME` names a place in it, `lay NAME, FILE` embeds a text there.
 #ifdef __wasm__
         .macro  embedded
         .section .rodata.embedded, "", @

@@ -11,7 +11,7 @@
 namespace attn::models {
 namespace {
 
-/// Lets each of these branches, the texts of a batch, change its context.
+/// Changes the contexts of a batch of texts, one branch each.
 TableEdit changed_contexts(const std::vector<const Branch*>& branches) {
     WrongRule rule;
     rule.step = "context";
@@ -27,7 +27,7 @@ TableEdit changed_contexts(const std::vector<const Branch*>& branches) {
     return follows(std::move(rule));
 }
 
-/// The difference of the logits of two tokens for each row of x.
+/// Returns the difference of the logits of two tokens, per row of x.
 std::vector<double> differences(const Parameters<double>& parameters, const Array<double>& x,
                                 std::int64_t id, std::int64_t other) {
     Array<double> logits = parameters.vocabulary_of(
@@ -51,7 +51,7 @@ Array<double> run_branches(const Model& model, const std::vector<std::int64_t>& 
         refuse_unless(branch.layer < layers, "there is no layer " + std::to_string(branch.layer) +
                                                  " for a branch to begin at");
     }
-    std::vector<const Branch*> beginning;  // the texts that go through their first layer just now
+    std::vector<const Branch*> beginning;  // the texts that start at their first layer
     const std::vector<LayerEdit> common = edits_of(without, model.architecture);
     std::vector<LayerEdit> changed = common;
     for (std::size_t n = 0; n < layers; ++n) changed.push_back({n, changed_contexts(beginning)});
@@ -87,7 +87,7 @@ Array<double> run_branches(const Model& model, const std::vector<std::int64_t>& 
             if (branches[b].of_x) branches[b].of_x(of_branches[b]);
             refuse_unless(of_branches[b].shape() == x.shape(), "a branch gave x another shape");
         }
-        // The text itself goes first: its means are those of all branches.
+        // The unchanged text goes first: its means replace those of all branches.
         x = whole.through_layer(n, std::move(x));
         run(later, n, begun);
         run(first, n, here);
@@ -119,7 +119,7 @@ HeadEffects effects_of_heads(const Model& model, const std::vector<std::int64_t>
     }
     const Array<double> x = run_branches(model, ids, without, branches);
     const auto parameters = parameters_of<double>(model, Hold::nothing);
-    constexpr std::size_t at_a_time = 64;  // logits of a row are many
+    constexpr std::size_t at_a_time = 64;  // limits the memory for rows of logits
     for (std::size_t first = 0; first < x.shape(0); first += at_a_time) {
         Array<double> some =
             empty_array<double>({std::min(at_a_time, x.shape(0) - first), a.embed_dim});
@@ -146,7 +146,7 @@ Patching patch(const Model& model, const std::vector<std::int64_t>& here,
     require_next_token(model);
     model.check_ids({id, other});
     refuse_unless(here.size() == there.size(), "the texts have different lengths in tokens");
-    // What is carried of the other text: the heads side by side, or x, of each layer.
+    // Activations of the other text, per layer: the heads side by side, or x.
     std::vector<Array<double>> carried;
     const auto parameters = parameters_of<double>(model, Hold::nothing);
     Runtime<double> runtime(parameters, nullptr, edits_of(without, a));

@@ -9,44 +9,44 @@
 
 namespace attn::models {
 
-/// A run that is the same as another one up to a layer, where it changes x in front of the layer or
-/// the context in it.
+/// A run that equals another one up to a layer, where it changes either the layer's input x or its
+/// context.
 struct Branch {
     std::size_t layer = 0;
     std::function<void(Array<double>&)> of_x{};
     std::function<void(std::span<double>)> of_context{};  ///< (heads, tokens, head_dim)
 };
 
-/// Runs a text, and each branch from its layer on. Each layer is read once, and the branches that
-/// have begun go through it together.
+/// Runs a text, and each branch from its layer on. Each layer is read once, for all branches that
+/// have started.
 ///
-/// Shapes  result (1 + branches, embed_dim): the last x of the text itself and of each branch.
+/// Shapes  result (1 + branches, embed_dim): the last row of x for the text itself and each branch.
 /// Errors  as Runtime::advance; ConfigError for a branch at a layer that the model does not have,
 ///         or one that gives x another shape.
 Array<double> run_branches(const Model& model, const std::vector<std::int64_t>& ids,
                            const std::vector<Without>& without,
                            const std::vector<Branch>& branches);
 
-/// A head, and how likely a token is after the text without it.
+/// A head, and the probability of a token after the text without it.
 struct HeadEffect {
     std::size_t layer = 0;
     std::size_t head = 0;
     double without = 0;
 };
-/// The probability of a token after a text, and without each head in turn; of the likeliest token
-/// where none is named.
+/// The probability of a token after a text, and without each head in turn; by default of the
+/// likeliest token.
 struct HeadEffects {
     std::int64_t id = 0;
     double probability = 0;
     std::vector<HeadEffect> heads;
 
-    /// By how much the probability changes without that head.
+    /// Returns the change of the probability without that head.
     double change(const HeadEffect& head) const { return head.without - probability; }
 };
 HeadEffects effects_of_heads(const Model& model, const std::vector<std::int64_t>& ids,
                              std::optional<std::int64_t> id, const std::vector<Without>& without);
 
-/// What was carried over from one text to another, and how far that went.
+/// An activation patched from one text into another, and its effect.
 struct Carried {
     std::size_t layer = 0;
     std::size_t place = 0;  ///< the head, or the token of the text

@@ -13,14 +13,14 @@
 namespace attn::models {
 namespace {
 
-/// The last row of a tensor (tokens, features).
+/// Returns the last row of a tensor (tokens, features).
 std::vector<double> last_row(const Tensor& tensor) {
     const auto& rows = tensor.as<double>();
     return {rows.end() - rows.shape(1), rows.end()};
 }
 
-/// A norm whose divisor is held as the row has it, which makes it a sum over what the row is a sum
-/// of; without gains, nothing.
+/// A norm with its divisor fixed to that of one row, so that it is linear; without gains, the
+/// identity.
 class HeldNorm {
 public:
     HeldNorm(Norm<double> norm, const std::vector<double>& row) : norm_(std::move(norm)) {
@@ -47,7 +47,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-/// The row of a token in the matrix of the logits, less that of another where there is one.
+/// Returns the row of a token in the output matrix, minus that of another if given.
 std::vector<double> row_of(const Model& model, std::int64_t id, std::optional<std::int64_t> other) {
     std::vector<std::size_t> ids{static_cast<std::size_t>(id)};
     if (other) ids.push_back(static_cast<std::size_t>(*other));
@@ -60,7 +60,8 @@ std::vector<double> row_of(const Model& model, std::int64_t id, std::optional<st
     return row;
 }
 
-/// The contribution of one head to x: its columns of the output projection times its features.
+/// Returns the contribution of one head to x: its columns of the output projection times its
+/// features.
 std::vector<double> of_head(const Array<double>& w_output, const std::vector<double>& merged,
                             std::size_t head, std::size_t head_dim) {
     std::vector<double> sum(w_output.shape(0), 0);
@@ -206,7 +207,7 @@ NextToken NextTokens::apart(std::int64_t id, std::optional<std::int64_t> other,
 
 namespace {
 
-/// What the logits of one row say, and where a token is among them.
+/// Summarizes the logits of one row, and the rank of a token in it.
 Reading reading_of(std::span<const double> logits, std::size_t chosen) {
     const auto all = distribution<double>(logits);
     const auto best = std::ranges::max_element(logits);
@@ -243,7 +244,7 @@ Lens lens_of(const Model& model, const ModelMistake* mistake, const std::vector<
                 : std::vector<std::string_view>{"x"});
     keep(end_of(model), {{"token", "feature"}, runtime.advance(ids)});
     lens.readings.resize(lens.x.size());
-    // The last place first: it chooses the token that the others are asked for.
+    // The last place first: it determines the token for all the others.
     for (std::size_t n = lens.x.size(); n-- > 0;) {
         Array<double> logits = parameters->vocabulary(parameters->final_norm(lens.x[n]));
         parameters->cap(logits);

@@ -17,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::string_view_literals;
 
-// {file} and {folder} are where it lies, {download} is download_command, {-} begins a flag of
-// another program and {ours} one of ours.
+// {file} and {folder} are its path, {download} is download_command, {-} is the prefix of another
+// program's options and {ours} that of ours.
 constexpr auto by_transformers =
     "run python3 -c \"from transformers import AutoModelForCausalLM as M; "
     "M.from_pretrained('{folder}').save_pretrained('OUT')\" and give OUT";
@@ -38,11 +38,11 @@ constexpr auto from_meta =
 constexpr auto as_safetensors = "get it as safetensors: {download}";
 constexpr auto whole_folder = "give its folder, '{folder}'";  // no word on what the folder lacks
 
-/// What other programs' files are, known by their first bytes, by their names, or by both.
+/// Files of other programs, recognised by their first bytes, their names, or both.
 struct OtherFile {
     std::string_view beginning;  ///< of its bytes; empty: any
     std::string_view name;       ///< a `*` before or after it stands for the rest; empty: any
-    std::string_view beside;     ///< a file that lies beside it; empty: any
+    std::string_view beside;     ///< a file next to it; empty: any
     const char* what;
     const char* to_do;
 };
@@ -99,10 +99,10 @@ bool fits(std::string_view pattern, std::string_view name) {
 
 std::string here(const fs::path& folder) { return folder.empty() ? "." : folder.string(); }
 
-/// The row of a file; null where none knows it.
+/// Returns the row for a file; nullptr if there is none.
 const OtherFile* row_of(const fs::path& file) {
     std::error_code ignored;
-    if (!fs::is_regular_file(file, ignored)) return nullptr;  // a pipe would be waited for
+    if (!fs::is_regular_file(file, ignored)) return nullptr;  // reading a pipe would block
     const std::string beginning = InputFile(file.string()).text(0, 64);
     const std::string name = file.filename().string();
     const auto knows = [&](const OtherFile& row) {
@@ -124,14 +124,14 @@ std::string told_of(const OtherFile& row, const fs::path& file, const fs::path& 
                               {"download", download_command(model)}});
 }
 
-/// Whether a name in a folder says that its row should be asked for.
+/// True if a name in a folder should be looked up.
 bool may_be_weights(const fs::path& file) {
     constexpr std::string_view others[]{".index", ".incomplete", ".json"};
     const std::string ending = file.extension().string();
     return is_one_of(ending, endings_of_models) || is_one_of(ending, others);
 }
 
-/// The names in a folder that are fit for `keep`, sorted.
+/// Returns the sorted names in a folder that `keep` accepts.
 template <class Keep>
 std::vector<std::string> names_in(const fs::path& folder, Keep keep) {
     std::vector<std::string> names;
@@ -143,14 +143,14 @@ std::vector<std::string> names_in(const fs::path& folder, Keep keep) {
     return names;
 }
 
-/// The names of models in a cache: models--org--name.
+/// Returns the names of models in a cache: models--org--name.
 constexpr std::string_view cached = "models--";
 
 std::string name_in_cache(const std::string& folder) {
     return replaced_all(folder.substr(cached.size()), "--", "/");
 }
 
-/// The snapshot in a folder of downloads that its main branch names, or the only one.
+/// Returns the snapshot of a download folder's main branch, or its only one.
 fs::path snapshot_in(const fs::path& folder) {
     std::error_code ignored;
     const fs::path snapshots = folder / "snapshots";
@@ -171,8 +171,8 @@ fs::path snapshot_in(const fs::path& folder) {
                                         visible((snapshots / all[0]).string()) + "'"));
 }
 
-/// Whether a word may be the name of a model in a cache: it has one slash or none, and does not end
-/// as files do.
+/// True if a word may be the name of a model in a cache: it has at most one slash, and no suffix of
+/// a file.
 bool may_be_name(const std::string& word) {
     constexpr auto signs = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./";
     const std::string ending = fs::path(word).extension().string();
@@ -182,7 +182,7 @@ bool may_be_name(const std::string& word) {
            ending != ".npz" && !is_one_of(ending, endings_of_models);
 }
 
-/// The folders in which Hugging Face's programs keep what they load down.
+/// Returns the download folders of Hugging Face's programs.
 std::vector<fs::path> caches() {
     std::vector<fs::path> all;
     for (const auto& [variable, below] :

@@ -9,14 +9,14 @@
 namespace attn::models {
 namespace {
 
-/// A token that an expert works on, and the share of what it makes.
+/// A token of an expert, and its factor.
 struct Share {
     std::size_t token;
     double share;
 };
 
-/// Softmax over the highest scores of one token, or its highest ones over all; of equal scores, the
-/// first.
+/// Softmax over the highest scores of one token, or the highest results of a softmax over all; of
+/// equal scores, the first.
 std::map<std::size_t, double> chosen(std::span<const double> scores, const Architecture& a) {
     std::vector<std::size_t> order(scores.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -34,7 +34,7 @@ std::map<std::size_t, double> chosen(std::span<const double> scores, const Archi
     return shares;
 }
 
-/// One of the experts of a layer.
+/// Reads one of the experts of a layer.
 template <class Real>
 Linear<Real> linear_of(const Model& model, std::size_t layer, const std::string& part,
                        std::size_t expert) {
@@ -74,7 +74,7 @@ Array<Real> mix_experts(const Model& model, std::size_t layer, const Array<Real>
         for (std::size_t i = 0; i < shares.size(); ++i) {
             std::copy_n(&rows(shares[i].token, 0), a.embed_dim, &own(i, 0));
         }
-        // Its rows are gate and up by turns.
+        // Its rows are alternately gate and up.
         const Array<Real> both = linear_of<Real>(model, layer, "up", expert)(own);
         Array<Real> inner = empty_array<Real>({shares.size(), a.mlp_dim});
         for (std::size_t i = 0; i < inner.size(); ++i) {

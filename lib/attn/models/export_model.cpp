@@ -14,7 +14,7 @@
 namespace attn::models {
 namespace {
 
-/// Refuses what a Llama does not have.
+/// Refuses features that a Llama does not have.
 void require_llama(const Model& model, const std::string& format) {
     const Architecture& a = model.architecture;
     std::string other;
@@ -41,7 +41,7 @@ void require_llama(const Model& model, const std::string& format) {
                       " differs in " + other + ": choose another model");
 }
 
-/// The rows of each head in another order: halves from neighbours, or back.
+/// Reorders the rows of each head between halves and neighbours.
 Tensor reordered(const Tensor& tensor, std::size_t head_dim, Pairing from, Pairing to) {
     std::vector<std::size_t> rows(tensor.shape()[0]);
     for (std::size_t head = 0; head < rows.size(); head += head_dim) {
@@ -55,7 +55,7 @@ Tensor reordered(const Tensor& tensor, std::size_t head_dim, Pairing from, Pairi
     return rows_of(tensor, rows);
 }
 
-/// A tensor of a layer with its features in the order of a pairing.
+/// Returns a tensor of a layer with its features in the order of a pairing.
 Tensor paired(const Model& model, std::size_t n, const std::string& name, Pairing to) {
     const Tensor tensor = cast(model.read(in_layer(n, name)), DType::float32);
     if (name != "w_query" && name != "w_key") return tensor;

@@ -40,12 +40,12 @@ void generate(Runtime<Real>& runtime, std::vector<std::int64_t> prompt, std::siz
 
 namespace {
 
-/// The first token at which two tensors of the same shape differ: (head, token, feature) or
-/// (token, feature).
+/// Returns the first token at which two tensors differ, of shape (head, token, feature) or (token,
+/// feature).
 std::optional<Parting> difference(const Passing& right, const Passing& wrong) {
     const Shape shape = right.tensor.shape();
     std::optional<Parting> first;
-    if (wrong.tensor.shape() != shape) return first;  // what is made of it tells
+    if (wrong.tensor.shape() != shape) return first;  // a later tensor shows the difference
     for (std::size_t i = 0; i < right.tensor.size(); ++i) {
         const double a = right.tensor.at(i);
         const double b = wrong.tensor.at(i);
@@ -131,14 +131,14 @@ std::size_t Sampler::most_candidates() const {
 
 std::size_t Sampler::choose(const std::vector<Candidate>& candidates) {
     if (sampling_.temperature <= 0) return 0;
-    // Keep the likeliest: so many of them, or until they have the probability asked for.
+    // Keep the likeliest: top_k of them, or until they reach top_p.
     std::size_t kept = 0;
     double total = 0;
     while (kept < std::min(most_candidates(), candidates.size()) &&
            (kept == 0 || total < sampling_.top_p)) {
         total += candidates[kept++].probability;
     }
-    // The token in whose part of the line from 0 to their probability a uniform number falls.
+    // Choose the token whose interval of the cumulative probability contains a uniform number.
     double number = 0;
     generator_->rand(std::span<double>(&number, 1));
     number *= total;

@@ -12,29 +12,29 @@
 
 namespace attn::models {
 
-/// A token that may come next.
+/// A candidate for the next token.
 struct Candidate {
     std::int64_t id = 0;
     double logit = 0;
     double probability = 0;
 };
 
-/// All tokens with their probabilities, in the order of their ids.
+/// Returns all tokens with their probabilities, in the order of their ids.
 ///
 ///     probability = exp(logit / temperature) / sum over all tokens
 template <class Real>
 std::vector<Candidate> distribution(std::span<const Real> logits, double temperature = 1);
 
-/// The `count` likeliest of them, the likeliest first, of equals the lower id.
+/// Returns the `count` likeliest, the likeliest first; of equals, the lower id.
 template <class Real>
 std::vector<Candidate> candidates(std::span<const Real> logits, double temperature,
                                   std::size_t count);
 
-/// How the next token is chosen.
+/// The choice of the next token.
 struct Sampling {
     double temperature = 0;  ///< 0: always the likeliest token
-    std::size_t top_k = 0;   ///< choose among so many; 0: among all
-    double top_p = 1;        ///< choose among the likeliest that have this probability together
+    std::size_t top_k = 0;   ///< choose among the k likeliest; 0: among all
+    double top_p = 1;        ///< choose among the likeliest with this total probability
     std::uint64_t seed = 42;
 };
 
@@ -43,10 +43,10 @@ class Sampler {
 public:
     explicit Sampler(const Sampling& sampling);
 
-    /// How many of the likeliest tokens it chooses among, at most.
+    /// Returns the largest number of candidates that it chooses among.
     std::size_t most_candidates() const;
-    /// The index of the chosen one among so many candidates(), or more, at the temperature of the
-    /// sampling (1 where that is 0).
+    /// Chooses one of at least most_candidates() candidates, at the sampling's temperature (1 if
+    /// that is 0); returns its index.
     std::size_t choose(const std::vector<Candidate>& candidates);
 
     double temperature() const { return sampling_.temperature > 0 ? sampling_.temperature : 1; }
@@ -56,22 +56,22 @@ private:
     std::unique_ptr<Generator> generator_;
 };
 
-/// One token of a text that a model has written.
+/// One token of a generated text.
 struct WrittenToken {
     std::int64_t id = 0;
     double probability = 0;
-    std::vector<Candidate> likeliest;  ///< the first of candidates()
+    std::vector<Candidate> likeliest;  ///< the first candidates()
 };
 
-/// Continues `prompt` by up to `count` tokens, and calls `written` with each as soon as it is
-/// chosen; `likeliest` candidates are kept of each. Ends early at a token that ends a text, which
-/// is not written, and where the model was made for no more tokens.
+/// Continues `prompt` by up to `count` tokens, and calls `written` for each as soon as it is
+/// chosen, with its `likeliest` candidates. Stops before a token that ends a text, or at the
+/// largest number of tokens that the model supports.
 template <class Real>
 void generate(Runtime<Real>& runtime, std::vector<std::int64_t> prompt, std::size_t count,
               Sampler& sampler, std::size_t likeliest,
               const std::function<void(const WrittenToken&)>& written);
 
-/// The first place where the numbers of a model with a mistake part from the right ones.
+/// The first place where the numbers of a model with a mistake differ from the right ones.
 struct Parting {
     std::size_t token = 0;  ///< position of the token
     std::size_t layer = 0;
@@ -81,9 +81,8 @@ struct Parting {
     double wrong = 0;
 };
 
-/// Runs a model right and with a mistake on the same tokens, the first `prompt` of them in one
-/// piece as a text is written, and compares the tensors of every layer, in float64; nothing when
-/// all are equal.
+/// Runs a model right and with a mistake on the same tokens, the first `prompt` of them at once as
+/// in generation, and compares the tensors of every layer, in float64; nullopt if all are equal.
 std::optional<Parting> first_parting(const std::shared_ptr<const Parameters<double>>& parameters,
                                      const ModelMistake* mistake,
                                      const std::vector<std::int64_t>& ids, std::size_t prompt = 1);

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// Keys after the architecture's name that are read elsewhere, or say nothing of the numbers.
+/// Keys after the architecture's name that are read elsewhere, or do not change the numbers.
 constexpr std::string_view other_keys[]{"attention.layer_norm_epsilon",
                                         "attention.layer_norm_rms_epsilon",
                                         "attention.sliding_window_pattern",
@@ -29,7 +29,7 @@ constexpr std::string_view other_keys[]{"attention.layer_norm_epsilon",
                                         "rope.scaling.yarn_log_multiplier",
                                         "tensor_data_layout"};
 
-/// The parts of a GGUF file, as the reader of Hugging Face's folders takes them.
+/// The parts of a GGUF file, in the form that the reader of Hugging Face folders takes.
 class GgufReader {
 public:
     explicit GgufReader(const InputFile& file) : label_(file.label()), file_(read_gguf(file)) {}
@@ -68,7 +68,7 @@ public:
         return {made, label_, "give another model", spelled};
     }
 
-    /// The family, its tensors under the names that they have here.
+    /// Returns the family, with the tensor names of GGUF.
     Family renamed(Family family) const {
         const Json& names = facts_of_gguf()["tensors"];
         family.layer = "blk.";
@@ -76,7 +76,7 @@ public:
         std::string first_norm;
         for (auto* all : {&family.outside, &family.inside}) {
             for (Name& name : *all) {
-                // One norm for attention and MLP has one name.
+                // A family with one norm for attention and MLP has one name for it.
                 const bool again = name.ours == "g_mlp" && name.theirs == first_norm;
                 if (name.ours == "g_attention") first_norm = name.theirs;
                 name.theirs = names[again ? "g_attention" : name.ours];
@@ -92,7 +92,7 @@ public:
         return family;
     }
 
-    /// All arrays; those that hold the matrices of all experts fall into one for each.
+    /// Returns all arrays; those with the matrices of all experts are split into one per expert.
     std::vector<StoredArray> arrays() const {
         std::vector<StoredArray> all;
         for (const GgufTensor& tensor : file_.tensors) {
@@ -114,9 +114,9 @@ public:
         return all;
     }
 
-    /// What the format changes of an architecture.
+    /// Applies the differences of the format to an architecture.
     void change(Architecture& a) const {
-        a.norm_adds_one = false;  // gains hold 1 + g
+        a.norm_adds_one = false;  // gains are stored as 1 + g
         const GgufTensor* const factors = find("rope_freqs.weight");
         if (factors == nullptr) return;
         RopeScaling divided;
@@ -155,14 +155,14 @@ private:
         return all;
     }
 
-    /// The names in config.json of the keys behind the architecture's.
+    /// Returns the names in config.json for the keys after the architecture's name.
     Json keys() const {
         Json all = facts_of_gguf()["keys"];
         all.update(row_.value("keys", Json::object()));
         return all;
     }
 
-    /// The settings under the names that config.json has for them.
+    /// Copies the settings under their names in config.json.
     void take_keys(Json& made) const {
         const Json known_keys = keys();
         for (const auto& [key, value] : file_.metadata.items()) {
@@ -204,7 +204,7 @@ private:
         }
     }
 
-    /// What shapes and names of tensors say.
+    /// Infers settings from shapes and names of tensors.
     void take_shapes(Json& made) const {
         const GgufTensor* const embedding = find("token_embd.weight");
         if (embedding != nullptr && embedding->shape.size() == 2) {
@@ -229,14 +229,14 @@ private:
             made["partial_rotary_factor"] = turning.get<double>() / head_dim;
         }
         if (row_.contains("layers_of_27b")) {
-            // The largest of each divides its scores by another number than all others.
+            // The largest model of each family has another divisor of the scores.
             const bool is_largest =
                 made.value("num_hidden_layers", Json()) == row_["layers_of_27b"];
             made["query_pre_attn_scalar"] = is_largest ? width : head_dim;
         }
     }
 
-    /// Phi 3: what frequencies are divided by, a tensor for short inputs and one for long ones.
+    /// For Phi 3: the divisors of frequencies, one tensor for short inputs and one for long ones.
     void take_factors_of_lists(Json& made) const {
         const GgufTensor* const few = find("rope_factors_short.weight");
         const GgufTensor* const many = find("rope_factors_long.weight");
@@ -266,7 +266,7 @@ Model open_gguf(std::shared_ptr<const InputFile> file, const std::string& path,
     reader.change(model.architecture);
     std::vector<StoredArray> arrays = reader.arrays();
     for (StoredArray& array : arrays) {
-        // The array reads from the file, which lives as long as it.
+        // Keep the file open as long as the array.
         array.read = [file, read = std::move(array.read)] { return read(); };
         if (!array.read_rows) continue;
         array.read_rows = [file, read = std::move(array.read_rows)](
@@ -311,7 +311,7 @@ Model open_gguf(std::shared_ptr<const InputFile> file, const std::string& path,
             model.other_tokenizer_label = file_label(beside.string());
         }
     } catch (const InputError& error) {
-        if (model.tokenizer != nullptr) return model;  // that beside the file is not needed
+        if (model.tokenizer != nullptr) return model;  // the tokenizer next to it is not needed
         model.tokenizer_trouble =
             std::string(error.what()) + ", or pass $ids instead of $text"_told;
     }

@@ -22,14 +22,14 @@ struct TokenKind {
     static constexpr int normal = 1, control = 3, by_user = 4;
 };
 
-/// A list of the metadata, which may be missing.
+/// Returns a list of the metadata; empty if it is missing.
 Json list_in(const Json& metadata, const std::string& name) {
     const Json list = metadata.value("tokenizer.ggml." + name, Json::array());
     return list.is_array() ? list : Json::array();
 }
 
-/// Every way to make a piece of two others, those of high scores first, as sentencepiece joins
-/// them.
+/// Returns all ways to make a piece from two others, highest scores first, the order in which
+/// sentencepiece joins them.
 Json merges_by_score(const std::vector<std::string>& pieces, const std::vector<int>& kinds,
                      const Json& scores) {
     struct Merge {
@@ -57,7 +57,7 @@ Json merges_by_score(const std::vector<std::string>& pieces, const std::vector<i
     return all;
 }
 
-/// How a text falls into words in front of GPT-2's merges.
+/// Returns the splitting of a text into words before GPT-2's merges.
 Json cuts_called(const std::string& word, const std::string& label) {
     const Json& facts = facts_of_gguf();
     const auto found = facts["cuts"].find(word);
@@ -79,12 +79,12 @@ Json cuts_called(const std::string& word, const std::string& label) {
     return {{"type", "Sequence"}, {"pretokenizers", {first, bytes}}};
 }
 
-/// The tokens of the metadata.
+/// The tokens in the metadata.
 struct Tokens {
     std::vector<std::string> pieces;
     std::vector<int> kinds;
-    Json ids = Json::object();   ///< of each piece
-    Json added = Json::array();  ///< those that are no pieces of words
+    Json ids = Json::object();   ///< by piece
+    Json added = Json::array();  ///< tokens that are not parts of words
 };
 
 Tokens tokens_in(const Json& metadata, const std::string& label) {
@@ -110,7 +110,7 @@ Tokens tokens_in(const Json& metadata, const std::string& label) {
     return tokens;
 }
 
-/// What sentencepiece does to blanks before it cuts: each is a mark, and one comes first.
+/// Returns sentencepiece's preprocessing of spaces: each becomes a mark, and one is prepended.
 Json marks_for_blanks(bool begins_with_mark) {
     Json steps = Json::array();
     if (begins_with_mark) steps.push_back({{"type", "Prepend"}, {"prepend", word_mark}});

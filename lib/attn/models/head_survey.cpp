@@ -18,7 +18,7 @@ constexpr std::size_t first_query = 2;
 constexpr std::size_t first_far_query = 8;
 constexpr double most_of_it = 0.5;
 
-/// Adds the figures of one row of weights, that of token q.
+/// Adds the figures for one row of weights, that of token q.
 void add_row(const Array<double>& weights, std::size_t head, std::size_t q, HeadFigures& figures) {
     double entropy = 0;
     double distance = 0;
@@ -41,11 +41,11 @@ void add_row(const Array<double>& weights, std::size_t head, std::size_t q, Head
     figures.sink += 1 - sum;
 }
 
-/// first_lift of one head.
+/// Computes first_lift of one head.
 double lift_of_first(const Array<double>& weights, std::size_t head) {
     const std::size_t tokens = weights.shape(1);
     if (tokens < 2 * first_far_query) return 0;
-    std::array<double, first_far_query + 1> shares{};  // of the tokens that all these queries see
+    std::array<double, first_far_query + 1> shares{};  // of tokens that all these queries see
     double lift = 0;
     for (std::size_t q = first_far_query; q < tokens; ++q) {
         std::size_t seen = 0;
@@ -72,7 +72,7 @@ std::string name_of(const HeadFigures& figures) {
 
 namespace {
 
-/// Calls `each` with the weights of every layer, (head, query, key), and with x before them.
+/// Calls `each` with the weights of every layer, (head, query, key), and before them with x.
 void watch_weights(
     const Model& model, const std::vector<std::int64_t>& ids, const std::vector<Without>& without,
     const std::function<void(std::size_t layer, std::string_view name, Array<double> rows)>& each) {

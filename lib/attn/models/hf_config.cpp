@@ -20,7 +20,7 @@ Activation activation_in(const Config& config, const Family& family) {
     config.not_known("the activation " + shown(word) + " is not known here");
 }
 
-/// Whether layer n is "local" in GPT-Neo's attention_types: pairs of words and how often they come.
+/// True if layer n is "local" in GPT-Neo's attention_types: pairs of words and repeat counts.
 bool is_listed_local(const Config& config, std::size_t n) {
     const Json* types = config.find({"attention_types"});
     if (types == nullptr) return n % 2 == 1;
@@ -37,7 +37,7 @@ bool is_listed_local(const Config& config, std::size_t n) {
     return local[n];
 }
 
-/// Whether layer n does not rotate, in families where some do not.
+/// True if layer n has no rotation, in families with such layers.
 bool rests(const Config& config, std::size_t n) {
     const Json* layers = config.find({"no_rope_layers"});
     if (layers == nullptr || layers->empty()) {
@@ -50,7 +50,7 @@ bool rests(const Config& config, std::size_t n) {
     return turns == 0;
 }
 
-/// Whether layer n slides a window, as the class of the family has it.
+/// True if layer n has a sliding window in the family's class.
 bool slides_by_itself(const Config& config, const Family& family, std::size_t window,
                       std::size_t n) {
     const std::string which = family.facts.word({"sliding"}, "all");
@@ -62,8 +62,8 @@ bool slides_by_itself(const Config& config, const Family& family, std::size_t wi
            (which == "all" || static_cast<double>(n) >= config.number({"max_window_layers"}, 28));
 }
 
-/// The same where the configuration may say so itself. Some classes do not read what it says, which
-/// then has to agree with them.
+/// True if layer n has a sliding window, by the configuration or the class. Some classes ignore the
+/// configuration, which must then agree with them.
 bool slides(const Config& config, const Family& family, std::size_t window, std::size_t n) {
     const Json* types = config.find({"layer_types"});
     bool slides = slides_by_itself(config, family, window, n);
@@ -84,8 +84,8 @@ bool slides(const Config& config, const Family& family, std::size_t window, std:
     return slides;
 }
 
-/// The keys that a query of a sliding layer sees; 0 where there are no such layers. Other classes
-/// do not read sliding_window.
+/// Returns the number of visible keys in a sliding layer; 0 if there are no such layers. Other
+/// classes ignore sliding_window.
 std::size_t window_in(const Config& config, const Family& family) {
     const bool has = family.is("reads_window") && config.find({"sliding_window"}) != nullptr;
     const bool asks = family.facts.part("defaults").find({"use_sliding_window"}) != nullptr;
@@ -93,8 +93,8 @@ std::size_t window_in(const Config& config, const Family& family) {
     return config.size({"sliding_window"});
 }
 
-/// What is said of the rotation in layers of a kind: in rope_parameters, in some models by kind of
-/// layer, or under the older name rope_scaling.
+/// Returns the rotation settings of a kind of layer: from rope_parameters, in some models by kind,
+/// or from the older rope_scaling.
 Config rope_in(const Config& config, const Family& family, const char* kind) {
     const Config older = config.part("rope_scaling");
     const Config newer = config.part("rope_parameters");
@@ -113,8 +113,8 @@ Config rope_in(const Config& config, const Family& family, const char* kind) {
     return newer.empty() ? older : newer;
 }
 
-/// A number that may be in the settings of the rotation or beside them, where it has other
-/// names.
+/// Reads a number that is in the rotation settings or next to them, under other names; both must
+/// agree.
 double agreed(const Config& config, const Config& rope, const char* key,
               std::initializer_list<const char*> beside, double usual) {
     const double outer = config.number(beside, usual);
@@ -125,7 +125,7 @@ double agreed(const Config& config, const Config& rope, const char* key,
     return inner;
 }
 
-/// The scaling that the configuration asks for.
+/// Returns the frequency scaling of the configuration.
 std::optional<RopeScaling> scaling_in(const Config& config, const Config& scaling) {
     const std::string type = scaling.word({"rope_type", "type"}, "default");
     if (type == "default") return {};
@@ -149,7 +149,7 @@ std::optional<RopeScaling> scaling_in(const Config& config, const Config& scalin
         made.factor = factor;
     }
     if (made.factor < 1) config.refuse("the factor of rope_scaling is below 1");
-    if (type == "dynamic") return {};  // begins beyond most_tokens
+    if (type == "dynamic") return {};  // takes effect only beyond most_tokens
     if (type != "linear" && made.length <= 0) {
         config.refuse("rope_scaling lacks original_max_position_embeddings");
     }
@@ -183,7 +183,7 @@ std::optional<RopeScaling> scaling_in(const Config& config, const Config& scalin
     return made;
 }
 
-/// How layers of a kind rotate their queries and keys.
+/// Returns the rotation of queries and keys in a kind of layer.
 LayerKind rotation_in(const Config& config, const Family& family, const char* kind,
                       Architecture& made) {
     const Config rope = rope_in(config, family, kind);
@@ -213,7 +213,7 @@ LayerKind rotation_in(const Config& config, const Family& family, const char* ki
         for (const auto* list : {&scaling->short_factors, &scaling->long_factors}) {
             if (list->size() != dim / 2) config.refuse("rope_scaling lacks a factor for each pair");
         }
-        // Longer inputs take the other list.
+        // Longer inputs would use the other list.
         made.most_tokens = std::min(made.most_tokens, static_cast<std::size_t>(scaling->length));
     }
     const Pairing pairing = family.is("neighbours") ? Pairing::interleaved : Pairing::half;

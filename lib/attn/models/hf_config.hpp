@@ -15,7 +15,7 @@
 
 namespace attn::models {
 
-/// A configuration and how messages call it.
+/// A configuration, with its name for messages.
 class Config {
 public:
     Config(nlohmann::json json, std::string label,
@@ -29,16 +29,16 @@ public:
     [[noreturn]] void refuse(const std::string& what) const {
         throw InputError(label_ + ": " + what + ": " + advice_);
     }
-    /// Refuses what another model would not have.
+    /// Refuses a setting that no supported model has.
     [[noreturn]] void not_known(const std::string& what) const {
         throw InputError(label_ + ": " + what + ": give another model");
     }
-    /// The same, of this.
+    /// Returns another part of the same file.
     Config with(nlohmann::json json) const { return {std::move(json), label_, advice_, spelled_}; }
     const nlohmann::json& json() const { return json_; }
     const std::string& label() const { return label_; }
 
-    /// The first of these keys that is there and not null.
+    /// Returns the first of these keys that exists and is not null; nullptr if there is none.
     const nlohmann::json* find(std::initializer_list<const char*> keys) const {
         for (const char* key : keys) {
             const auto found = json_.find(key);
@@ -46,7 +46,7 @@ public:
         }
         return nullptr;
     }
-    /// The file's own name for these keys, the one of them that is there, or all that may be.
+    /// Returns the file's own name for these keys: the one that exists, or all alternatives.
     std::string named(std::initializer_list<const char*> keys) const {
         for (const char* key : keys) {
             if (spelled_.contains(key)) return spelled_.at(key);
@@ -56,7 +56,7 @@ public:
         }
         return joined({keys.begin(), keys.end()}, " or ");
     }
-    /// The same of keys that are spellings of one thing and say the same where several are there.
+    /// Returns the value of keys that are synonyms; those that exist must agree.
     const nlohmann::json* agreed(std::initializer_list<const char*> keys) const {
         const nlohmann::json* value = find(keys);
         for (const char* key : keys) {
@@ -89,7 +89,7 @@ public:
         }
         return value->get<double>();
     }
-    /// None where the key is null or not there.
+    /// Returns `none` if the key is null or missing.
     double above_zero(const char* key, double none) const {
         const double value = number({key}, none);
         if (find({key}) != nullptr && !(value > 0)) refuse(std::string(key) + " is not above 0");
@@ -130,69 +130,69 @@ public:
 private:
     nlohmann::json json_;
     std::string label_, advice_;
-    std::map<std::string, std::string> spelled_;  ///< what the file calls keys of config.json
+    std::map<std::string, std::string> spelled_;  ///< the file's names for keys of config.json
 };
 
-/// What is beside a tensor of theirs: no bias, one always, or one where the configuration says
-/// so. Names that are `whole` have no .weight after them either.
+/// The bias next to one of the file's tensors: none, always, or set by the configuration. Names
+/// that are `whole` have no .weight suffix either.
 enum class Bias { none, always, attention, mlp, whole };
 
-/// Our name of a parameter, theirs after the layer's number and in front of .weight, how it lies
-/// there, and its bias: b_query beside w_query.
+/// Our name of a parameter, the file's name after the layer's number and before .weight, its layout
+/// in the file, and its bias: b_query for w_query.
 struct Name {
     std::string ours;
     std::string theirs;
-    std::string part{};    ///< of [query | key | value] or [gate | up] in theirs; empty: all
-    bool columns = false;  ///< theirs is (in, out): our rows are its columns
-    bool by_head = false;  ///< its rows go head by head [q | k | v]
+    std::string part{};    ///< of the file's [query | key | value] or [gate | up]; empty: all
+    bool columns = false;  ///< stored as (in, out): our rows are its columns
+    bool by_head = false;  ///< its rows are grouped by head, [q | k | v]
     bool experts = false;  ///< (expert, in, out), or in blocks of 32 numbers of 4 bits with a scale
-    std::string beside{};  ///< the matrix whose rows go by turns with these
-    bool neighbours = false;  ///< its heads' features are in the order in which neighbours turn
+    std::string beside{};  ///< the matrix whose rows alternate with these
+    bool neighbours = false;  ///< its features are ordered for a rotation of neighbours
     Bias bias = Bias::none;
-    std::string plus{};  ///< a table of theirs whose first row is added to each row
+    std::string plus{};  ///< a table in the file whose first row is added to each row
 
-    /// Each expert, whose number # is, has a tensor of its own.
+    /// True if each expert has a tensor of its own; # is the expert's number.
     bool by_expert() const { return theirs.find('#') != theirs.npos; }
-    /// What they call it: .weight, or .bias, after the name.
+    /// Returns the file's name with .weight or .bias.
     std::string named(const char* end) const { return theirs + (bias == Bias::whole ? "" : end); }
 };
 
-/// A family of models: what families.json says of it.
+/// A family of models in families.json.
 struct Family {
     std::string word;
-    Config facts;       ///< what its classes do
-    std::string layer;  ///< in front of the layer's number
+    Config facts;       ///< properties of its classes
+    std::string layer;  ///< before the layer's number
     std::vector<Name> outside, inside;
-    std::vector<std::string> beside{};  ///< beginnings of tensors that are read otherwise or not
+    std::vector<std::string> beside{};  ///< prefixes of tensors read separately or not at all
 
     bool is(const char* fact) const { return facts.flag(fact, false); }
 };
 
-/// The family of a configuration.  Errors  InputError, listing those that are known.
+/// Returns the family of a configuration.  Errors  InputError, listing the supported ones.
 Family family_in(const Config& config);
-/// What families.json says of GGUF files.
+/// Returns the entries of families.json for GGUF files.
 const nlohmann::json& facts_of_gguf();
 
-/// A list of families.json.
+/// Returns a list of families.json.
 std::vector<std::string> listed(const char* key);
 
-/// A configuration with what its class in transformers takes for the keys that it leaves out.
+/// Fills in the defaults that the class in transformers has for missing keys.
 ///
-/// Errors  InputError naming a key that changes what the model computes and that is not read here,
-///         where its value is not the one that changes nothing.
+/// Errors  InputError naming an unsupported key that changes the model's computation, unless it has
+///         the value that changes nothing.
 Config completed(const Config& config, const Family& family);
 
-/// What config.json says of a model.
+/// Returns the architecture in a config.json.
 ///
 /// Errors  InputError, starting with the label, naming the key: sizes that are missing or
-///         contradict each other, a frequency scaling that is not known.
+///         contradict each other, an unknown frequency scaling.
 /// Source  the configurations and modeling files of transformers.
 Architecture architecture_of(const Config& config, const Family& family);
 
-/// States all tensors of a model under our names, whatever prefix theirs have.
+/// Adds all tensors of a model under our names, whatever prefix theirs have.
 ///
-/// Errors  InputError naming a tensor that is missing and the shape that it should have, or one
-///         that nothing reads and that would change what the model computes.
+/// Errors  InputError naming a tensor that is missing and its expected shape, or an unknown
+///         tensor that would change the model's computation.
 void add_tensors(Model& model, const Family& family, const std::vector<StoredArray>& arrays);
 
 }  // namespace attn::models

@@ -4,8 +4,8 @@
 #include "attn/models/hf_config.hpp"
 #include "attn/models/hugging_face.hpp"
 
-/// families.json, laid into the program: what the families of models are, call their tensors, take
-/// for keys that a file leaves out, and which values of other keys change nothing beside null.
+/// families.json, embedded: for each family its properties, tensor names, defaults for missing
+/// keys, and values of other keys that, like null, change nothing.
 extern "C" const char attn_model_families[];
 
 namespace attn::models {
@@ -18,7 +18,7 @@ const Json& families() {
     return all;
 }
 
-/// `w_query attn.c_attn query columns bias`
+/// Parses `w_query attn.c_attn query columns bias`.
 Name name_of(const std::string& row) {
     Name name;
     std::istringstream words(row);
@@ -47,7 +47,7 @@ Name name_of(const std::string& row) {
     return name;
 }
 
-/// The family of that word, a Llama but for what its facts say.
+/// Returns the family with that name: a Llama with these differences.
 Family family_of(const std::string& word, Json facts) {
     if (facts.contains("like")) facts = families()["families"][facts["like"].get<std::string>()];
     Family family{word, Config(facts, "families.json"), "", {}, {}};
@@ -66,12 +66,12 @@ Family family_of(const std::string& word, Json facts) {
     return family;
 }
 
-/// How messages quote a value.
+/// Formats a value for messages.
 std::string dumped(const Json& value) {
     return visible(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-/// What of a configuration is not known here; empty: nothing.
+/// Describes an unsupported setting of a configuration; empty if there is none.
 std::string unknown_in(const Json& config, const Json& usual, const Family& family) {
     const std::string not_known = " and is not known here: give another model";
     const bool encodes = family.is("encodes");
@@ -172,7 +172,7 @@ AttentionNames attention_names(std::string_view word) {
             const bool is_fused = !name.part.empty();
             names.fused = names.fused || is_fused;
             names.in_out = names.in_out || name.columns;
-            if (is_fused && ours != "query") continue;  // it is in the matrix of the query
+            if (is_fused && ours != "query") continue;  // it is part of the query's matrix
             names.parts.emplace_back(is_fused ? "qkv" : ours, "." + name.theirs);
         }
         return names;

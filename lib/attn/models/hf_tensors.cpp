@@ -15,13 +15,13 @@
 namespace attn::models {
 namespace {
 
-/// The rows of their tensor that are ours, or its columns.
+/// The rows (or columns) of the file's tensor that are ours.
 struct Picked {
-    std::vector<std::size_t> rows{};  ///< empty: all, as they lie
-    std::size_t all = 0;              ///< rows or columns that their tensor has
+    std::vector<std::size_t> rows{};  ///< empty: all, in their order
+    std::size_t all = 0;              ///< number of rows or columns in the file
 };
 
-/// `runs` of `count` neighbours, each run `stride` after the last.
+/// Chooses rows in `runs` of `count` neighbours, `stride` apart.
 Picked picked(const Name& name, const Architecture& a) {
     const std::size_t queries = a.heads * a.head_dim;
     const std::size_t keys = a.kv_heads * a.head_dim;
@@ -38,7 +38,7 @@ Picked picked(const Name& name, const Architecture& a) {
         {"up", {a.mlp_dim, a.mlp_dim, 2 * a.mlp_dim}}};
     const Part part = parts.at(name.part);
     if (name.part.empty() && !name.neighbours) return {};
-    // Key/value head by key/value head: its queries, its key, its value.
+    // For each key/value head: its queries, its key, its value.
     const std::size_t groups = name.by_head ? a.kv_heads : 1;
     const std::size_t count = part.count / groups;
     Picked made{{}, part.all > 0 ? part.all : part.count};
@@ -54,21 +54,22 @@ Picked picked(const Name& name, const Architecture& a) {
     return made;
 }
 
-/// Their tensor as ours, or as it is where it has another shape, which reading it then refuses.
+/// Extracts our tensor, or returns the file's if it has another shape, which the reader then
+/// refuses.
 Tensor taken_from(const Tensor& theirs, bool columns, const Picked& ours) {
     const Shape shape = theirs.shape();
     const bool by_column = columns && shape.size() == 2;
     if (shape.empty() || (!by_column && !theirs.is_floating())) return theirs;
     const std::size_t all = by_column ? shape[1] : shape[0];
     const bool takes_all = ours.rows.empty() || ours.all != all;
-    if (by_column) {  // they are neighbours
+    if (by_column) {  // columns are contiguous
         return strided(theirs, {takes_all ? all : ours.rows.size(), shape[0]}, {1, shape[1]},
                        takes_all ? 0 : ours.rows.front());
     }
     return takes_all ? theirs : rows_of(theirs, ours.rows);
 }
 
-/// (expert, in, out) as (expert, out, in).
+/// Transposes (expert, in, out) to (expert, out, in).
 Tensor transposed_each(const Tensor& tensor) {
     const Shape shape = tensor.shape();
     if (shape.size() != 3) return tensor;
@@ -76,8 +77,8 @@ Tensor transposed_each(const Tensor& tensor) {
     return strided(tensor, {shape[0], shape[2], shape[1]}, {area, 1, shape[2]});
 }
 
-/// Numbers of 4 bits, a sign, 2 bits of exponent and 1 of mantissa, each block with a power of two:
-/// blocks (expert, out, block, byte), the low half of a byte first; scales (expert, out, block).
+/// Unpacks 4-bit floats (sign, 2 exponent bits, 1 mantissa bit) with a power-of-two scale per
+/// block: blocks (expert, out, block, byte), low half of a byte first; scales (expert, out, block).
 Tensor unpacked(const Tensor& blocks, const Tensor& scales) {
     static constexpr std::array<float, 8> sizes{0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
     constexpr int exponent_of_one = 127;
@@ -98,12 +99,12 @@ Tensor unpacked(const Tensor& blocks, const Tensor& scales) {
     return {numbered_axes(3), std::move(numbers)};
 }
 
-/// Some rows of an array, or all.
+/// Reads some rows of an array, or all.
 Tensor read_of(const StoredArray& array, const std::vector<std::size_t>* rows) {
     return (rows != nullptr ? array.read_rows(*rows) : array.read()).tensor;
 }
 
-/// An array that `made` makes, of some rows or of all.
+/// Returns an array that calls `made` to compute all of its rows, or some.
 StoredArray made_array(const std::string& name, Shape shape,
                        const std::function<Tensor(const std::vector<std::size_t>*)>& made) {
     return {name,
@@ -116,8 +117,8 @@ StoredArray made_array(const std::string& name, Shape shape,
             std::move(shape)};
 }
 
-/// The matrices of all experts of a layer, (expert, out, in), from one each, or from two each whose
-/// rows go by turns.
+/// Stacks the matrices of all experts of a layer, (expert, out, in), from one tensor each, or from
+/// two whose rows alternate.
 StoredArray stacked_experts(const std::vector<StoredArray>& all, const Shape& shape) {
     return made_array(all[0].name, shape, [=](const std::vector<std::size_t>* rows) {
         const std::size_t each = all.size() / shape[0];
@@ -127,7 +128,7 @@ StoredArray stacked_experts(const std::vector<StoredArray>& all, const Shape& sh
         for (std::size_t i = 0; i < count * each; ++i) {
             const std::size_t expert = rows != nullptr ? (*rows)[i / each] : i / each;
             const Tensor one = all[expert * each + i % each].read().tensor;
-            if (one.shape() != part || !one.is_floating()) return one;  // refused by its shape
+            if (one.shape() != part || !one.is_floating()) return one;  // refused later
             for (std::size_t n = 0; n < one.size(); ++n) {
                 const std::size_t row = n / part[1] * each + i % each;
                 made(i / each, row, n % part[1]) = one.at(n);
@@ -137,14 +138,14 @@ StoredArray stacked_experts(const std::vector<StoredArray>& all, const Shape& sh
     });
 }
 
-/// The same from (expert, in, out).
+/// Stacks the experts from (expert, in, out).
 StoredArray transposed_experts(const StoredArray& plain) {
     const Shape& s = plain.shape;
     return made_array(plain.name, s.size() == 3 ? Shape{s[0], s[2], s[1]} : s,
                       [plain](const auto* rows) { return transposed_each(read_of(plain, rows)); });
 }
 
-/// The same from blocks of 32 numbers of 4 bits (MXFP4) and their scales, where both are there.
+/// Stacks them from blocks of 32 4-bit numbers (MXFP4) and their scales, if both exist.
 std::optional<StoredArray> unpacked_experts(const StoredArray* blocks, const StoredArray* scales) {
     if (blocks == nullptr || scales == nullptr) return std::nullopt;
     const Shape& s = blocks->shape;
@@ -154,7 +155,7 @@ std::optional<StoredArray> unpacked_experts(const StoredArray* blocks, const Sto
                       });
 }
 
-/// The arrays of a model, and which of them were asked for.
+/// The arrays of a model, and which of them were used.
 class Arrays {
 public:
     Arrays(const std::vector<StoredArray>& all, const std::string& label, const Family& family)
@@ -167,7 +168,7 @@ public:
         }
     }
 
-    /// The array of that name, after one of the prefixes that models have.
+    /// Finds the array with that name, after one of the known prefixes.
     const StoredArray* find(const std::string& name) {
         static const std::vector<std::string> known = listed("prefixes");
         std::vector<std::string> prefixes{prefix_};
@@ -181,7 +182,7 @@ public:
         }
         return nullptr;
     }
-    /// The same, under the names that BERT's norms had once too.
+    /// Finds it also by the older names of BERT's norms.
     const StoredArray* find_by_any_name(const std::string& name) {
         const StoredArray* const found = find(name);
         const std::size_t norm = name.find("LayerNorm.");
@@ -189,10 +190,10 @@ public:
         return find(name.substr(0, norm) +
                     (name.ends_with("weight") ? "LayerNorm.gamma" : "LayerNorm.beta"));
     }
-    /// The prefix of what was found first, the embedding.
+    /// The prefix of the first array found, the embedding.
     const std::string& prefix() const { return prefix_; }
 
-    /// An array that was not asked for and is none of those that change nothing; empty: none.
+    /// Returns an array that was not used and may change the numbers; empty if there is none.
     std::string unread() const {
         for (const auto& [name, array] : arrays_) {
             if (!used_.contains(name) && !changes_nothing(name)) return name;
@@ -201,7 +202,7 @@ public:
     }
 
 private:
-    /// Buffers that are computed anew, and what is beside the text model.
+    /// True for buffers that are recomputed, and for parts outside of the text model.
     bool changes_nothing(std::string_view name) const {
         for (const std::string& end : listed("buffers")) {
             if (name == end || name.ends_with("." + end)) return true;
@@ -219,7 +220,8 @@ private:
     std::vector<std::string> beside_;
 };
 
-/// The matrix of the logits, or rows of it, where the configuration says that it is the embedding.
+/// Reads the output matrix, or some of its rows, and checks that it is the embedding if the
+/// configuration ties them.
 auto tied(const StoredArray& head, const StoredArray& embedding, const std::string& label) {
     return [head, embedding, label](const std::vector<std::size_t>* rows) {
         Tensor matrix = read_of(head, rows);
@@ -231,7 +233,7 @@ auto tied(const StoredArray& head, const StoredArray& embedding, const std::stri
     };
 }
 
-/// Each row of a table with the first row of another.
+/// Adds the first row of one table to each row of another.
 Model::Read with_first_row(const StoredArray& positions, const StoredArray& types) {
     return [positions, types] {
         const Tensor rows = cast(positions.read().tensor, DType::float64);
@@ -249,7 +251,7 @@ Model::Read with_first_row(const StoredArray& positions, const StoredArray& type
     };
 }
 
-/// Adds the tensors of a model one after another.
+/// Adds the tensors of a model, one after another.
 class Adding {
 public:
     Adding(Model& model, const Family& family, const std::vector<StoredArray>& all)
@@ -277,7 +279,7 @@ public:
     }
 
 private:
-    /// A parameter and its bias, in a layer or outside.
+    /// Adds a parameter and its bias, in a layer or outside.
     void add(const Name& name, const std::string& layer, const std::string& theirs) {
         add_one(name, name.ours, layer, theirs + name.named(".weight"));
         if (name.bias == Bias::none || name.bias == Bias::whole ||
@@ -295,7 +297,7 @@ private:
                          "), which makes " + what + ": give all files of the model");
     }
 
-    /// The tensors that `theirs` names with the number of each expert for #, as one.
+    /// Returns the tensors that `theirs` names, with # as the number of the expert, as one array.
     StoredArray experts_named(const Name& name, const std::string& theirs,
                               const std::string& ours) {
         std::vector<StoredArray> all;
@@ -360,8 +362,8 @@ private:
         store_as(layer + ours, *found, taken, name.plus.empty() && (ours != "w_vocab" || !a_.tied));
     }
 
-    /// States the bytes of a tensor, and how its blocks are kept if its numbers are those of
-    /// theirs.
+    /// Records the bytes of a tensor, and how to keep its blocks in memory if its numbers are those
+    /// of the file.
     void store_as(const std::string& ours, const StoredArray& theirs, const Picked& taken,
                   bool same_numbers) {
         const Shape& shape = model_.shape_of(ours);

@@ -23,14 +23,14 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// A file that no model has longer than `most` bytes.
+/// Opens a file that should not be longer than `most` bytes.
 std::shared_ptr<InputFile> file_in(const fs::path& path, std::uint64_t most) {
     std::shared_ptr<InputFile> file = open_model_file(path.string());
     if (file->size() <= most) return file;
     throw InputError(file->label() + ": is larger than any such file: give that of the model");
 }
 
-/// The object in a small file.
+/// Parses the object in a small file.
 Json json_in(const fs::path& path) {
     constexpr std::uint64_t most = 64U << 20U;
     const std::shared_ptr<InputFile> file = file_in(path, most);
@@ -39,7 +39,7 @@ Json json_in(const fs::path& path) {
     throw InputError(file->label() + ": is not a JSON object: save it again");
 }
 
-/// Refuses a folder: says what lies in the place of the model, or else what it lacks.
+/// Refuses a folder: describes what is there instead of a model, or what is missing.
 [[noreturn]] void refuse_folder(const fs::path& folder, const std::string& lacks) {
     const std::string there = what_lies_there(folder);
     throw InputError(!there.empty() ? there
@@ -47,7 +47,7 @@ Json json_in(const fs::path& path) {
                                           download_command(folder) + ", or give another folder");
 }
 
-/// The number of a shard and how many there are: model-00001-of-00002.safetensors; 0: no shard.
+/// Returns the number of a shard and the count: model-00001-of-00002.safetensors; 0 if it is none.
 std::pair<std::size_t, std::size_t> shard_of(const fs::path& file) {
     const std::string stem = file.stem().string();
     const std::size_t of = stem.rfind("-of-");
@@ -58,7 +58,7 @@ std::pair<std::size_t, std::size_t> shard_of(const fs::path& file) {
     return number && count ? std::pair(*number, *count) : std::pair<std::size_t, std::size_t>();
 }
 
-/// The files of a model and, where an index says so, the one of them that counts for each tensor.
+/// The files of a model and, from an index, the file of each tensor.
 struct Shards {
     std::set<std::string> files;
     std::map<std::string, std::string> file_of;
@@ -72,7 +72,7 @@ Shards shards_of_index(const fs::path& index) {
     }
     Shards shards;
     for (const auto& [tensor, name] : map->items()) {
-        // A shard lies beside its index, nowhere else.
+        // A shard must be in the folder of its index.
         if (!name.is_string() || fs::path(name.get<std::string>()).has_parent_path()) {
             throw InputError(file_label(index.string()) +
                              ": 'weight_map' names a file that is not next to it: save it again");
@@ -99,7 +99,7 @@ void refuse_lost_links(const fs::path& folder) {
     }
 }
 
-/// The .safetensors files of a model: one, those that its index names, or all shards.
+/// Returns the .safetensors files of a model: a single one, those of its index, or all shards.
 Shards shards_in(const fs::path& folder) {
     std::error_code ignored;
     const fs::path index = folder / "model.safetensors.index.json";
@@ -128,7 +128,7 @@ Shards shards_in(const fs::path& folder) {
     return shards;
 }
 
-/// The configuration of the part that reads text: models that see pictures too keep it by itself.
+/// Returns the configuration of the text model; models with vision keep it in a separate part.
 Json config_in(const fs::path& folder, const std::string& label) {
     Json config = json_in(folder / "config.json");
     std::error_code ignored;
@@ -139,7 +139,7 @@ Json config_in(const fs::path& folder, const std::string& label) {
     }
     if (fs::exists(folder / "quantize_config.json", ignored) &&
         !config.contains("quantization_config")) {
-        config["quantization_config"] = {{"quant_method", "gptq"}};  // its form until 2023
+        config["quantization_config"] = {{"quant_method", "gptq"}};  // the older format, until 2023
     }
     const auto text = config.find("text_config");
     if (text == config.end() || !text->is_object()) return config;
@@ -153,11 +153,11 @@ Json config_in(const fs::path& folder, const std::string& label) {
         }
         return of_text;
     }
-    family_in({config, label});  // says which are known
+    family_in({config, label});  // the error lists the supported families
     return config;
 }
 
-/// GPT-2's older form, vocab.json and merges.txt beside it, as the text of a tokenizer.json.
+/// Converts GPT-2's older vocab.json and merges.txt to the text of a tokenizer.json.
 std::string gpt2_tokenizer(const fs::path& folder) {
     const Json vocab = json_in(folder / "vocab.json");
     const std::shared_ptr<InputFile> file = file_in(folder / "merges.txt", 64U << 20U);
@@ -180,7 +180,7 @@ std::string gpt2_tokenizer(const fs::path& folder) {
     return whole.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// The tokenizer beside a model. What it cannot read refuses texts alone, not --ids.
+/// Adds the tokenizer next to a model. An unsupported one refuses only texts, not --ids.
 void add_tokenizer(Model& model, const fs::path& folder, const std::string& named) {
     std::error_code ignored;
     fs::path path = named.empty() ? folder / "tokenizer.json" : fs::path(named);
@@ -228,8 +228,7 @@ void add_tokenizer(Model& model, const fs::path& folder, const std::string& name
     }
 }
 
-/// Refuses what is a part of a model, a file in this folder or the folder, and says where the whole
-/// is.
+/// Refuses a part of a model, a file in this folder or the folder itself, and names the whole.
 void refuse_part(const fs::path& place, const fs::path& folder) {
     const auto refuse = [&](const std::string& what, const fs::path& whole) {
         throw InputError(file_label(place.string()) + what + visible(whole.string()) + "'");
@@ -246,7 +245,7 @@ void refuse_part(const fs::path& place, const fs::path& folder) {
     }
 }
 
-/// The arrays of all files of a model.
+/// Returns the arrays of all files of a model.
 std::vector<StoredArray> arrays_of(const Shards& shards) {
     std::vector<StoredArray> arrays;
     for (const std::string& name : shards.files) {
@@ -257,7 +256,7 @@ std::vector<StoredArray> arrays_of(const Shards& shards) {
                 (counts == shards.file_of.end() || counts->second != name)) {
                 continue;
             }
-            // The array reads from the file, which lives as long as it.
+            // Keep the file open as long as the array.
             arrays.push_back({array.name, [file, read = std::move(array.read)] { return read(); },
                               [file, read = std::move(array.read_rows)](
                                   const std::vector<std::size_t>& rows) { return read(rows); },
@@ -284,7 +283,7 @@ Model open_hugging_face(const fs::path& place, const std::string& named_tokenize
     refuse_lost_links(folder);
     const std::string label = file_label(config_path.string());
     const Config config(config_in(folder, label), label);
-    const Family family = family_in(config);  // before gigabytes are asked for
+    const Family family = family_in(config);  // checked before reading gigabytes
     const Shards shards = is_folder                      ? shards_in(folder)
                           : place.extension() == ".json" ? shards_of_index(place)
                                                          : Shards{{place.string()}, {}};

@@ -11,36 +11,38 @@
 
 namespace attn::models {
 
-// Models as Hugging Face's transformers keep them: a folder with config.json, .safetensors files
-// and tokenizer.json.
+// Models in the format of Hugging Face's transformers: a folder with config.json, .safetensors
+// files and tokenizer.json.
 
-/// What Llamas call one of our tensors, after the layer's number where it is of a layer.
+/// Returns Llama's name of one of our tensors, for a layer's without the number.
 std::string name_in_llama(std::string_view ours);
 
-/// How a family calls and lays out the parameters of attention, as one walk takes them.
+/// Names and layout of a family's attention parameters, for a single walk.
 struct AttentionNames {
     std::string word;           ///< `gpt2`
     std::string before_number;  ///< of the layer: `h.`
-    /// Ours after w_ and b_, theirs in front of .weight and .bias: qkv, .attn.c_attn
+    /// Ours after w_ and b_, the file's before .weight and .bias: qkv, .attn.c_attn
     std::vector<std::pair<std::string, std::string>> parts{};
     bool fused = false;   ///< query, key and value share `w_qkv`
     bool in_out = false;  ///< matrices are stored (in, out), not (out, in)
     bool causal = false;
 };
 
-/// Those of `gpt2` or `bert`, which rotate nothing.  Errors  ConfigError for any other word.
+/// Returns the names of `gpt2` or `bert`, which have no rotation.  Errors  ConfigError for another
+/// word.
 AttentionNames attention_names(std::string_view word);
 
-/// Finds the attention parameters of layer number `layer`, counted from 0, under our names. A
-/// prefix before theirs (`transformer.`, `bert.`) is passed over; all else is not read.
+/// Finds the attention parameters of layer number `layer`, from 0, under our names. Skips a prefix
+/// of theirs (`transformer.`, `bert.`), and ignores all other arrays.
 ///
-/// Errors  InputError, starting with `label`: a layer that is not there (the message says which
-///         are), a matrix that is missing or found under two prefixes.
+/// Errors  InputError, starting with `label`: a layer that does not exist (the message lists those
+///         that do), a matrix that is missing or found under two prefixes.
 std::vector<NamedTensor> pick_layer(const std::vector<StoredArray>& arrays,
                                     const AttentionNames& names, std::int64_t layer,
                                     const std::string& label);
 
-/// The model in a folder, or in the file of one; `tokenizer` in the place of its tokenizer.json.
+/// Opens the model in a folder, or in a file of one, with `tokenizer` in place of its
+/// tokenizer.json.
 /// Errors  as those above and the readers of its files.
 Model open_hugging_face(const std::filesystem::path& place, const std::string& tokenizer = {});
 

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 using Ids = std::vector<std::int64_t>;
 
-/// The bytes that the letters of a piece stand for; a piece with other letters stays as it is.
+/// Decodes the letters of a piece to bytes; a piece with other letters stays as it is.
 std::string bytes_of(const std::string& piece) {
     static const std::unordered_map<std::string, char> bytes = [] {
         std::unordered_map<std::string, char> all;
@@ -38,31 +38,31 @@ std::string bytes_of(const std::string& piece) {
 
 std::string with_blanks(std::string text) { return replaced_all(std::move(text), word_mark, " "); }
 
-/// A token for itself.
+/// An added token.
 struct Added {
-    std::string pattern;  ///< what stands for it in a text
+    std::string pattern;  ///< the text that it matches
     std::int64_t id = 0;
-    bool lstrip = false, rstrip = false;  ///< it takes the blanks in front, or after, along
+    bool lstrip = false, rstrip = false;  ///< it includes the spaces before, or after, it
     bool single_word = false;             ///< not within a word
-    bool normalized = false;              ///< it is looked for in what the normalizers have made
+    bool normalized = false;              ///< it is looked for after normalization
 };
 
-/// The tokenizer of a tokenizer.json: a text is normalized and cut into words, and each word is
-/// made of pieces, by merges (BPE) or by the longest piece that fits (WordPiece).
+/// The tokenizer of a tokenizer.json: normalizes a text, splits it into words, and makes each word
+/// from pieces, by merges (BPE) or by the longest piece that fits (WordPiece).
 class JsonTokenizer : public Tokenizer {
 public:
-    std::vector<std::string> pieces;  ///< text of each id
+    std::vector<std::string> pieces;  ///< text by id
     std::unordered_map<std::string, std::int64_t> ids;
-    std::unordered_map<std::string, std::size_t> ranks;  ///< of two pieces with a blank between
+    std::unordered_map<std::string, std::size_t> ranks;  ///< of two pieces joined by a space
     Ids first, last;                                     ///< ids around every text
-    std::vector<Added> added;                            ///< tokens that stand for themselves
-    std::vector<bool> special;                           ///< of each id: it stands for no text
+    std::vector<Added> added;                            ///< tokens that are never split
+    std::vector<bool> special;                           ///< by id: it has no text
     TextCuts cuts;
     bool longest_first = false;  ///< WordPiece
-    bool whole_first = false;    ///< a word that is a piece is not made by merges
-    bool falls_into_bytes = false, joins_unknown = false;  ///< what is no piece
-    std::string in_word = "##";  ///< in front of WordPiece's pieces but the first of a word
-    std::string unknown;         ///< the piece for what is none; may be empty
+    bool whole_first = false;    ///< a word that is a piece needs no merges
+    bool falls_into_bytes = false, joins_unknown = false;  ///< characters without a piece
+    std::string in_word = "##";  ///< prefix of WordPiece's pieces, except the first of a word
+    std::string unknown;         ///< the piece for unknown text; may be empty
     std::size_t longest_word = 100, longest_piece = 0;
     TokenizerSource source;
 
@@ -108,14 +108,14 @@ public:
     Json as_gguf() const override { return source.as_gguf ? source.as_gguf() : Json::object(); }
 
 private:
-    // An added token, or the text in front of one.
+    // An added token, or the text before one.
     struct Stretch {
         const Added* token = nullptr;
         std::string text;
-        bool begins = false;  ///< the whole text
+        bool begins = false;  ///< at the beginning of the whole text
     };
 
-    /// The added tokens of a text, before or after it was normalized, and what is around them.
+    /// Splits a text at its added tokens, before or after normalization.
     std::vector<Stretch> around_added(const std::string& text, bool normalized) const {
         static const Pattern blanks("\\s+"), letters("[" + std::string(word_letters) + "]");
         std::vector<Stretch> all;
@@ -146,7 +146,7 @@ private:
         return all;
     }
 
-    /// The first of the added tokens from `at` on, the longest where several begin.
+    /// Returns the first added token from `at` on, the longest if several begin there.
     std::pair<std::size_t, const Added*> next_added(const std::string& text, std::size_t at,
                                                     bool normalized) const {
         std::pair<std::size_t, const Added*> found{text.size(), nullptr};
@@ -179,8 +179,8 @@ private:
         longest_first ? append_longest(symbols, all) : append_merged(std::move(symbols), all);
     }
 
-    /// The longest piece that the word begins with, then that of the rest, marked as such; a word
-    /// that is not made of pieces is unknown as a whole.
+    /// Appends the longest piece that the word begins with, then that of the rest, marked as such;
+    /// a word without such pieces is unknown as a whole.
     void append_longest(const std::vector<std::string>& characters, Ids& all) const {
         Ids made;
         std::size_t done = 0;
@@ -201,8 +201,8 @@ private:
         all.insert(all.end(), made.begin(), made.end());
     }
 
-    /// Joins the neighbours whose merge is first in the list, until there is none; what is no
-    /// piece then falls into bytes or is unknown, as the file says.
+    /// Joins the neighbours whose merge is first in the list, until there is none; characters
+    /// without a piece become bytes or unknown, as the file sets.
     void append_merged(std::vector<std::string> symbols, Ids& all) const {
         const auto merged = [this](const std::string& left, const std::string& right) {
             const auto found = ranks.find(left + " " + right);
@@ -269,7 +269,7 @@ private:
     [[noreturn]] void refuse(const std::string& what) const {
         throw InputError(label_ + ": " + what + ": give the tokenizer.json of the model");
     }
-    /// Added tokens may lie beyond what the model has, as long as no text makes them.
+    /// Added tokens may lie beyond the model's vocabulary, as long as no text contains them.
     void take(const std::string& piece, const Json& id, bool is_added = false) {
         constexpr std::uint64_t most = 1U << 30U;
         const bool is_id = id.is_number_unsigned() && id.get<std::uint64_t>() < most;
@@ -290,7 +290,7 @@ private:
             if (vocab.is_object()) {
                 take(place, entry);
             } else if (entry.is_array() && !entry.empty() && entry[0].is_string()) {
-                take(entry[0], std::stoull(place));  // Unigram: a piece and how likely it is
+                take(entry[0], std::stoull(place));  // Unigram: a piece and its log-probability
             }
         }
         const Json added = part_of(file_, "added_tokens");
@@ -310,11 +310,11 @@ private:
         }
     }
 
-    /// How words are made of pieces. Of the ways that are not known here, pieces have labels alone.
+    /// Reads the model that splits words. With unsupported models, pieces have only labels.
     void take_model(const Json& model) {
         const Json merges = part_of(model, "merges");
         const std::string type = word_in(model, "type");
-        // Older files leave the type out.
+        // Older files omit the type.
         made_->longest_first = type == "WordPiece" || (type.empty() && !merges.is_array() &&
                                                        model.contains("continuing_subword_prefix"));
         made_->unknown = word_in(model, "unk_token");
@@ -326,7 +326,7 @@ private:
                 made_->in_word = word_in(model, "continuing_subword_prefix");
             }
             const Json longest = part_of(model, "max_input_chars_per_word");
-            if (longest.is_number_unsigned()) {  // time goes with the square of it
+            if (longest.is_number_unsigned()) {  // the time is quadratic in it
                 made_->longest_word = std::min<std::size_t>(1000, longest.get<std::size_t>());
             }
         } else if (!merges.is_array()) {
@@ -354,7 +354,7 @@ private:
         return found->second;
     }
 
-    /// The tokens in front of a text and after it: <s>, [CLS] and [SEP].
+    /// Reads the tokens before and after a text: <s>, [CLS] and [SEP].
     void take_surroundings(const Json& post) {
         for (const Json& each : part_of(post, "processors")) take_surroundings(each);
         const std::string type = word_in(post, "type");

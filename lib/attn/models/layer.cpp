@@ -17,11 +17,10 @@ namespace {
 template <class Real>
 constexpr DType dtype_of = sizeof(Real) == 8 ? DType::float64 : DType::float32;
 
-/// A matrix is transposed by so many rows at a time, so that both they and their columns stay near
-/// in memory.
+/// Number of rows to transpose at a time, so that they and their columns stay in the cache.
 constexpr std::size_t rows_near = 32;
 
-/// Lays rows of `length` numbers as columns into a matrix whose own rows are `stride` long.
+/// Copies rows of `length` numbers to columns of a matrix with rows of `stride` numbers.
 template <class Number>
 void lay_as_columns(const Number* rows, std::size_t count, std::size_t length, Number* columns,
                     std::size_t stride) {
@@ -30,7 +29,7 @@ void lay_as_columns(const Number* rows, std::size_t count, std::size_t length, N
     }
 }
 
-/// Errors  ShapeError when rows have another number of features.
+/// Errors  ShapeError if rows have another number of features.
 void require_width(const Shape& rows, std::size_t features) {
     if (rows.size() == 2 && rows[1] == features) return;
     throw ShapeError("rows " + shape_text(rows) + " do not fit a layer of " +
@@ -69,7 +68,7 @@ Array<Real> input_major(const Array<Real>& matrix) {
 
 namespace {
 
-/// The number in 2 bytes whose digits are those of a float, divided by a power of 2 and moved.
+/// Packs a float into 16 bits (bfloat16 or float16 layout), after dividing it by a power of 2.
 std::uint16_t packed(float number, unsigned shift, float factor) {
     const auto bits = std::bit_cast<std::uint32_t>(number * (1 / factor));
     return static_cast<std::uint16_t>((bits >> shift & 0x7FFFU) | (bits >> 16U & 0x8000U));
@@ -83,7 +82,7 @@ StoredMatrix::StoredMatrix(const Tensor& matrix) : shape_{matrix.shape()[1], mat
         return;
     }
     const Array<float>& numbers = matrix.as<float>();
-    constexpr float of_float16 = 0x1p112F;  // from the exponents of a float to those of a float16
+    constexpr float of_float16 = 0x1p112F;  // from the exponent bias of float to that of float16
     if (pack(numbers, 16, 1) || pack(numbers, 13, of_float16)) return;
     numbers_ = input_major(numbers);
 }
@@ -112,7 +111,7 @@ void StoredMatrix::for_each_part(
     }
 }
 
-/// Whether all numbers are of this kind, which are kept then.
+/// Packs the matrix if every value is representable; returns whether it did.
 bool StoredMatrix::pack(const Array<float>& matrix, unsigned shift, float factor) {
     std::vector<std::uint16_t> kept(matrix.size()), some(rows_near * rows());
     std::vector<float> again(rows());
@@ -167,8 +166,8 @@ namespace {
 template <class Real>
 void add_product(const Array<Real>& rows, const StoredMatrix& matrix, std::size_t column,
                  Array<Real>& result) {
-    // A tile of the result stays near while all rows of the matrix are added to it. For several
-    // tiles, the columns of the matrix are widened once.
+    // A tile of the result stays in the cache while all rows of the matrix are added to it. For
+    // several tiles, the columns of the matrix are widened once.
     constexpr std::size_t rows_at_once = 32, numbers_at_once = 4096;
     const RowOperations<Real>& operations = simd::kernels_for().of<Real>().rows;
     const std::size_t count = rows.shape(0), in = matrix.rows(), out = result.shape(1);
@@ -230,8 +229,8 @@ Array<Real> Norm<Real>::operator()(const Array<Real>& rows) const {
 
 namespace {
 
-/// The walk through a layer, in one type. Its matrices are stored (in, out): then a row of a
-/// product is a sum of their rows.
+/// Returns the walk through a layer, in one type. Its matrices are stored (in, out), so that a row
+/// of a product is a sum of their rows.
 template <class Real>
 WalkConfig walk_through(const Model& model, std::size_t n) {
     WalkConfig config;

@@ -17,7 +17,7 @@ constexpr std::string_view later_version = "24ka";
                      ": give a model that llama2.c has written (version 0)");
 }
 
-/// The sizes that the file begins with; `has_vocabulary`: it has a matrix for the logits.
+/// Reads the sizes at the start of the file; `has_vocabulary`: it has an output matrix.
 Architecture read_sizes(const InputFile& file, bool& has_vocabulary) {
     using A = Architecture;
     struct Size {
@@ -72,13 +72,13 @@ Architecture read_sizes(const InputFile& file, bool& has_vocabulary) {
     return made;
 }
 
-/// States one tensor after another, in the order in which they lie in the file.
+/// Adds one tensor after another, in file order.
 class Layout {
 public:
     Layout(Model& model, std::shared_ptr<const InputFile> file)
         : model_(model), file_(std::move(file)) {}
 
-    /// A tensor as Model calls it; `tensor` without the number of its layer.
+    /// Adds a tensor under Model's name; `tensor` is the name without the layer.
     void add(const std::string& name, std::string_view tensor) {
         const Shape shape = model_.architecture.shape_of(tensor);
         const std::uint64_t place = place_;
@@ -104,7 +104,7 @@ private:
     std::uint64_t place_ = header_size;
 };
 
-/// How many bytes a model of these sizes takes, near enough to tell a lie about them.
+/// Estimates the bytes of a model of these sizes, close enough to detect wrong sizes.
 double expected_bytes(const Architecture& a) {
     const auto embed = static_cast<double>(a.embed_dim);
     return 4.0 * static_cast<double>(a.layers.size()) * embed *
@@ -129,7 +129,7 @@ Model read_llama2c(std::shared_ptr<const InputFile> file) {
         for (std::size_t n = 0; n < a.layers.size(); ++n) layout.add(in_layer(n, name), name);
     }
     layout.add("g_final", "g_final");
-    layout.skip(a.most_tokens * a.head_dim);  // cos and sin of the angles, which follow from theta
+    layout.skip(a.most_tokens * a.head_dim);  // cos and sin of the angles, which theta determines
     if (has_vocabulary) layout.add("w_vocab", "w_vocab");
     if (layout.end() != file->size()) {
         refuse(*file, "has " + std::to_string(file->size()) + " bytes, but its sizes need " +

@@ -27,7 +27,7 @@ Rows operator+(Rows sum, const Rows& more) {
     return sum;
 }
 
-/// The derivative of models::activated.
+/// Returns the derivative of models::activated.
 double slope(Activation kind, double x) {
     using namespace std::numbers;
     if (kind == Activation::silu) {
@@ -42,7 +42,7 @@ double slope(Activation kind, double x) {
     return (1 + t) / 2 + x / 2 * (1 - t * t) * root * (1 + 3 * 0.044715 * x * x);
 }
 
-/// From the gradient of what a matrix makes to that of what it was given.
+/// Backpropagates through a matrix: from the gradient of its output to that of its input.
 Rows back(const Linear<double>& linear, const Rows& gradient) {
     Rows whole = empty_array<double>({linear.matrix.rows(), linear.matrix.columns()});
     std::vector<double> room;
@@ -56,7 +56,7 @@ Rows back(const Linear<double>& linear, const Rows& gradient) {
     return turned(gradient);
 }
 
-/// The same of a norm of rows x.
+/// Backpropagates through a norm of rows x.
 Rows back(const Norm<double>& norm, const Rows& x, const Rows& gradient) {
     if (norm.gain.size() == 0) return gradient;
     Rows result = gradient;
@@ -80,7 +80,7 @@ Rows back(const Norm<double>& norm, const Rows& x, const Rows& gradient) {
 /// The output of a layer, from x and the output of its attention.
 struct Passed {
     Rows x, output;
-    Rows sum{}, mid{};  ///< x with the attention added, and normed where the family does so
+    Rows sum{}, mid{};                   ///< x plus attention, normed if the family does so
     Rows mlp_x{}, up{}, gate{}, down{};  ///< within the MLP
     Rows last_sum{}, result{};
 };
@@ -111,7 +111,8 @@ public:
         return p;
     }
 
-    /// The gradients of x, but for what goes through the attention, and of its output.
+    /// Returns the gradients of x, without the path through the attention, and of the attention's
+    /// output.
     std::pair<Rows, Rows> back_through(std::size_t n, const Passed& p, Rows d) const {
         const models::Layer<double>& layer = *all_.layer(n);
         const bool late = a_.norm_after_sum;
@@ -133,7 +134,7 @@ public:
         return {a_.parallel ? d_sum + d_mlp_x : d_sum, a_.residual_scale * d_output};
     }
 
-    /// The walk through a layer's attention, with the way back where the gradient of its output is
+    /// Walks through a layer's attention, with its backward pass if the gradient of its output is
     /// given.
     Ledger walk_through(std::size_t n, const Rows& x, const Rows* d_output = nullptr) const {
         WalkConfig config = all_.layer(n)->attention;
@@ -151,7 +152,7 @@ public:
         return walk(plan, given, table);
     }
 
-    /// The loss of the rows after the last layer, and its gradient.
+    /// Returns the loss of the rows after the last layer, and its gradient.
     ModelLoss of_rows(const Rows& rows, std::int64_t id) const {
         const double cap = a_.logit_softcap;
         Rows d = all_.vocabulary(all_.final_norm(rows));

@@ -14,7 +14,7 @@ std::string needs_rotation(const WalkConfig& layer) {
     return layer.rotary.pairing ? "" : "no layer rotates its queries and keys";
 }
 
-/// theta^(-2i/embed_dim) for pair i, which is another base of all frequencies.
+/// Changes the frequencies to theta^(-2i/embed_dim) for pair i, by another base.
 void divide_by_embedding_width(WalkConfig& layer) {
     const double share =
         static_cast<double>(*layer.rotary.dim) / static_cast<double>(*layer.embed_dim);
@@ -26,7 +26,7 @@ void narrow(WalkConfig& layer) {
     layer.mask.window = std::min(layer.mask.window.value_or(window), window);
 }
 
-/// A sink of 0, or one more beside the sink that there is.
+/// Adds 1 to the sums of softmax: a sink with logit 0, or the existing one plus 1.
 void add_one_to_sums(WalkConfig& layer) {
     Array<double> logits = Array<double>::filled({static_cast<std::size_t>(layer.heads)}, 0);
     if (const Tensor* sink = layer.parameters.find("sink")) {
@@ -110,7 +110,7 @@ ModelMistake find_model_mistake(std::string_view id) {
 ModelMistake find_model_mistake(std::string_view id, const Model& model) {
     ModelMistake mistake = find_model_mistake(id);
     if (const std::string reason = mistake.why_not(model); !reason.empty()) {
-        // The catalogue says how a walk is set; a model is as it is.
+        // Reasons of the catalogue end with advice on settings, which do not apply to a model.
         throw ConfigError("$bug "_told + mistake.id +
                           " cannot show: " + reason.substr(0, reason.find(": pass ")) +
                           ": choose another mistake or model");
@@ -120,7 +120,7 @@ ModelMistake find_model_mistake(std::string_view id, const Model& model) {
 
 namespace {
 
-/// The mean logarithm of the probability that a model gives each token after those before it.
+/// Returns the mean log-probability of each token given those before it.
 double mean_log_probability(const std::shared_ptr<const Parameters<float>>& parameters,
                             const ModelMistake* mistake, const std::vector<std::int64_t>& ids) {
     Runtime<float> runtime(parameters, mistake);

@@ -9,7 +9,7 @@
 namespace attn::models {
 namespace {
 
-/// The number of the layer whose parameter `theirs` a name is, whatever is before it.
+/// Returns the number of the layer if a name ends with its parameter `theirs`.
 std::optional<std::int64_t> layer_number(std::string_view name, const AttentionNames& names,
                                          std::string_view theirs) {
     if (!name.ends_with(theirs)) return std::nullopt;

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The tokenizer of a llama2.c model: the file that was named, or one that lies beside the model.
+/// Returns the tokenizer of a llama2.c model: the named file, or one next to the model.
 std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& path, const std::string& named,
                                                   std::size_t vocab) {
     if (!named.empty()) return read_scored_tokenizer(*open_model_file(named), vocab);
@@ -103,7 +103,7 @@ const std::string_view stories_tokenizer(attn_stories_tokenizer_begin,
 std::string packed_stories() {
     constexpr std::size_t word = 4;
     std::string bytes(stories_bin);
-    constexpr std::size_t tables = 512 * 8 * word;  // of sines and cosines, which nobody reads
+    constexpr std::size_t tables = 512 * 8 * word;  // of sines and cosines, which are not read
     std::fill(bytes.end() - tables, bytes.end(), '\0');
     bytes += stories_tokenizer;
     bytes.resize((bytes.size() + word - 1) / word * word);

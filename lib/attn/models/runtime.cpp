@@ -86,7 +86,7 @@ Array<Real> Runtime<Real>::through_layer(std::size_t n, Array<Real> x) {
         walks_[n].reset();
         return x;
     }
-    // A long prompt goes in pieces, whose scores take little memory; a change may tell them apart.
+    // A long prompt is split to save memory for scores, unless pieces could change the result.
     const bool is_whole = is_mistaken() || watch_ || !edits_.empty() || !architecture().causal;
     const std::size_t tokens = x.shape(0), features = x.shape(1);
     const std::size_t piece = is_whole ? tokens : 64;
@@ -109,7 +109,7 @@ Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
     return x;
 }
 
-/// x after layer n: the rows of one text, or of several one after another.
+/// Returns x after layer n: the rows of one text, or of several one after another.
 template <class Real>
 Array<Real> Runtime<Real>::through(const Layer<Real>& layer, std::size_t n, Array<Real> x,
                                    std::size_t texts) {
@@ -160,7 +160,7 @@ Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) co
     return rows;
 }
 
-/// The contribution of a layer's attention to x.
+/// Returns the contribution of a layer's attention to x.
 template <class Real>
 Array<Real> Runtime<Real>::attention(const Layer<Real>& layer, std::size_t n, const Array<Real>& x,
                                      std::size_t texts) {
@@ -178,8 +178,8 @@ Array<Real> Runtime<Real>::attention(const Layer<Real>& layer, std::size_t n, co
     return layer.attention_output_norm(output);
 }
 
-/// The contribution of a layer's MLP to x: down(act(up(x))), with a gate down(act(gate(x)) *
-/// up(x)).
+/// Returns the contribution of a layer's MLP to x: down(act(up(x))), with a gate down(act(gate(x))
+/// * up(x)).
 template <class Real>
 Array<Real> Runtime<Real>::mlp(const Layer<Real>& layer, std::size_t n, const Array<Real>& x) {
     const Architecture& a = architecture();
@@ -263,12 +263,12 @@ Cost cost_of(const Model& model, std::size_t layers, std::size_t tokens, Hold ho
              std::size_t size, std::size_t branches) {
     const bool all = hold == Hold::all;
     const std::string_view logits = model.has("w_vocab") ? "w_vocab" : "embedding";
-    std::vector<double> held(layers + 1);  // by each layer, and by the matrix of the logits
-    double largest = 0;                    // of the matrices as they are read, before they are kept
+    std::vector<double> held(layers + 1);  // per layer, and for the output matrix
+    double largest = 0;                    // of the matrices when read, before they are converted
     Cost cost;
     model.for_each_size([&](std::string_view name, double numbers, double bytes, bool in_blocks) {
         const auto layer = parse_whole<std::size_t>(name.substr(0, name.find('.')));
-        // Of experts, those are read that are asked.
+        // Experts are read on demand, and not counted here.
         if (layer ? *layer >= layers || name.find("experts") != name.npos
                   : !all || name != logits) {
             return;

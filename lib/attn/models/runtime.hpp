@@ -14,33 +14,33 @@
 
 namespace attn::models {
 
-/// A tensor of a forward pass. The names are those of the walk: `normed_x`, `query`, `weights`,
-/// `output`; `rotated_query`, `rotated_key` and `value` are what the scores and the context read,
-/// `scaled_scores` what softmax reads, `merged` what the output projection reads. Its rows are the
-/// tokens that were given last.
+/// A tensor of a forward pass. Names are those of the walk: `normed_x`, `query`, `weights`,
+/// `output`; `rotated_query`, `rotated_key` and `value` are the inputs of the scores and the
+/// context, `scaled_scores` that of softmax, `merged` that of the output projection. Its rows are
+/// the latest tokens.
 struct Passing {
     std::size_t layer;
     std::string_view name;
     Tensor tensor;
 };
 
-/// The input of a model's first layer: x is the sum of both, in some models with a
-/// norm after.
+/// The input of a model's first layer: x is the sum of both, in some models followed by a norm.
 template <class Real>
 struct Embedded {
     Array<Real> tokens;     ///< (tokens, embed_dim)
-    Array<Real> positions;  ///< the same; nothing in models that rotate instead
+    Array<Real> positions;  ///< the same; empty in models that rotate instead
     bool normed = false;
 };
 
-/// All layers of a model, for any number of runs, or read anew by each of them.
+/// Returns all layers of a model, for any number of runs; with Hold::nothing each run reads them
+/// again.
 template <class Real>
 std::shared_ptr<const Parameters<Real>> parameters_of(const Model& model, Hold hold = Hold::all) {
     return std::make_shared<Parameters<Real>>(model, model.architecture.layers.size(), hold);
 }
 
-/// What a run does otherwise than the model: a change of the step table of a layer, or another
-/// number in the place of what its MLP adds.
+/// A change to a run of the model: another step table for a layer, or a replacement of its MLP's
+/// output.
 struct LayerEdit {
     std::size_t layer = 0;
     TableEdit table{};
@@ -52,45 +52,44 @@ struct LayerEdit {
 
 std::vector<LayerEdit> edits_of(const std::vector<Without>& without, const Architecture& of);
 
-/// Runs a model on tokens one after another, keeping the keys and values of all of them.
+/// Runs a model on tokens, and keeps the keys and values of all of them.
 ///
 ///     x = embedding[ids];  in each layer  x += attention(norm(x)),  x += mlp(norm(x));
 ///     logits = norm(x) embedding^T
 ///
-/// Why    attention is the step table, walked with these tokens as queries; what is around it
-///        in a model is here.
-/// Range  tokens one at a time and all at once give the same numbers but for rounding.
-///        Of parameters that are not kept one layer is in memory at a time, for one run over one
-///        text.
+/// Why    attention is the step table, walked with these tokens as queries; the rest of the model
+///        is here.
+/// Range  tokens one at a time or all at once give the same numbers, except for rounding.
+///        With Hold::nothing one layer is in memory at a time, for one run over one text.
 template <class Real>
 class Runtime {
 public:
-    /// As the model was trained, or with a mistake, which must outlive this, and with edits.
+    /// Runs the model as trained, or with a mistake, which must outlive this, and with edits.
     explicit Runtime(std::shared_ptr<const Parameters<Real>> parameters,
                      const ModelMistake* mistake = nullptr, std::vector<LayerEdit> edits = {});
-    /// Reads the model for this run alone, which must not outlive it.
+    /// Reads the model, which must outlive this, for this run alone.
     explicit Runtime(const Model& model) : Runtime(parameters_of<Real>(model)) {}
 
-    /// x after the last layer that was read, a row for each of these tokens.
+    /// Returns x after the last layer that was read, one row per token of `ids`.
     ///
     /// Shapes  ids (tokens); result (tokens, embed_dim).
-    /// Errors  ConfigError for an id outside of the vocabulary, or more tokens in all than the
-    ///         model was made for.
+    /// Errors  ConfigError for an id outside of the vocabulary, or more tokens in total than the
+    ///         model supports.
     Array<Real> advance(std::span<const std::int64_t> ids);
 
-    /// The x that advance() would begin with, and its two parts.
+    /// Returns the input x of advance(), and its two parts.
     Array<Real> begin(std::span<const std::int64_t> ids) const;
     Embedded<Real> embedding_of(std::span<const std::int64_t> ids) const;
-    /// x after layer n, a row for each of the tokens that came last: a step of advance(). For
-    /// several texts of one length, which begin here, the layer is read once for all of them.
+    /// Returns x after layer n, one row for each of the latest tokens: a step of advance(). For
+    /// several texts of one length, which must begin here, the layer is read once.
     ///
     /// Shapes  x and result (tokens, embed_dim) or (texts, tokens, embed_dim).
     /// Errors  ConfigError for a layer that the model does not have, ShapeError for another x.
     Array<Real> through_layer(std::size_t n, Array<Real> x);
 
-    /// The logits of the token after each row of x.
+    /// Returns the logits of the token after each row of x.
     Array<Real> logits(const Array<Real>& x) const;
-    /// Those after the last row.
+    /// Returns the logits after the last row.
     Array<Real> last_logits(const Array<Real>& x) const;
 
     /// Calls `watch` with each tensor of these names from now on; without names, with each.
@@ -101,7 +100,7 @@ public:
 
     const Model& model() const { return parameters_->model; }
     bool is_mistaken() const { return mistake_ != nullptr; }
-    /// How many tokens it has seen.
+    /// Returns the number of tokens so far.
     std::size_t tokens() const { return past_; }
 
 private:
@@ -125,18 +124,18 @@ private:
     std::vector<std::string_view> watched_;  // no names: all tensors
 };
 
-/// What running some layers of a model takes, before it is run.
+/// The cost of running some layers of a model.
 struct Cost {
     double read = 0;        ///< bytes of files
     double held = 0;        ///< bytes in memory at a time
     double multiplied = 0;  ///< numbers
 };
-/// The cost of `layers` layers for so many tokens, in numbers of `size` bytes; where all is kept,
-/// with the matrix of the logits. So many branches begin at each layer and run to the last.
+/// Returns the cost of `layers` layers for n tokens, in numbers of `size` bytes; with Hold::all
+/// including the output matrix. `branches` runs start at each layer and continue to the last.
 Cost cost_of(const Model& model, std::size_t layers, std::size_t tokens, Hold hold,
              std::size_t size, std::size_t branches = 0);
 
-/// The x that each layer up to number `last` starts from, in one run.
+/// Returns the input x of each layer up to number `last`, in one run.
 ///
 /// Shapes  ids (tokens); each (tokens, embed_dim).
 /// Errors  as Runtime::advance.

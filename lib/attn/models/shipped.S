@@ -1,5 +1,5 @@
-// The model that needs no file, laid into the program as it is: as a C++ array a million numbers
-// would take the compiler seconds. The assembler looks for the files in data/models.
+// The embedded model: as a C++ array, a million numbers would take the compiler seconds. The
+// assembler finds the files in data/models.
 #include "attn/ground/embed.h"
         .macro  ship name, file
         .balign 64

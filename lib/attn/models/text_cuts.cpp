@@ -29,7 +29,7 @@ const std::string ideograph =
     "[\u4E00-\u9FFF\u3400-\u4DBF\U00020000-\U0002A6DF\U0002A700-\U0002B73F\U0002B740-\U0002B81F"
     "\U0002B920-\U0002CEAF\uF900-\uFAFF\U0002F800-\U0002FA1F]";
 
-/// The parts of a Sequence.
+/// Returns the parts of a Sequence.
 std::vector<Json> parts_in(const Json& part, const char* key) {
     const Json all = part_of(part, key);
     std::vector<Json> parts;
@@ -39,7 +39,7 @@ std::vector<Json> parts_in(const Json& part, const char* key) {
     return parts;
 }
 
-/// The pattern of a part: {"Regex": ...} or {"String": ...}.
+/// Returns the pattern of a part: {"Regex": ...} or {"String": ...}.
 Pattern pattern_in(const Json& part, const TextCuts& cuts) {
     const Json pattern = part_of(part, "pattern");
     std::string text = word_in(pattern, "Regex");
@@ -54,7 +54,7 @@ Pattern pattern_in(const Json& part, const TextCuts& cuts) {
     return Pattern(text, cuts.label);
 }
 
-/// A part of a text that fits a pattern, or that is between such.
+/// A part of a text that matches a pattern, or that lies between matches.
 struct Part {
     std::string text;
     bool fits;
@@ -96,7 +96,7 @@ constexpr std::size_t most_bytes = 4U << 20U;
         "tokenizer.json of the model");
 }
 
-/// A match is written anew: `before`, itself unless it goes, `after`.
+/// Rewrites each match as `before`, the match itself if it stays, and `after`.
 Normalizer writing(const Pattern& pattern, const std::string& before, bool stays,
                    const std::string& after) {
     return [=](const std::string& text) {
@@ -117,7 +117,7 @@ Normalizer lower_case() {
     return [](const std::string& text) {
         std::string made;
         for (const auto& [point, character] : points_of(text)) {
-            // The one capital that becomes two letters, whatever is beside it.
+            // The only capital letter that becomes two characters, in any context.
             made += point == 0x130 ? "i\u0307" : utf8_of(utf8proc_tolower(point));
         }
         return made;
@@ -132,7 +132,7 @@ Normalizer one_after_another(const std::vector<Normalizer>& all) {
     };
 }
 
-/// Controls go, ideographs stand alone, and models that know no capitals know no accents.
+/// Removes control characters, separates ideographs, and strips accents in lower-case models.
 Normalizer bert_normalizer(const Json& part) {
     const bool lower = flag_in(part, "lowercase", true);
     std::vector<Normalizer> all;
@@ -187,8 +187,8 @@ Normalizer normalizer_of(const Json& part, TextCuts& cuts) {
 
 // Pre-tokenizers.
 
-/// Cuts where a pattern fits. What becomes of the parts that fit: Isolated, Removed,
-/// MergedWithPrevious, MergedWithNext or Contiguous.
+/// Splits at matches of a pattern, which are then Isolated, Removed, MergedWithPrevious,
+/// MergedWithNext or Contiguous.
 Cut splitting(const Pattern& pattern, const std::string& behavior, bool inverted = false) {
     const auto joins = [behavior](bool previous_fits, bool fits) {
         if (behavior == "MergedWithPrevious") return fits && !previous_fits;
@@ -212,7 +212,7 @@ Cut splitting(const Pattern& pattern, const std::string& behavior, bool inverted
     };
 }
 
-/// Each word of the first cut cut again.
+/// Splits each word of the first splitting by the second.
 Cut both(const Cut& one, const Cut& other) {
     return [=](const std::string& text, bool first) {
         Words words;

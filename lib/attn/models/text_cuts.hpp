@@ -12,66 +12,65 @@
 
 namespace attn::models {
 
-/// The steps of a tokenizer.json on a text before its model joins pieces.
+/// The preprocessing of a tokenizer.json, before its model joins pieces.
 struct TextCuts {
     using Normalizer = std::function<std::string(const std::string& text)>;
     using Cut = std::function<std::vector<std::string>(const std::string& text, bool first)>;
 
-    Normalizer normalized;  ///< the text as the vocabulary writes it
-    Cut words;  ///< cut into words, within which pieces are joined; `first`: the text begins here
-    bool of_bytes = false;           ///< words have one letter for each byte, as GPT-2's have
-    bool marks_blanks = false;       ///< words have U+2581 for blanks, as sentencepiece writes them
-    bool begins_with_blank = false;  ///< a blank is put in front of a text
-    std::string label;               ///< how messages call the file
-    std::string unknown;  ///< a part of the file that is not known here: texts are not cut then
+    Normalizer normalized;  ///< the text as in the vocabulary
+    Cut words;  ///< splits into words, within which pieces are joined; `first`: at the start
+    bool of_bytes = false;           ///< words have one letter per byte, as in GPT-2
+    bool marks_blanks = false;       ///< words have U+2581 for spaces, as in sentencepiece
+    bool begins_with_blank = false;  ///< a space is added before a text
+    std::string label;               ///< name of the file in messages
+    std::string unknown;             ///< an unsupported part of the file: texts are not split then
 };
 
-/// The normalizer and the pre_tokenizer of a tokenizer.json.
+/// Reads the normalizer and the pre_tokenizer of a tokenizer.json.
 ///
 ///     normalizers     Sequence NFC NFD NFKC NFKD Lowercase StripAccents Prepend Replace
 ///                     BertNormalizer
 ///     pre_tokenizers  Sequence ByteLevel Split Digits Punctuation Whitespace WhitespaceSplit
 ///                     Metaspace BertPreTokenizer
 ///
-/// Errors  InputError, starting with `label`, for a pattern that is not understood.
+/// Errors  InputError, starting with `label`, for an invalid pattern.
 /// Source  the sources of Hugging Face's tokenizers.
 TextCuts text_cuts_in(const nlohmann::json& file, const std::string& label);
 
-// Parts of a tokenizer.json, null or `usual` where they are not there or of another kind.
+// Parts of a tokenizer.json; null or `usual` if they are missing or of another type.
 nlohmann::json part_of(const nlohmann::json& whole, const char* key);
 std::string word_in(const nlohmann::json& whole, const char* key, const std::string& usual = {});
 bool flag_in(const nlohmann::json& whole, const char* key, bool usual);
 
-/// The letter that GPT-2's vocabulary writes for a byte: visible ones for themselves, the others
-/// from U+0100 on.
+/// Returns GPT-2's letter for a byte: visible characters for themselves, others from U+0100 on.
 const std::string& letter_of_byte(unsigned char byte);
 
 // Shared by tokenizers that join pieces.
 
-/// Stands for a blank in sentencepiece's pieces.
+/// Stands for a space in sentencepiece's pieces.
 constexpr std::string_view word_mark = "\u2581";
 
-/// The letters of words in a class of a pattern, `\w` as Unicode and Rust have it. PCRE2's own
-/// leaves out marks and joiners, and takes numbers like a small 2.
+/// The class `\w` of Unicode and Rust. PCRE2's own leaves out marks and joiners, and includes
+/// numbers such as superscript 2.
 constexpr std::string_view word_letters = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{200C}\\x{200D}";
 
-/// The piece of a byte that no other piece holds: `<0x0A>`.
+/// Returns the piece of a byte that is in no other piece: `<0x0A>`.
 std::string byte_piece(unsigned char byte);
-/// The byte of such a piece, or -1 for others.
+/// Returns the byte of such a piece, or -1 for others.
 int byte_of(std::string_view piece);
 
-/// The symbol that two neighbours become when they are joined.
+/// The symbol that results from joining two neighbours.
 template <class Symbol>
 struct Joined {
     double rank = 0;
     Symbol symbol{};
 };
 
-/// Joins neighbours until `joined_of(left, right)`, an optional Joined, gives nothing for any two:
-/// always the two of the lowest rank, of equals the first.
+/// Joins neighbours, always the two with the lowest rank, the first of equals, until
+/// `joined_of(left, right)`, an optional Joined, returns nullopt for all.
 ///
-/// Why  a text of n symbols takes n log n steps, not n^2: what can be joined waits in a queue, and
-///      what has changed meanwhile is passed over.
+/// Why  takes n log n steps for n symbols, not n^2: candidates wait in a priority queue, and
+///      outdated ones are skipped.
 template <class Symbol, class JoinedOf>
 std::vector<Symbol> join_best(std::vector<Symbol> symbols, const JoinedOf& joined_of) {
     struct Link {
@@ -81,7 +80,7 @@ std::vector<Symbol> join_best(std::vector<Symbol> symbols, const JoinedOf& joine
     };
     struct Waiting {
         double rank;
-        std::size_t left, right, joins;  // joins of both together, when this was found
+        std::size_t left, right, joins;  // sum of `joins` of both when this was queued
         Symbol symbol;
         bool operator<(const Waiting& other) const {
             return rank != other.rank ? rank > other.rank : left > other.left;

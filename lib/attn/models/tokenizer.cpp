@@ -21,7 +21,7 @@ constexpr std::string_view digits_of_bytes = "0123456789ABCDEF";
 constexpr std::int64_t begin_of_text = 1;
 constexpr std::size_t first_byte = 3;  // after unknown, beginning and end
 
-/// A tokenizer.json that does the same, but for its pieces.
+/// An equivalent tokenizer.json, without its pieces.
 constexpr std::string_view tokenizer_json =
     R"({"version": "1.0", "truncation": null, "padding": null,
  "added_tokens": [%added],
@@ -84,7 +84,7 @@ public:
     }
 
     std::string as_json() const override {
-        // Every way to make a piece of two others is a merge; those of high scores come first.
+        // All ways to make a piece of two others are merges, highest scores first.
         struct Merge {
             float score;
             std::string left, right;
@@ -142,7 +142,7 @@ public:
     }
 
 private:
-    /// A piece as sentencepiece writes it, its blanks as marks.
+    /// Replaces spaces by marks, as sentencepiece does.
     static std::string with_marks(const std::string& text) {
         return replaced_all(text, " ", word_mark);
     }
@@ -162,7 +162,7 @@ private:
         }
     }
 
-    /// The token of two neighbours; those with high scores are joined first.
+    /// Returns the token of two neighbours; those with high scores are joined first.
     std::optional<Joined<std::int64_t>> joined(std::int64_t left, std::int64_t right) const {
         const auto found = ids_.find(pieces_[static_cast<std::size_t>(left)].text +
                                      pieces_[static_cast<std::size_t>(right)].text);

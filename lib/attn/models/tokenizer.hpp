@@ -12,65 +12,65 @@
 
 namespace attn::models {
 
-/// How a model cuts text into tokens, and what text its tokens stand for.
+/// Splits text into a model's tokens, and returns the text of tokens.
 class Tokenizer {
 public:
     virtual ~Tokenizer() = default;
 
-    /// The ids of a text, with those that the model expects at its beginning.
+    /// Returns the ids of a text, with those that the model expects at its beginning.
     ///
     /// Errors  InputError for text that has no tokens, or bytes that are not UTF-8.
     virtual std::vector<std::int64_t> encode(std::string_view text) const = 0;
 
-    /// The bytes that token `id` stands for after the token `previous` (-1: at the beginning).
-    /// Errors  ConfigError for an id outside of the vocabulary; label() too.
+    /// Returns the bytes of token `id` after the token `previous` (-1: at the beginning).
+    /// Errors  ConfigError for an id outside of the vocabulary; so does label().
     virtual std::string piece(std::int64_t id, std::int64_t previous) const = 0;
 
-    /// The token by itself, as a label of rows and columns.
+    /// Returns the token's text alone, as a label of rows and columns.
     virtual std::string label(std::int64_t id) const = 0;
 
-    /// The same tokenizer as tokenizer.json of Hugging Face; empty when that cannot say it.
+    /// Returns the tokenizer as a Hugging Face tokenizer.json; empty if it cannot be expressed.
     virtual std::string as_json() const { return {}; }
 
-    /// The same tokenizer as metadata of a GGUF file; an empty object where that cannot say it.
+    /// Returns the tokenizer as GGUF metadata; an empty object if it cannot be expressed.
     virtual nlohmann::json as_gguf() const;
 };
 
-/// The place of a token among `size`.  Errors  ConfigError for an id that is none of them.
+/// Converts an id to an index below `size`.  Errors  ConfigError for an id out of range.
 std::size_t place_of_token(std::int64_t id, std::size_t size);
 
-/// The text of tokens one after another.
+/// Returns the text of consecutive tokens.
 std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int64_t>& ids);
 
-/// A tokenizer of llama2.c: sentencepiece pieces with scores.
+/// Reads a llama2.c tokenizer: sentencepiece pieces with scores.
 ///
 ///     int32 longest piece; for each token: float32 score, int32 bytes, the bytes
 ///
-/// A text begins with token 1 and a blank, falls into characters (or bytes, from id 3 on), and
+/// A text begins with token 1 and a space, is split into characters (or bytes, from id 3 on), and
 /// then the neighbours whose joined piece has the highest score are joined, until none is a piece.
 ///
-/// Errors  InputError, starting with the file's label: a file that ends early or goes on, a length
-///         below 1, pieces without the 256 bytes.
+/// Errors  InputError, starting with the file's label: a file that is too short or too long, a
+///         length below 1, pieces without the 256 bytes.
 std::shared_ptr<const Tokenizer> read_scored_tokenizer(const InputFile& file,
                                                        std::size_t vocab_size);
 
-/// Writes a tokenizer as the file that it was read from has it; null for the other format.
+/// Writes a tokenizer in the format that it was read from; null for the other format.
 struct TokenizerSource {
     std::function<std::string()> as_json{};     ///< a tokenizer.json
     std::function<nlohmann::json()> as_gguf{};  ///< metadata of a GGUF file
 };
 
-/// The tokenizer in a tokenizer.json of Hugging Face: a text is normalized and cut into words
-/// (text_cuts.hpp), each of which is made of pieces by a list of merges (BPE) or of the longest
-/// ones that fit (WordPiece). Tokens of other kinds have labels, but no text is cut into them.
+/// Reads a Hugging Face tokenizer.json: a text is normalized and split into words (text_cuts.hpp),
+/// and each word into pieces, by a list of merges (BPE) or by the longest match (WordPiece). Other
+/// kinds of tokenizers have labels, but cannot split text.
 ///
-/// Errors  InputError, starting with `label`: text that is no such JSON, ids beyond the vocabulary.
+/// Errors  InputError, starting with `label`: invalid JSON, ids beyond the vocabulary.
 std::shared_ptr<const Tokenizer> read_json_tokenizer(std::string_view text,
                                                      const std::string& label,
                                                      std::size_t vocab_size,
                                                      TokenizerSource source = {});
 
-/// The same of JSON that was read already.
+/// Reads it from parsed JSON.
 std::shared_ptr<const Tokenizer> tokenizer_of_json(nlohmann::json file, const std::string& label,
                                                    std::size_t vocab_size,
                                                    TokenizerSource source = {});

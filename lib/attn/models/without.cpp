@@ -61,7 +61,7 @@ Mistake as_mistake(const Without& without, std::size_t heads) {
                          : heads > 1 ? "context[h,t,f] = if h == " + number + " then " + instead +
                                            " else context[h,t,f]"
                                      : "context[t,f] = " + instead);
-    // The mean stays that of the text where tokens follow one at a time.
+    // If tokens come one at a time, the mean stays that of the text.
     rule.compute = [head = is_head ? without.head : 0, is_head, heads,
                     replace = std::make_shared<Replacement>(without.mean)](
                        const Plan& plan, const Ledger& ledger, const Compute& before) {

@@ -10,8 +10,8 @@
 
 namespace attn::models {
 
-/// A part of a model that a run does without: what a head, the attention or the MLP of a layer adds
-/// to x is 0, or for each token the mean over the tokens of the text.
+/// An ablated part of a model: the contribution of a head, or of a layer's attention or MLP, to x
+/// is replaced by 0 or by its mean over the tokens of the text.
 struct Without {
     enum class Part { head, attention, mlp };
 
@@ -19,16 +19,16 @@ struct Without {
     Part part = Part::head;
     std::size_t head = 0;
     bool mean = false;
-    std::string word{};  ///< as it was said: `3.7`, `3.attn`, `3.mlp=mean`
+    std::string word{};  ///< as typed: `3.7`, `3.attn`, `3.mlp=mean`
 };
 
-/// What comes in the place of what such a part adds. Tokens that come one at a time after a text
-/// get the mean over that text.
+/// The replacement of such a contribution. Tokens that come one at a time after a text get the mean
+/// over that text.
 class Replacement {
 public:
     explicit Replacement(bool mean) : takes_mean_(mean) {}
 
-    /// Replaces rows of so many features, a token each.
+    /// Replaces rows of `features` numbers, one per token.
     template <class Real>
     void operator()(Real* rows, std::size_t tokens, std::size_t features) {
         if (mean_.empty()) mean_.assign(features, 0);
@@ -49,12 +49,12 @@ private:
     std::vector<double> mean_{};
 };
 
-/// Reads `3.7`, `3.attn` or `3.mlp`, with `=mean` after or not.  Errors  ConfigError for another
-/// word, and for what a model does not have.
+/// Parses `3.7`, `3.attn` or `3.mlp`, optionally with `=mean`.  Errors  ConfigError for another
+/// word, and for parts that a model does not have.
 Without parse_without(std::string_view word);
 void check_without(const Without& without, const Architecture& of);
 
-/// The change of the step table of its layer: another rule for `context` or `output`.
+/// Returns the change of its layer's step table: another rule for `context` or `output`.
 Mistake as_mistake(const Without& without, std::size_t heads);
 
 }  // namespace attn::models

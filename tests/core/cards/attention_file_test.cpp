@@ -33,7 +33,7 @@ WalkConfig config_of(const std::string& text) {
     return config;
 }
 
-/// Those that begin from flags which say such a walk: others are walked by the program alone.
+/// Those whose flags give such a walk: the others are walked by the program alone.
 std::vector<std::string> causal_attentions() {
     std::vector<std::string> names = shipped_attention_names();
     std::erase_if(names, [](const std::string& name) {
@@ -77,7 +77,7 @@ TEST_SUITE("attention files") {
         CHECK(ledger["count"].numbers() == std::vector<double>{7, 6, 5, 4, 3, 2, 1});
         CHECK(ledger["fibonacci"].numbers() == std::vector<double>{1, 1, 2, 3, 5, 8, 13});
         CHECK(ledger["doubled"].numbers() == std::vector<double>{1, 2, 4, 8, 16, 32, 64});
-        CHECK_FALSE(ledger.has("scores"));  // nobody reads them any more
+        CHECK_FALSE(ledger.has("scores"));  // no later step reads them
         CHECK_FALSE(ledger.has("row_max"));
     }
     TEST_CASE("when: the first step of a name whose conditions hold is the one that is walked") {

@@ -14,8 +14,8 @@ using namespace attn;
 
 namespace {
 
-/// `steps` with every number doubled, as a step of its own right after the step `after`, whose
-/// chain it extends.
+/// `steps` with every number doubled by a new step right after the step `after`, whose chain it
+/// extends.
 StepTable with_doubled(StepTable steps, const std::string& after) {
     const auto place = std::find_if(steps.begin(), steps.end(),
                                     [&](const Step& step) { return step.name == after; });
@@ -83,7 +83,7 @@ TEST_SUITE("cards: step table") {
                 }
                 before.record(name, tensor);
                 if (given.has(name)) continue;
-                // Nothing but what it reads is needed to compute it.
+                // Only its inputs are needed to compute it.
                 Ledger inputs(chains_of(step_table(plan)));
                 for (const auto& entry : before.entries()) {
                     const auto reads = step.reads(plan);

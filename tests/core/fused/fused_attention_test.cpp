@@ -14,8 +14,8 @@ using namespace attn::test;
 
 namespace {
 
-// Scores of randn differ from float64 by the rounding of a dot product, about eps sqrt(d) times
-// their size, and so do the weights and their mean of values.
+// Scores of randn differ from float64 by the rounding of a dot product, about eps sqrt(d) relative,
+// and so do the weights and their weighted sum of values.
 constexpr double float_tolerance = 2e-6;
 constexpr double double_tolerance = 5e-15;
 

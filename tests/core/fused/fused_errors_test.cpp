@@ -1,4 +1,4 @@
-// The fused kernel's errors against attention in double, beside those of PyTorch's float32 path.
+// The fused kernel's errors against attention in double, compared with PyTorch's float32 path.
 #include <doctest/doctest.h>
 
 #include <span>
@@ -38,7 +38,7 @@ const std::vector<TorchError> torch_errors = thinned<TorchError>({
     {129, 128, 67.05e-9},
 });
 
-/// The same inputs, drawn as PyTorch draws them.
+/// The same inputs, drawn by PyTorch's generator.
 attn::test::Problem<float> drawn_as_by_torch(const TorchError& size, std::uint64_t seed) {
     const auto generator = attn::make_generator(attn::Rng::torch, seed);
     const auto draw = [&] {
@@ -106,8 +106,8 @@ std::vector<double> errors_at(const TorchError& size) {
 }  // namespace
 
 TEST_SUITE("fused: errors") {
-    // Both round in every sum, each in an order of its own: which of them is nearer differs a
-    // little from size to size, and with the instruction set.
+    // Both round in every sum, each in its own order: which has the smaller error varies a little
+    // with the size and the instruction set.
     TEST_CASE("over awkward sizes they are smaller than those of PyTorch's float32 path") {
         const auto instruction_sets = attn::available_instruction_sets();
         std::vector<double> logarithms(instruction_sets.size());

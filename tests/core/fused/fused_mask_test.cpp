@@ -16,7 +16,7 @@ namespace {
 
 constexpr double tolerance = 3e-6;
 
-/// Cells that are true with a probability, and the array that std::vector<bool> is not.
+/// Cells that are true with a probability, in an array, which std::vector<bool> is not.
 struct Cells {
     Cells(std::size_t count, double probability, unsigned seed)
         : size(count), data(std::make_unique<bool[]>(count)) {
@@ -123,7 +123,7 @@ TEST_SUITE("fused mask") {
     TEST_CASE("a block of keys that a general mask hides wholly is not read") {
         auto problem = random_problem<float>({1, 1, 10, 600, 4, 4}, 6);
         Cells cells(600, 0.0, 1);
-        // The kernel's blocks of keys are no longer than 200 or so: the middle covers at least one.
+        // The kernel's blocks have at most some 200 keys: the middle covers at least one.
         std::fill(cells.data.get() + 100, cells.data.get() + 500, true);
         for (std::size_t i = 192 * 4; i < 384 * 4; ++i) {
             problem.key[i] = problem.value[i] = std::numeric_limits<float>::quiet_NaN();

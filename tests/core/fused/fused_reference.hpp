@@ -7,7 +7,7 @@
 
 #include "attn/core/fused/fused_attention.hpp"
 
-// Attention as one would write it on paper, in float64, to hold the fused kernel against.
+// Attention as one would write it on paper, in float64, as the reference for the fused kernel.
 namespace attn::test {
 
 template <class Real>
@@ -85,7 +85,7 @@ std::vector<double> reference(const Problem<Real>& problem, const FusedOptions& 
 template <class Real>
 std::vector<Real> fused(const Problem<Real>& problem, const FusedOptions& options) {
     const AttentionShape& shape = problem.shape;
-    // Anything that is not written shows.
+    // The context starts as nan, so any cell left unwritten shows.
     std::vector<Real> context(shape.batch * shape.heads * shape.query_len * shape.value_dim,
                               Real(-99));
     fused_attention(problem.query.data(), problem.key.data(), problem.value.data(), context.data(),
@@ -99,7 +99,7 @@ struct Difference {
     double got = 0, expected = 0;
 };
 
-/// The largest distance between two results; a nan on one side alone is infinitely far.
+/// The largest distance between two results; infinite if only one of them has a nan in some place.
 template <class Real>
 Difference difference(const std::vector<Real>& got, const std::vector<double>& expected) {
     Difference worst;
@@ -114,7 +114,7 @@ Difference difference(const std::vector<Real>& got, const std::vector<double>& e
     return worst;
 }
 
-/// Checks fused against the reference, on every instruction set that this processor has.
+/// Compares fused with the reference, on every instruction set that this processor has.
 #define CHECK_FUSED(problem, options, tolerance)                                                 \
     do {                                                                                         \
         const std::vector<double> expected_ = attn::test::reference(problem, options);           \

@@ -3,7 +3,7 @@
 
 #include "attn/core/walk/walk.hpp"
 
-/// Small random configurations of every kind, for properties that must hold for all of them.
+/// Small random configurations of every kind, for properties that hold for all of them.
 inline attn::WalkConfig random_config(std::mt19937& random) {
     using namespace attn;
     const auto pick = [&random](int low, int high) {

@@ -1,4 +1,4 @@
-// The one rule of which keys a query may see, against masks written down cell by cell.
+// The one rule for the keys that a query may see, against masks written down cell by cell.
 #include "attn/core/plan/visibility.hpp"
 #include "attn/core/settings/settings.hpp"
 
@@ -18,7 +18,7 @@ WalkConfig sized(std::int64_t queries, std::int64_t keys) {
     return config;
 }
 
-/// The rows of the mask, 1 where it hides.
+/// The rows of the mask, 1 in hidden cells.
 std::string hidden(const WalkConfig& config) {
     const Tensor mask = Visibility(resolve(config)).mask();
     std::string rows;
@@ -107,9 +107,9 @@ TEST_SUITE("walk: visibility") {
         WalkConfig config = sized(4, 4);
         config.mask.prefix = 2;
         CHECK(hidden(config) == "0011 0011 0001 0000");
-        config.mask.causal = true;  // says no more
+        config.mask.causal = true;  // adds nothing
         CHECK(hidden(config) == "0011 0011 0001 0000");
-        config.mask.window = 2;  // cuts the prefix, too
+        config.mask.window = 2;  // limits the prefix, too
         CHECK(hidden(config) == "0011 0011 1001 1100");
         config.mask.prefix = 0;
         CHECK(hidden(config) == "0111 0011 1001 1100");
@@ -163,7 +163,8 @@ TEST_SUITE("walk: visibility") {
                                 const ScoreCell cell{g / plan.heads, g % plan.heads, q, k};
                                 bool hidden = false;
                                 for (const MaskKind& kind : mask_kinds()) {
-                                    hidden |= kind.chosen(config.mask) && HiddenCells(kind, plan).hides(cell);
+                                    hidden |= kind.chosen(config.mask) &&
+                                              HiddenCells(kind, plan).hides(cell);
                                 }
                                 CHECK(visibility.hides(cell) == hidden);
                                 CHECK(as_cells.hides(g, q, k) == hidden);

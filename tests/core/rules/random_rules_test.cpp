@@ -14,7 +14,7 @@
 namespace attn {
 namespace {
 
-/// Rules by dice: ranges with bounds, index arithmetic, conditions and reductions within another.
+/// Random rules: ranges with bounds, index arithmetic, conditions and nested reductions.
 class RuleDice {
 public:
     RuleDice(unsigned seed, std::size_t tokens, std::size_t features)
@@ -65,7 +65,7 @@ private:
         return joined(whole(depth), one_of({"<", "<=", ">", ">=", "==", "!="}), whole(depth));
     }
 
-    /// A place along an axis; where it may lie outside, the condition that it does not.
+    /// A place along an axis; if it may lie outside, the condition that it does not.
     std::string place(std::size_t length, std::string& condition) {
         Words fit;
         for (const auto& [name, count] : scope_) {
@@ -82,7 +82,8 @@ private:
             default:
                 condition +=
                     (condition.empty() ? "" : " and ") + any + " >= 0 and " + any + " <= " + most;
-                // As a number `/` does not round down, and what is asked has to be what is read.
+                // As a number `/` does not round down, and the condition must test the index that
+                // is read.
                 return any.find('/') == std::string::npos && any.find("if") == std::string::npos
                            ? any
                            : "max(min(" + any + ", " + most + "), 0)";
@@ -143,7 +144,7 @@ private:
         const std::string all =
             "(" + word + " " + index + " in " + first + ".." + end + ": " + body + ")";
         const bool may_be_empty = length == 99 && word != "sum";
-        // The range rounds down, the condition asks the same way.
+        // The range rounds down, as the condition does.
         return may_be_empty
                    ? "(if (sum n in " + first + ".." + end + ": 1) > 0 then " + all + " else 0.5)"
                    : all;
@@ -155,7 +156,7 @@ private:
     std::size_t count_ = 0;
 };
 
-/// A rule of s and x, and what it makes of their numbers.
+/// A rule of s and x, and the tensor it makes of their numbers.
 struct Made {
     Rule rule;
     std::map<std::string, Tensor> tensors;
@@ -196,7 +197,7 @@ struct Made {
         for (std::size_t i = 0; i < made.size(); ++i) sum += made.at(i) * tensors.at("d_w").at(i);
         return sum;
     }
-    /// Nothing where the loss has a kink near by.
+    /// None near a kink of the loss.
     std::optional<double> central(const std::string& name, std::size_t cell) const {
         std::vector<double> slopes;
         for (const double h : {1e-5, 3e-6}) {
@@ -243,7 +244,7 @@ TEST_SUITE("rules: by dice") {
                                 [&](const std::string& of) { return made->outline(of); });
                 const Rule gradient{
                     "", "d_" + name, {"t", "o"}, tree == nullptr ? number_node(0) : tree};
-                // What is printed is what is followed, and says how far its sums go.
+                // The printed rule is the evaluated one, and it states the ranges of its sums.
                 CAPTURE(rule_text(gradient));
                 const Tensor numbers = made->evaluated(gradient, name);
                 for (std::size_t cell = 0; cell < numbers.size(); ++cell) {

@@ -15,12 +15,12 @@
 namespace attn {
 namespace {
 
-/// Two queries, three keys, two features; and a tensor of whole numbers.
+/// Two queries, three keys, two features; and a tensor of integers.
 const Tensor query{{"query", "feature"}, Array<double>{{1, 2}, {3, 4}}};
 const Tensor key{{"key", "feature"}, Array<double>{{1, 0}, {0, 1}, {1, 1}}};
 const Tensor ids{{"token"}, Array<std::int64_t>{2, 0}};
 
-/// Numbers that no pattern of a rule makes by itself.
+/// Numbers that no rule produces by a pattern of its own.
 template <class T>
 Array<T> drawn(const Shape& shape) {
     Array<T> cells = empty_array<T>(shape);
@@ -30,7 +30,7 @@ Array<T> drawn(const Shape& shape) {
     return cells;
 }
 
-/// From where to where the sum of query q and key k goes.
+/// The range of the sum for query q and key k.
 struct Range {
     const char* text;
     std::function<long(long, long)> first, end;
@@ -51,7 +51,7 @@ std::vector<double> scores(const std::string& expression) {
     return made("scores[q,k] = " + expression, {"query", "key"}, {2, 3}).numbers();
 }
 
-/// The message of what a rule is refused for.
+/// The error message for an invalid rule.
 std::string refusal(const std::string& expression) {
     try {
         scores(expression);
@@ -93,7 +93,7 @@ TEST_SUITE("rules") {
         CHECK(first("gelu(1) - (1 + erf(sqrt(0.5))) / 2") == doctest::Approx(0));
     }
     TEST_CASE("the grammar is what the parser reads") {
-        // Its rules, each a list of words; a rule of the language is made of them at random.
+        // The rules of the grammar, each a list of words; random rules are generated from them.
         std::map<std::string, std::vector<std::string>> rules;
         std::istringstream words(rule_grammar());
         std::string name;
@@ -127,7 +127,7 @@ TEST_SUITE("rules") {
             const std::vector<std::string>& said = rules.at(rule);
             const std::function<void(std::size_t, std::size_t)> group = [&](std::size_t at,
                                                                             std::size_t end) {
-                // The alternatives of this stretch, of which one is taken.
+                // The alternatives of this stretch, one of which is chosen.
                 std::vector<std::size_t> starts{at};
                 int inside = 0;
                 for (std::size_t i = at; i < end; ++i) {
@@ -160,7 +160,7 @@ TEST_SUITE("rules") {
                     } else if (word == "number") {
                         made += " 2.5";
                     } else {
-                        // These go on as far as they can.
+                        // These extend as far as possible.
                         const bool is_open = word == "reduction" || word == "choice";
                         if (is_open) made += " (";
                         make(word, deep + 1);
@@ -261,7 +261,7 @@ TEST_SUITE("rules") {
             return evaluate_rule(parse_rule(text), {"token", "feature"}, {tokens, features},
                                  DType::float32, scope);
         };
-        // By every query anew this would be more than any rule may work out.
+        // Evaluated for every query anew, this would exceed the limit on a rule's work.
         const std::string inner =
             "(sum f: sum g: x[k,f] * x[k,g] * (sum m: relu(x[m,f]) * relu(x[m,g])))";
         const Tensor made = context("y[t,c] = x[t,c] * sum k: x[k,c] * " + inner);
@@ -378,7 +378,7 @@ TEST_SUITE("rules") {
         equal.fill(3);
         const Tensor table{{"query", "key"}, std::move(equal)};
         const RuleScope scope{[&](const std::string&) -> const Tensor& { return table; }, {}};
-        // Each row by the sum of another: keepdims left out.
+        // Each row divided by the sum of another: keepdims left out.
         const Tensor weights =
             evaluate_rule(parse_rule("weights[q,k] = exp(scores[q,k] - (max i: scores[k,i])) / "
                                      "(sum j: exp(scores[k,j] - (max n: scores[k,n])))"),
@@ -422,7 +422,7 @@ TEST_SUITE("rules") {
              [&](std::size_t q, std::size_t k) { return dot((q + 1) % 5, "place", (k + q) % 7); }},
             {"sum f: query[q,f] * query[abs(q - k) % 5,f]",
              [&](std::size_t q, std::size_t k) { return dot(q, "query", apart(q, k) % 5); }},
-            // A table of which few rows are read.
+            // A table of which only a few rows are read.
             {"sum f: query[q,f] * large[100 * q + k,f]",
              [&](std::size_t q, std::size_t k) { return dot(q, "large", 100 * q + k); }}};
         for (const auto& [rule, number] : cases) {
@@ -481,14 +481,14 @@ TEST_SUITE("rules") {
                 }
             }
         }
-        // The largest first, of equal ones the first; a number of another sum is none the wiser.
+        // The largest first, and equal ones in order; a number in another sum makes no difference.
         CHECK(rows("rank k: line[k]")[3] == 4);
         const std::vector<double> ranks = rows("rank k: if k > q then -inf else line[k]");
         CHECK(std::vector(ranks.end() - 7, ranks.end()) == Numbers{1, 5, 2, 4, 6, 0, 3});
         CHECK(std::vector(ranks.begin() + 14, ranks.begin() + 21) == Numbers{0, 2, 1, 3, 4, 5, 6});
         const std::vector<double> asked = rows("if k < 3 and (rank k: line[k]) < 3 then 1 else 0");
         CHECK(std::vector(asked.begin(), asked.begin() + 7) == Numbers{1, 0, 1, 0, 0, 0, 0});
-        CHECK(rows("rank k: line[k] * 0")[1] == 1);  // 0 * inf is nan, which nothing comes before
+        CHECK(rows("rank k: line[k] * 0")[1] == 1);  // 0 * inf is nan, which nothing precedes
     }
 
     TEST_CASE("what is wrong is said above a caret at its place") {

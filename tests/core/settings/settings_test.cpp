@@ -11,7 +11,7 @@ using namespace attn;
 
 namespace {
 
-/// The line that says a configuration.
+/// The settings line of a configuration.
 std::string line_of(const WalkConfig& config) {
     std::string line;
     for (const Setting& setting : settings()) {
@@ -93,7 +93,7 @@ TEST_SUITE("settings") {
             }
             std::ranges::sort(meant);
             std::ranges::sort(told);
-            // Where all is drawn, nothing says how.
+            // If everything is drawn, no setting gives a tensor.
             CHECK(meant == told);
         }
     }

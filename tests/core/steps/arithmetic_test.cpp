@@ -29,7 +29,7 @@ TEST_SUITE("arithmetic") {
         }
     }
     TEST_CASE("even and odd positions are chains of their own, an odd last one comes after both") {
-        // In float32, 2^24 + 1 rounds back to 2^24: what is added where shows.
+        // In float32, 2^24 + 1 rounds back to 2^24, so the order of additions shows.
         const float big = 16777216;
         const std::vector<float> ones(5, 1);
         // even: big + 1 + 1 (each lost), odd: 1 + 1; the last position is added to their sum.

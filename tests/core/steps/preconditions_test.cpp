@@ -1,5 +1,5 @@
-// Every public step, called with what it cannot take: an error of the library's own, never a crash
-// and never a word of the standard library's or of xtensor's.
+// Every public step, called with invalid arguments, throws an error of the library's own: never a
+// crash, and never a message of the standard library or of xtensor.
 
 #include <doctest/doctest.h>
 

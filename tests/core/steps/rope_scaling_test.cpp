@@ -19,7 +19,7 @@ RopeScaling yarn(double factor, double length) {
     return scaling;
 }
 
-/// The frequencies of a walk whose heads have so many features.
+/// The frequencies of a walk with heads of `width` features.
 Matrix frequencies_of(const std::optional<RopeScaling>& scaling, double theta, std::size_t width,
                       std::int64_t tokens = 1) {
     WalkConfig config = configured("dtype float64, seq-len 1");

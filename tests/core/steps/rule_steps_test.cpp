@@ -1,4 +1,4 @@
-// Steps that are their rules: cells known on paper, whichever variant is asked for.
+// Steps computed by their rules: cells known on paper, with any variant.
 #include <random>
 
 #include "attn/core/settings/settings.hpp"
@@ -19,7 +19,7 @@ WalkConfig in_float64() {
     return config;
 }
 
-/// A step of a walk, made of these numbers of the steps before it.
+/// A step of a walk, computed from these numbers of the steps before it.
 Matrix made(const WalkConfig& config, const char* step,
             const std::vector<std::pair<const char*, std::vector<double>>>& read) {
     const Plan plan = resolve(config);

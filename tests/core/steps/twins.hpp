@@ -9,7 +9,7 @@
 #include "attn/ground/tensor/array.hpp"
 #include "attn/ground/tensor/error.hpp"
 
-/// Runs what follows for loop::step and vectorized::step, both under the name `step`.
+/// Runs the statement after it for loop::step and vectorized::step, both under the name `step`.
 #define FOR_BOTH_TWINS(step)                                                \
     for (const bool in_loops : {true, false})                               \
         if (const auto step =                                               \

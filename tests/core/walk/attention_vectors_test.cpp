@@ -1,5 +1,5 @@
-// Whole configurations, held against PyTorch and NumPy: every step in float64 from the float32
-// draws, both variants.
+// Whole configurations against PyTorch and NumPy: every step in float64 from the float32 draws,
+// both variants.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -88,7 +88,7 @@ WalkConfig config_of(const json& given, Variant variant) {
     config.merge = given["combine"] == "concat";
     config.output_projection = given["out_proj"] != "none" || config.projection == Projection::mha;
     config.output_bias = given["out_proj"] == "linear_bias";
-    // The vectors of both engines hold float64 results; torch draws in float32.
+    // The vectors of both engines have float64 results; torch draws in float32.
     config.dtype = config.rng == Rng::torch ? DType::float32 : DType::float64;
     config.compute_dtype = DType::float64;
     config.variant = variant;

@@ -41,8 +41,8 @@ std::string refusal_of(const WalkConfig& config) {
 
 TEST_SUITE("walk: cache") {
     TEST_CASE("with the loops any chunks give the rows of the whole walk, bit for bit") {
-        // Sums over the keys in one chain: otherwise an odd last key is added after the others,
-        // whose place is another one in a longer row.
+        // Sums over the keys are one chain: otherwise an odd last key is added after the others,
+        // and in a longer row that key comes earlier.
         for (const Projection projection : {Projection::split, Projection::fused}) {
             for (const std::int64_t size : {1, 2, 3, 5, 7, 9}) {
                 WalkConfig config = cached(7);

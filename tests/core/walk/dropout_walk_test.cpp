@@ -11,7 +11,7 @@ using namespace attn::testing;
 
 namespace {
 
-/// The cells of a mask in a row: 1 for each that is kept.
+/// The cells of a mask in a row: 1 for each kept cell.
 std::string cells_of(const Tensor& keep) {
     std::string cells;
     each_number(keep, [&](std::size_t, double cell) { cells += cell == 1 ? '1' : '0'; });

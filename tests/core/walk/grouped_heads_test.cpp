@@ -1,4 +1,4 @@
-// Grouped-query attention: several heads of queries read one head of keys and values.
+// Grouped-query attention: several query heads share one head of keys and values.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -39,7 +39,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
     return true;
 }
 
-/// Each of the `heads` equal parts of an axis, `times` times in a row.
+/// Each of the `heads` equal parts of an axis, repeated `times` times.
 Tensor copied(const Tensor& tensor, std::size_t axis, std::size_t heads, std::size_t times) {
     Shape shape = tensor.shape();
     std::size_t inner = shape[axis] / heads;

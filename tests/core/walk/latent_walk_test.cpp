@@ -36,7 +36,8 @@ void refuse(const WalkConfig& right, void (*change)(WalkConfig&), const char* wo
     CHECK_THROWS_WITH_AS(resolve(config), doctest::Contains(words), ConfigError);
 }
 
-/// Every cell of every step adds up to itself, and every part of a walk is that of the whole.
+/// The terms of every cell of every step add up to it, and every part of a walk equals that part of
+/// the whole.
 void check_cells_and_parts(const WalkConfig& config) {
     const Plan plan = resolve(config);
     const Ledger given = draw(plan);

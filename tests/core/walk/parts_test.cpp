@@ -1,4 +1,4 @@
-// Parts of a walk, computed without the rest: the same numbers as parts of the whole.
+// Parts of a walk, computed without the rest, equal the same parts of the whole.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -54,7 +54,7 @@ TEST_SUITE("walk: parts") {
                 REQUIRE(parts[0].tensor.shape() == expected.shape());
                 CHECK(parts[0].tensor.axes() == expected.axes());
                 CHECK(parts[1].tensor.shape() == tensor.shape());
-                // BLAS may add the products of fewer rows in another order.
+                // BLAS may add the products in another order when there are fewer rows.
                 for (std::size_t i = 0; i < expected.size(); ++i) {
                     const double a = parts[0].tensor.at(i);
                     const double b = expected.at(i);

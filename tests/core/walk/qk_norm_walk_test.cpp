@@ -20,7 +20,7 @@ WalkConfig normed(NormOver over) {
     return config;
 }
 
-/// The squares of the features of one token and head, added up.
+/// The sum of the squared features of one token and head.
 double squares(const Tensor& tensor, std::size_t head, std::size_t token) {
     double sum = 0;
     for (std::size_t f = 0; f < tensor.shape().back(); ++f) {

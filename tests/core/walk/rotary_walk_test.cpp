@@ -76,7 +76,7 @@ TEST_SUITE("walk: rotary positions") {
             CHECK(loop.has("memory_cos") == has_memory);
             const Tensor& key = loop["key"];
             const Tensor& rotated = loop["rotated_key"];
-            const std::size_t second = key.shape().back();  // its position: 1, or 0 in the memory
+            const std::size_t second = key.shape().back();  // its position: 1, or 0 in memory
             CHECK((rotated.at(second) == key.at(second)) == has_memory);
             CHECK(rotated.at(second + 4) == key.at(second + 4));  // beyond rotary_dim
         }

@@ -57,7 +57,7 @@ TEST_SUITE("walk: 16 bits") {
                   "tensor([[-1.0000,  1.0938, -1.6016],\n"
                   "        [ 2.4219, -1.5547,  2.4531],\n"
                   "        [-1.2188,  0.9336, -1.9375]], dtype=torch.bfloat16)");
-            // The root of 8 is a number of the type, too.
+            // The root of 8 is rounded to the type, too.
             CHECK(text(brain["scaled_scores"]) ==
                   "tensor([[-0.3535,  0.3867, -0.5664],\n"
                   "        [ 0.8555, -0.5508,  0.8672],\n"
@@ -112,7 +112,7 @@ TEST_SUITE("walk: 16 bits") {
             return static_cast<double>(
                 static_cast<float>(cast(Tensor({}, Array<double>(x)), DType::bfloat16).at(0)));
         };
-        // Row 1 of head 0: feature 0 and its partner, 2 of 4.
+        // Row 1 of head 0: feature 0 and its partner, feature 2 of 4.
         const double a = query.at(4), b = query.at(6);
         const double c = ledger["cos"].at(2), s = ledger["sin"].at(2);
         CHECK(rotated.at(4) == rounded(rounded(a * c) - rounded(b * s)));

@@ -27,7 +27,7 @@ double largest_magnitude(const Tensor& tensor) {
     return largest;
 }
 
-/// The largest number of a normalised query or key.
+/// The largest number in a normalised query or key.
 double largest_row_of(const Ledger& ledger) {
     return std::max(largest_magnitude(ledger["normed_query"]),
                     largest_magnitude(ledger["normed_key"]));
@@ -102,7 +102,7 @@ TEST_SUITE("walk") {
             const double scores =
                 head_dim * turned * (q + k + turned) + 2 * head_dim * eps * head_dim * q * k;
             const double softmax_input = scores + 2 * eps * size("scores");
-            // A cap is never steeper than 1; a bias is added to what comes out of it.
+            // A cap is never steeper than 1; a bias is added to its result.
             const double capped = softmax_input + 8 * eps * size("scores");
             const double bias = size_if_there("position_bias");
             const double biased = capped + 4 * eps * (size("scores") + bias);

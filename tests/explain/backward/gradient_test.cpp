@@ -15,7 +15,7 @@
 namespace attn {
 namespace {
 
-/// Tensors by name, with numbers that look drawn.
+/// Tensors by name, with numbers that look random.
 struct World {
     std::map<std::string, Tensor> tensors{};
 
@@ -69,15 +69,15 @@ struct World {
         return made;
     }
 
-    /// The largest difference between the gradient and central differences, where the loss is the
-    /// sum of what the rule makes, each times a number.
+    /// The largest difference between the gradient and central differences, for a loss that is the
+    /// weighted sum of the rule's numbers.
     double error(const std::string& text, const std::string& tensor,
                  const std::vector<std::string>& indices) const {
         const Rule rule = parse_rule(text);
         World world = *this;
         world.add("d_" + rule.step, tensors.at(rule.step).shape(), 1.3);
         world.tensors.insert_or_assign(rule.step, evaluated(rule, rule.step));
-        // What is printed is what is evaluated.
+        // The printed rule is the evaluated one.
         const Rule gradient = parse_rule(world.gradient(text, tensor, indices).text);
         const Tensor made = world.evaluated(gradient, tensor);
         const Tensor upstream = world.tensors.at("d_" + rule.step);
@@ -143,7 +143,7 @@ TEST_SUITE("rules: gradients") {
                 CHECK_MESSAGE(world.error(rule, tensor, {"q"}) < 1e-3, rule, " ", tensor);
             }
         }
-        // What is known of an exponent is not asked.
+        // No condition tests a property of the exponent that is known.
         CHECK(world.gradient("y[q] = x[q] ^ (3 / 2)", "x", {"q"}).text.find("if") ==
               std::string::npos);
         CHECK(world.gradient("y[q] = 0.9 ^ x[q]", "x", {"q"}).text.find("if") == std::string::npos);
@@ -238,7 +238,7 @@ TEST_SUITE("rules: gradients") {
                  {"s[t] = mean f in 0..3: x[t, 2 * f + 1] * x[4 - t, 5 - f]", "x", {"t", "f"}},
                  {"y[t,f] = x[(t + 1) % 5, (f + 4) / 2]", "x", {"t", "f"}},
                  {"y[t,f] = x[abs(t - 2), f]", "x", {"t", "f"}},
-                 // A sum over nothing, which holds no index.
+                 // A sum over nothing, which has no index.
                  {"y[t,f] = sum j in 2..t: x[t,f]", "x", {"t", "f"}},
                  {"y[t,f] = sum j in f..t: x[t,f] * x[t,0]", "x", {"t", "f"}},
                  // Ranges that bound themselves.
@@ -251,7 +251,7 @@ TEST_SUITE("rules: gradients") {
                  {"y[t,f] = sum j in max(t - 1, 0)..t + 1: x[t, if j > 1 then j - 1 else j]",
                   "x",
                   {"t", "f"}},
-                 // Quotients of what is no multiple, and a remainder of an axis that is longer.
+                 // Quotients that are not integers, and a remainder along a longer axis.
                  {"y[t,f] = x[t, t * f / 4]", "x", {"t", "f"}},
                  {"y[t,f] = x[f % 2, t / 2]", "x", {"t", "f"}},
                  {"y[t,f] = x[f % 2, t // 2] * (t // 2)", "x", {"t", "f"}},
@@ -269,7 +269,7 @@ TEST_SUITE("rules: gradients") {
         world.add("x", {4, 8}).add("w", {4, 4}).add("v", {4, 3}).add("context", {4, 3});
         world.add("query", {3, 4}).add("value", {3, 4}).add("scores", {3, 3});
         const std::string gated = "context[q,f] = sigmoid(x[q,f + 0]) * (sum k: w[q,k] * v[k,f])";
-        // The range of the sum alone keeps j among the tokens: no factor may leave it.
+        // Only the range of the sum keeps j among the tokens: no factor may be moved out of it.
         const std::string guarded =
             "scores[q,k] = (mean j in 0..k + 1: query[q,j] * value[j,j]) - query[q,1]";
         for (const auto& [rule, tensor, indices] :

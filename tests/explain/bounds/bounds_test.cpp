@@ -17,7 +17,7 @@ using namespace attn;
 
 namespace {
 
-/// A ball of numbers that differ, each known to a thousandth of itself.
+/// A ball of distinct numbers, each known to a thousandth of itself.
 Ball thousandths(std::size_t count) {
     Array<double> middle = empty_array<double>({count}), radius = middle;
     for (std::size_t i = 0; i < count; ++i) {
@@ -54,7 +54,7 @@ TEST_SUITE("walk: bounds") {
             const StepTable& table = step_table(plan);
             const Ledger given = draw(plan), ledger = walk(plan, given, table);
             Bounds bounds(plan, table, ledger, rounding_of(type));
-            // From what the walk starts with, the balls of all that follows hold it too.
+            // Started from the walk's inputs, the balls of all later steps contain it too.
             Bounds whole(plan, table, given, rounding_of(type));
             for (const auto& [name, tensor] : ledger.entries()) {
                 for (Bounds* each : {&bounds, &whole}) {
@@ -99,7 +99,7 @@ TEST_SUITE("walk: bounds") {
         Bounds half(plan, step_table(plan), ledger, rounding_of_half(0x1p-7));
         const Ball grown = *half.of("exponentials");
         for (std::size_t i = 0; i < grown.middle.size(); ++i) {
-            // What a rounding of the argument makes of it.
+            // The effect of rounding the argument.
             const double lost = -std::log(grown.middle.at(i)) * 0x1p-8;
             CHECK(grown.radius.at(i) >= grown.middle.at(i) * std::expm1(lost) * (1 - 1e-6));
         }

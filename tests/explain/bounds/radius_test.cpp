@@ -66,10 +66,10 @@ TEST_SUITE("rules: radius") {
     TEST_CASE("what is stored is rounded once, and a sum at each addition") {
         const Rounding rounding = rounding_of(DType::float32);
         check_near(radii("r[k] = a[k] + 1", rounding, 3), {2 * u, u, 5 * u});
-        // 3 additions in any order, of terms as large as 3 + 16 + 4, and what b hands on.
+        // 3 additions in any order, of terms up to 3 + 16 + 4, and the error of b passed on.
         check_near(radii("r[] = sum k: a[k] * a[k]", rounding, 0), {(3 + 1) * 21 * u + 21 * u});
         check_near(radii("r[] = sum k: a[k]", rounding, 0), {3 * 7 * u + 3 * u});
-        // Copies are exact, and so is what is hidden.
+        // Copies are exact, and so are hidden cells.
         check_near(radii("r[k] = a[k]", rounding, 3), {0, 0, 0});
         check_near(radii("r[k] = exp(a[k] - inf)", rounding, 3), {0, 0, 0});
     }

@@ -63,8 +63,8 @@ TEST_SUITE("rules: Python") {
               "right[..., :2] @ left[..., :2].transpose(-2, -1)");
     }
 
-    // As NumPy adds a product's terms in another order than a sum's, two ways to write one number
-    // would have other last digits, and the largest would not be found again.
+    // NumPy adds a product's terms in another order than a sum's: two ways to write one number
+    // would have different last digits, and the largest would not be found again.
     TEST_CASE("numbers that are told apart are the same sums wherever they are") {
         for (const bool is_torch : {true, false}) {
             CHECK(python("s[h,r] = max c: (sum f: left[h,r,f] * right[h,c,f])", {2, 3}, is_torch)
@@ -109,14 +109,14 @@ TEST_SUITE("rules: Python") {
         CHECK(python("p[h,r,f] = groups[h / 2, r, f]", {2, 3, 4}) == "groups.expand(2, 3, 4)");
         CHECK(python("p[r] = shared[r, 3 - r]", {3}) ==
               "shared[torch.arange(3), torch.arange(3, 0, -1)]");
-        // A side of `where` that is not taken lies outside.
+        // The branch of `where` that is not taken would read outside.
         CHECK(python("p[r] = if r > 0 then gain[r - 1] else 7", {3}) ==
               "torch.where(torch.arange(3, dtype=torch.float32) > 0, "
               "gain[torch.arange(-1, 2).clip(0, 3)], 7.0)");
     }
 
     TEST_CASE("pieces follow one another") {
-        // A cut between two cells is none at a cell: 0 and 1 come before 1.5.
+        // A boundary between two cells falls on neither: 0 and 1 come before 1.5.
         const std::string cut = "c[r,f] = if r < 1.5 then shared[r,f] else shared[r - 1,f]";
         CHECK(python(cut, {3, 4}).find("cat(") == std::string::npos);
         const std::string far = "c[r,f] = if r < 1e300 then shared[r,f] else shared[r - 1,f]";
@@ -167,7 +167,7 @@ TEST_SUITE("rules: Python") {
     TEST_CASE("a range that differs from cell to cell is where it holds") {
         CHECK(python("s[r] = sum f in r..4: shared[r,f]", {3}) ==
               "torch.where(torch.arange(4) >= torch.arange(3)[:, None], shared, 0.0).sum(-1)");
-        // Its index counts from where the first range begins to where the last one ends.
+        // Its index counts from the start of the first range to the end of the last one.
         CHECK(python("s[r,f] = sum j in 0..f + 1: shared[r,f - j]", {3, 4}, false) ==
               "np.where(np.arange(4) < np.arange(1, 5)[:, None], "
               "shared[:, (np.arange(4)[:, None] - np.arange(4)).clip(0, 3)], 0.0).sum(-1)");

@@ -62,7 +62,7 @@ TEST_SUITE("notes: context") {
         const Plan plan = resolve(words_config());
         CHECK_SAYS(note_of_step("context", plan, ledger),
                    "'red' sees only itself and receives that value unchanged.");
-        // With another number there it is not unchanged, and not said to be.
+        // With another number there it is not unchanged, and the note does not call it so.
         ledger.record("context", features("query", {{1, 0.5}, {1.2, 1.3}, {1.2, 1.3}}));
         CHECK_SILENT(note_of_step("context", plan, ledger), "unchanged");
     }

@@ -1,4 +1,4 @@
-// Notes on slices: what is said of a part is true of the cells that are printed.
+// Notes on slices: each claim about a part is true of the printed cells.
 #include <algorithm>
 #include <cstdlib>
 #include <regex>
@@ -46,7 +46,7 @@ WalkConfig cat_config(std::int64_t heads) {
     return config;
 }
 
-/// A slice of a tensor with these lengths that leaves something: `1,:,0:2`.
+/// A non-empty slice of a tensor with these lengths: `1,:,0:2`.
 std::string some_slice(const Shape& shape, std::mt19937& random) {
     std::string text;
     for (const std::size_t length : shape) {
@@ -92,7 +92,7 @@ std::set<std::string> readable_from(const Tensor& part) {
     return all;
 }
 
-/// Of each variant of attention one walk, with several heads, sequences or both.
+/// One walk of each variant of attention, with several heads, sequences or both.
 std::vector<std::pair<std::string, WalkConfig>> variants() {
     std::vector<std::pair<std::string, WalkConfig>> all;
     const auto add = [&](const std::string& name, auto change) {
@@ -304,7 +304,7 @@ TEST_SUITE("notes: slices") {
     }
 
     TEST_CASE("the numbers of a slice are those that NumPy finds in it") {
-        // softmax(s) of s = [[0, ln 2, ln 3, ln 4], [ln 4, 0, 0, 0]], by numpy to four decimals.
+        // softmax(s) for s = [[0, ln 2, ln 3, ln 4], [ln 4, 0, 0, 0]], by NumPy to four decimals.
         WalkConfig config = positions_config(2);
         config.memory = RandomInput{};
         config.key_len = 4;

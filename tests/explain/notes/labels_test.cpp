@@ -8,7 +8,7 @@ using namespace attn::testing;
 
 namespace {
 
-/// The weights of a walk, whose rows and columns have the names.
+/// The weights of a walk, with the names of its rows and columns.
 struct NamedWeights {
     Plan plan;
     StepTable table = step_table();

@@ -23,7 +23,7 @@ WalkConfig causal_config(std::vector<std::vector<std::int64_t>> sequences = {{1,
     return config;
 }
 
-/// A mask as the plan itself makes it.
+/// The note on the mask that the plan itself makes.
 std::string own_mask_note(const WalkConfig& config) {
     const Plan plan = resolve(config);
     const Ledger ledger = walk(plan, draw(plan));

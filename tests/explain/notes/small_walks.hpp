@@ -7,7 +7,7 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/explain/notes/notes.hpp"
 
-/// Small plans and tensors whose notes can be told on paper.
+/// Small plans and tensors with notes that can be worked out on paper.
 namespace attn::testing {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -45,7 +45,7 @@ inline std::string note_of_step(const std::string& name, const Plan& plan, const
     return step_note({plan, step_table(), find_step(step_table(), name)}, ledger);
 }
 
-/// The note of the last of some steps, after the others.
+/// The note of the last of several steps, after the others.
 inline std::string note_of(const WalkConfig& config,
                            const std::vector<std::pair<std::string, Tensor>>& steps) {
     Ledger ledger(chains_of(step_table()));
@@ -60,6 +60,6 @@ inline bool says(const std::string& note, const std::string& words) {
 
 }  // namespace attn::testing
 
-/// The note must hold these words; it is printed where it does not.
+/// The note must contain these words; it is printed if it does not.
 #define CHECK_SAYS(note, words) CHECK_MESSAGE(says(note, words), note)
 #define CHECK_SILENT(note, words) CHECK_MESSAGE(!says(note, words), note)

@@ -23,7 +23,7 @@ std::vector<std::size_t> indices_of(std::size_t flat, const Shape& shape) {
     return indices;
 }
 
-/// The number of a source, read out of a pattern as a page reads it.
+/// The number of a source, read from a pattern as a page reads it.
 std::size_t source_number(const SourceCells& cells, const std::vector<std::size_t>& indices,
                           std::size_t ordinal, std::size_t count, std::size_t term) {
     if (cells.strides.empty()) return cells.numbers[ordinal * count + term];
@@ -35,7 +35,7 @@ std::size_t source_number(const SourceCells& cells, const std::vector<std::size_
     return static_cast<std::size_t>(number);
 }
 
-/// Compares every cell's pattern with what derive() says of the cell.
+/// Compares every cell's pattern with derive() of the cell.
 void check_step(const Plan& plan, const StepTable& table, const Ledger& ledger,
                 const std::string& name) {
     const Shape shape = ledger[name].shape();

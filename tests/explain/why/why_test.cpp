@@ -26,7 +26,7 @@ Cell cell_at(const Ledger& ledger, const std::string& step, std::size_t flat) {
     return cell;
 }
 
-/// The value of the derivation's own numbers, computed again from its sources.
+/// The value of the derivation, computed again from the numbers of its sources.
 double recomputed(const Derivation& derivation) {
     double sum = derivation.rounding;
     for (const Term& term : derivation.terms) {
@@ -39,7 +39,7 @@ double recomputed(const Derivation& derivation) {
     return sum;
 }
 
-/// How far rounding in the walk's type may take a sum of these terms.
+/// A bound on the rounding of a sum of these terms in the walk's type.
 double rounding_bound(const Derivation& derivation, DType dtype) {
     double magnitude = 0;
     for (const Term& term : derivation.terms) magnitude += std::abs(term.value);

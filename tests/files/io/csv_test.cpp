@@ -78,7 +78,7 @@ TEST_SUITE("csv") {
             CHECK(table(text).as<double>() == two_by_two);
             CHECK(note_of(text).starts_with("t: the first line was read as column names"));
         }
-        // Whole numbers may well be a table of whole numbers.
+        // A header of integers may as well be a row of a table of integers.
         CHECK(table("0,1,2\n3,4,5\n").shape() == Shape{2, 3});
         CHECK(table("0,1\n1,0\n0.5,0.5\n").shape() == Shape{3, 2});
     }
@@ -106,7 +106,7 @@ TEST_SUITE("csv") {
     TEST_CASE("a carriage return alone ends a line") {
         CHECK(table("1 2.5\r-3 4e3\r").as<double>() == two_by_two);
         CHECK(table("1,2.5\r-3,4e3").as<double>() == two_by_two);
-        // Decimal commas, where a semicolon or a tab separates the fields.
+        // Decimal commas, with a semicolon or a tab between the fields.
         CHECK(table("1;2,5\n-3,0;4e3\n").as<double>() == two_by_two);
         CHECK(table("1\t2,5\n-3,0\t4e3\n").as<double>() == two_by_two);
         CHECK(table("1,\t2.5\n-3,\t4e3\n").as<double>() == two_by_two);

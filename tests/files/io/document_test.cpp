@@ -7,7 +7,7 @@
 
 using namespace attn;
 
-// Texts that are more than arrays: what scripts print, notes, pages of courses.
+// Texts that contain more than arrays: output of scripts, notes, course pages.
 
 namespace {
 

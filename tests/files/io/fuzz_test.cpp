@@ -52,11 +52,11 @@ TEST_SUITE("fuzz") {
                     REQUIRE(message.starts_with(seed.label));
                     REQUIRE(message.find('\n') == message.npos);
                 }
-                // A few milliseconds would be normal; a second can only be a loop out of hand.
+                // A few milliseconds are normal; seconds can only mean a runaway loop.
                 REQUIRE(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
             }
         }
-        // Had nothing been refused, or all, the damage would be of the wrong kind.
+        // If nothing had been refused, or everything, the damage would be of the wrong kind.
         CHECK(refused > total / 4);
         CHECK(refused < total);
     }

@@ -6,7 +6,7 @@
 
 namespace attn {
 
-/// All arrays in memory.
+/// All arrays, read into memory.
 inline std::vector<NamedTensor> read_tensors_from_bytes(std::string_view bytes,
                                                         const std::string& label,
                                                         const Sink& note = ignore_note) {

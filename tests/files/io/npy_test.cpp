@@ -44,7 +44,7 @@ TEST_SUITE("npy") {
         struct Example {
             const char* file;
             DType dtype;
-            double first;  // the fixtures hold first, first + 1, ... in shape (2, 3)
+            double first;  // the fixtures contain first, first + 1, ... in shape (2, 3)
         };
         for (const Example& example : {
                  Example{"little_f2", DType::float16, -1},

@@ -136,7 +136,7 @@ TEST_SUITE("npz") {
         const std::size_t entry = bomb.find("PK\x01\x02");
         bomb.replace(entry + 24, 4, "\xFF\xFF\xFF\x7F");
         CHECK(refusal_of(bomb, "a.npz").find("claims to unpack from") != std::string::npos);
-        // A claim that deflate could keep is compared with the header of the array.
+        // A size that deflate could reach is compared with the header of the array.
         bomb.replace(entry + 24, 4, std::string("\0\x08\0\0", 4));
         const std::string message = refusal_of(bomb, "a.npz");
         CHECK(message.starts_with("a.npz: array 'x'"));

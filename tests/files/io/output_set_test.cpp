@@ -25,7 +25,7 @@ std::set<std::string> set_names_in(const std::filesystem::path& folder) {
 }
 using Names = std::set<std::string>;
 
-// Files in two folders with the same text, some of them there already.
+// Files in two folders with the same text, some of which exist already.
 constexpr int count = 40;
 std::string path_of(const ScratchFolder& scratch, int number) {
     return scratch / (number % 2 == 0 ? "sheets" : "keys") / std::to_string(number);

@@ -1,4 +1,5 @@
-// Each format reads back what it writes: the same names, axes where it keeps them, and bits.
+// Each format reads back what it wrote: the same names, the same axes if it stores them, and the
+// same bits.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -40,7 +41,7 @@ Array<T> floats(const Shape& shape, std::uint64_t seed) {
         const T random = std::bit_cast<T>(static_cast<Bits>(seed >> (64 - 8 * sizeof(Bits))));
         const T value =
             i < std::size(special) ? special[(i + seed / 7) % std::size(special)] : random;
-        // There is one nan in text: of no sign and with nothing to say.
+        // Text has only one nan, without a sign or a payload.
         values.data()[i] = std::isnan(value) ? Limits::quiet_NaN() : value;
     }
     return values;

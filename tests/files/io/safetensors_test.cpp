@@ -118,8 +118,8 @@ TEST_SUITE("safetensors") {
     }
 
     TEST_CASE("of a file of 4 GiB only what is asked for is read") {
-        // The file has holes in place of values, so that it takes no room; a chain of bytes that
-        // are all read would take seconds and 4 GiB of memory.
+        // The file is sparse, so it takes no disk space; reading every byte of a chain would take
+        // seconds and 4 GiB of memory.
         const ScratchFolder scratch;
         const std::string path = scratch / "large.safetensors";
         std::string header = R"({"q":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},)"

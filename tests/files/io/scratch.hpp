@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-/// A folder of its own for one test, removed with all it holds.
+/// A folder for one test, removed with all its contents.
 class ScratchFolder {
 public:
     ScratchFolder() {

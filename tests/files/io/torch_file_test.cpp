@@ -34,8 +34,8 @@ std::string refusal_of_pickle(const std::string& pickle) {
     return refusal_of(program::read_file(scratch / "a.pt"), "a.pt");
 }
 
-// The instructions of a tensor, as torch.save writes them: offset, sizes and strides are numbers in
-// one byte.
+// The opcodes of a tensor, as torch.save writes them: offset, sizes and strides are one-byte
+// integers.
 std::string tensor_pickle(const std::string& offset, const std::string& sizes,
                           const std::string& strides) {
     return "\x80\x02"

@@ -45,7 +45,7 @@ std::vector<std::uint32_t> seed_words(const Json& seed) {
 
 std::size_t size_of(const Json& op) { return op.at("n").get<std::size_t>(); }
 
-/// Draws as many elements as the operation says and checks them.
+/// Draws the number of elements that the operation lists and checks them.
 template <class T, class Draw>
 void check_drawn(const Json& op, Draw draw) {
     std::vector<T> drawn(size_of(op));
@@ -63,16 +63,16 @@ void check_torch_floats(TorchGenerator& generator, const std::string& name, cons
     });
 }
 
-/// Normals around another mean, which the program does not draw: they take as many draws.
+/// Normals with another mean, which the program does not draw: they use the same number of draws.
 template <class T>
 void pass_over_normals(TorchGenerator& generator, const Json& op) {
     std::vector<T> skipped(size_of(op));
     generator.randn(std::span<T>(skipped));
 }
 
-/// How many draws of whole words an operation takes that the program does not have: integers, one
-/// for each of them, two halves of a word for NumPy's where that is enough; permutations, one for
-/// each place but the last.
+/// The number of draws of whole words used by an operation that the program does not have: one per
+/// integer, or half a word if that is enough for NumPy; for permutations, one per place but the
+/// last.
 std::size_t words_of_integers(const Json& op, std::size_t integers_in_a_word) {
     if (op.at("op") == "randperm") return size_of(op) == 0 ? 0 : size_of(op) - 1;
     const std::int64_t range = op.at("high").get<std::int64_t>() - op.at("low").get<std::int64_t>();
@@ -102,14 +102,14 @@ void check_torch(const Json& one_case, TorchBuild build) {
     }
 }
 
-/// The generator of an integer; none for a list of them, which the program does not take.
+/// The generator of an integer seed; none for a list, which the program does not take.
 std::optional<NumpyGenerator> numpy_generator(const Json& seed) {
     if (seed.is_array()) return std::nullopt;
     return NumpyGenerator(static_cast<std::uint32_t>(seed_bits(seed)));
 }
 
-/// NumPy's integers and permutations, which the program does not draw, take an unknown number of
-/// words: what follows them is checked from the next seed on.
+/// NumPy's integers and permutations, which the program does not draw, use an unknown number of
+/// words: draws are checked again from the next seed on.
 void check_numpy(const Json& one_case) {
     std::optional<NumpyGenerator> generator = numpy_generator(one_case.at("seed"));
     for (const Json& op : one_case.at("ops")) {
@@ -133,7 +133,7 @@ void check_numpy(const Json& one_case) {
     }
 }
 
-/// Normals of default_rng have no CRC-32, but every one as printed with eight decimals.
+/// Normals of default_rng have no CRC-32; each is listed with eight decimals.
 void check_normals(const Json& op, std::span<const double> drawn) {
     vectors::check_listed<double>(op.at("result"), drawn);
     const Json& text8 = op.at("result").at("text8");

@@ -213,11 +213,12 @@ TEST_SUITE("random: PyTorch") {
             const std::vector<float> drawn = randn<float>(generator, size);
             TorchGenerator longer_generator(4);
             const std::vector<float> longer = randn<float>(longer_generator, 48);
-            // The blocks before the last sixteen are as in any longer tensor; these are not.
+            // The blocks before the last sixteen numbers are as in any longer tensor; these sixteen
+            // are not.
             const auto tail = drawn.end() - 16;
             CHECK(std::equal(drawn.begin(), tail, longer.begin()));
             CHECK(!std::equal(tail, drawn.end(), longer.begin() + (tail - drawn.begin())));
-            // They are the sixteen normals that follow `size` uniforms, and use sixteen words more.
+            // They are the sixteen normals drawn after `size` uniforms, and use sixteen words more.
             TorchGenerator skipping(4);
             rand<float>(skipping, size);
             CHECK(randn<float>(skipping, 16) == std::vector<float>(tail, drawn.end()));

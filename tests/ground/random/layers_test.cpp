@@ -77,7 +77,7 @@ void check_layer(Generator& generator, const Json& step) {
         std::vector<T> cells;
         for (const DrawnTensor& row : rows) {
             if (row.name.empty() || torch_name(row) != name) continue;
-            // Thirds of one bias are one after the other.
+            // Thirds of one bias are drawn one after the other.
             const Array<T>& part = layer[row.name].as<T>();
             cells.insert(cells.end(), part.begin(), part.end());
             const Shape part_shape = row.shape();
@@ -106,7 +106,7 @@ TEST_SUITE("random: layers") {
             const double bound = 1.0 / std::sqrt(static_cast<double>(in));
             for (const auto how : {Initialisation::linear_weight, Initialisation::linear_bias}) {
                 const double largest = largest_magnitude(drawn(how, 300, in, 3, generator));
-                // The bound of the weight is computed by another route and may be an ulp above.
+                // The bound of the weight is computed in another way and may be an ulp above.
                 CHECK(largest <= bound * (1.0 + 1e-15));
                 CHECK(largest > 0.95 * bound);
             }

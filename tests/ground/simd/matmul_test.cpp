@@ -24,7 +24,7 @@ Array<float> drawn(const Shape& shape, unsigned seed) {
     return result;
 }
 
-/// The farthest that some cells of the product are from sums in double precision.
+/// The largest distance between some cells of the product and sums in double precision.
 double farthest(const Array<float>& product, const Array<float>& a, const Array<float>& b,
                 Second second) {
     const Shape shape = shape_of(a);
@@ -53,7 +53,7 @@ double farthest(const Array<float>& product, const Array<float>& a, const Array<
 
 TEST_SUITE("matmul") {
     TEST_CASE("a large product is right, and the same on any number of threads") {
-        // Large enough to be shared out, and never in equal parts.
+        // Large enough to be split between threads, and never into equal parts.
         const Array<float> a = drawn({3, 211, 301}, 1);
         for (const Second second : {Second::as_stored, Second::transposed}) {
             const bool transposed = second == Second::transposed;
@@ -154,7 +154,7 @@ TEST_SUITE("matmul") {
                 "--shape 1,2,2 --rounds 1")
                 .out;
         CHECK((sets == 1 || chosen.find("Prescott") == chosen.npos));
-        // What the user says counts, and no child program inherits what the program has set.
+        // The user's setting counts, and no child process inherits the program's own.
         const auto said = program::shell(
             "OPENBLAS_CORETYPE=Nehalem attn-explain bench --variant vectorized --shape 1,2,2 "
             "--rounds 1");

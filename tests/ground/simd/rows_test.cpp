@@ -1,4 +1,4 @@
-// The operations on rows, of every instruction set that this processor has, and which is chosen.
+// The operations on rows, for every instruction set of this processor, and the choice between them.
 #include "attn/ground/simd/kernels.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ namespace {
 template <class Real>
 constexpr Real infinity = std::numeric_limits<Real>::infinity();
 
-/// The distance from the exact exponential in units of its last place.
+/// The distance from the exact exponential in units in the last place.
 template <class Real>
 double units_off(Real got, Real x) {
     const long double exact = std::exp(static_cast<long double>(x));
@@ -48,7 +48,7 @@ template <class Real>
 void check_ends(InstructionSet instruction_set) {
     const RowOperations<Real> rows = simd::kernels_for(instruction_set).of<Real>().rows;
     const Real nan = std::numeric_limits<Real>::quiet_NaN();
-    // Every length, so that whole groups and filled ones both contain the special numbers.
+    // Every length, so that both whole and padded groups contain the special numbers.
     for (std::size_t length = 1; length <= 150; ++length) {
         std::vector<Real> row(length, Real(-1)), result(length);
         row[length - 1] = -infinity<Real>;
@@ -76,8 +76,8 @@ void check_ends(InstructionSet instruction_set) {
     }
 }
 
-/// Numbers whose product and sum a second rounding would spoil: of every size, of few bits, and
-/// sums that nearly cancel.
+/// Numbers whose product and sum a second rounding would change: of every size, with few bits, and
+/// with sums that nearly cancel.
 template <class Real>
 void check_exact_multiples(InstructionSet instruction_set) {
     const RowOperations<Real> rows = simd::kernels_for(instruction_set).of<Real>().rows;

@@ -1,4 +1,4 @@
-// What PyTorch 1.13 makes of these numbers.
+// Compared with the results of PyTorch 1.13.
 #include <cmath>
 
 #include <doctest/doctest.h>

@@ -14,9 +14,9 @@ using attn::fixed_text;
 
 namespace {
 
-/// The C library's text, which is rounded correctly in glibc.
+/// The C library's text, which glibc rounds correctly.
 void check_as_printf(double value, int precision) {
-    if (std::isnan(value)) return;  // its sign is not ours to tell
+    if (std::isnan(value)) return;  // its sign is not specified
     std::array<char, 1500> theirs;
     std::snprintf(theirs.data(), theirs.size(), "%.*f", precision, value);
     const std::string ours = fixed_text(value, precision);

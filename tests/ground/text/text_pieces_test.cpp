@@ -16,7 +16,7 @@ using namespace attn;
 
 namespace {
 
-/// An output that keeps the whole text and the length of the longest piece.
+/// An output that records the whole text and the length of the longest piece.
 struct Recorder {
     std::string text{};
     std::size_t longest = 0;

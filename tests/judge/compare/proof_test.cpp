@@ -27,14 +27,14 @@ WalkConfig config_of(const std::string& text) {
     return config;
 }
 
-/// The proofs of all steps that a file promises.
+/// The proofs of all steps that a file claims.
 std::vector<FormComparison> compared(const WalkConfig& config) {
     const Plan plan = resolve(config);
     const Ledger given = draw(plan);
     return compare_forms(plan, given, walk(plan, given), FormBounds::all);
 }
 
-/// Whether two ways to make `context` are the same function.
+/// Whether two ways to compute `context` are the same function.
 Proof proof_of(const std::string& one, const std::string& other) {
     const bool has_gate = (one + other).find("gate") != std::string::npos;
     const std::string text = std::string("attention a\n") +
@@ -117,7 +117,7 @@ TEST_SUITE("compare: proofs") {
             CHECK_MESSAGE(proof.verdict == Verdict::undecided, one);
             CHECK_FALSE(proof.why.empty());
         }
-        // Equal where both are numbers, but the first is nan for negative ones.
+        // Equal wherever both are numbers, but the first is nan for negative ones.
         CHECK(proof_of_context("exp(log(query[h,q,f]))", "query[h,q,f]").verdict ==
               Verdict::undecided);
         CHECK(

@@ -1,4 +1,4 @@
-// Somebody's own code of a published attention, held to its file.
+// A user's own code of a published attention, compared with its file.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@ using namespace attn::testing;
 
 namespace {
 
-/// What is done otherwise in a loop over tokens as people write it.
+/// Deviations from the paper in a loop over tokens, as people write it.
 struct Retention {
     bool forgets_late = false, carries_on = false, scales = true, reads_before = false;
     double first_decay = 5;
@@ -74,7 +74,7 @@ Diagnosis diagnosed(const Retention& how) {
     return diagnose(plan, given, theirs, options);
 }
 
-/// Attention with a slope and a window of a head, as somebody writes it.
+/// Attention with a slope and a window per head, as a user might write it.
 struct Sloped {
     bool exchanges = false, takes_elu = false, reads_other_head = false, fills_with_zero = false;
 };

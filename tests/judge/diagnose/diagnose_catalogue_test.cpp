@@ -1,4 +1,5 @@
-// How much of the catalogue is named over hundreds of walks, and what is named of correct ones.
+// The share of the catalogue that is named over hundreds of walks, and the findings on correct
+// ones.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -12,7 +13,7 @@ using namespace attn::testing;
 
 namespace {
 
-/// Under the sanitizers, which look at memory, a few walks will do; rates are judged without.
+/// Under the sanitizers, which check memory, a few walks are enough; rates are tested without them.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool judges = false;
 #else
@@ -40,8 +41,8 @@ bool visible(const Plan& plan, const Ledger& right, const Ledger& wrong) {
     });
 }
 
-/// The walks of 400 seeds and then those of latent and differential attention and of sigmoids,
-/// which no other has; from 500 on those of dropout.
+/// The walks of 400 seeds, then those of latent and differential attention and of sigmoids, which
+/// no other walk has; from 500 on those of dropout.
 Plan seeded_plan(std::uint64_t seed) {
     if (seed >= 500) {
         WalkConfig config = seeded_config(seed);
@@ -83,8 +84,9 @@ TEST_SUITE("explain: diagnose the catalogue") {
                                        << diagnosis_text(diagnosis));
                 }
             }
-            // At small positions 16 bits lose next to nothing: within rounding of other mistakes.
-            // Scores of a hundred are rounded so coarsely that one sink may stand for another.
+            // At small positions 16 bits lose next to nothing: within the rounding of other
+            // mistakes. Scores of a hundred are rounded so coarsely that one sink fits as well as
+            // another.
             const int least = mistake.id == "rope-low-precision" ? tried / 2
                               : mistake.id == "sink-per-kv-head" ? tried - 1
                                                                  : tried;

@@ -1,4 +1,4 @@
-// Differences that are no mistake, alone and beside one.
+// Harmless differences, alone and together with a mistake.
 #include <doctest/doctest.h>
 
 #include <cmath>

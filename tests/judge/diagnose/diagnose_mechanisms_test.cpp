@@ -1,4 +1,4 @@
-// Mistakes that no entry has: what diagnose reads off the numbers.
+// Mistakes outside the catalogue: what diagnose infers from the numbers.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using namespace attn::testing;
 
 namespace {
 
-/// Everything, or the last step alone, of a walk with its table changed.
+/// All steps, or the last one alone, of a walk with its table changed.
 Diagnosis diagnosed(const WalkConfig& config, const TableEdit& edit, bool all) {
     const Plan plan = resolve(config);
     const Ledger given = draw(plan);
@@ -97,7 +97,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
                 if (all) CHECK(diagnosis.findings[0].followed_by == kind);
             }
         }
-        // The query alone was split by view: seen in the result.
+        // Only the query was split by view: this shows in the result.
         const Diagnosis viewed = diagnosed(
             seeded(83),
             follows("query[h,t,f] = projected_query[(h * Tq * D + t * D + f) // C, (t * D + f + h "
@@ -140,7 +140,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
                 for (double& one : mixed) one *= std::exp(most - newest);
                 for (std::size_t k = start; k < std::min(start + 2, tokens); ++k) {
                     const double e = std::exp(scores.at(row * tokens + k) - newest);
-                    sum += e;  // what was summed before is not rescaled
+                    sum += e;  // the earlier sum is not rescaled
                     for (std::size_t f = 0; f < width; ++f) {
                         mixed[f] += e * value.at((row / tokens * tokens + k) * width + f);
                     }

@@ -1,4 +1,4 @@
-// Rotations as other code computes them, in plain loops of their own, and what diagnose says.
+// Rotations as other code computes them, in separate plain loops, and their diagnosis.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ Tensor their_tensor(const Rows& rows) {
     return {{"query", "feature"}, std::move(cells)};
 }
 
-/// Causal attention of one head from the query, key and value of our walk.
+/// Causal attention of one head on the query, key and value of our walk.
 Ledger their_attention(const Ledger& ours, const TheirRotation& how) {
     Rows query = rows_of_step(ours["query"]);
     Rows key = rows_of_step(ours["key"]);

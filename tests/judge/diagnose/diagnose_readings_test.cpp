@@ -29,7 +29,7 @@ Tensor shaped(const Tensor& tensor, const Shape& shape) {
     return {Axes(shape.size(), "axis"), std::move(cells)};
 }
 
-/// A walk, right and with a mistake, of which somebody saves tensors under names of their own.
+/// A walk, right and with a mistake, whose tensors a user saves under other names.
 struct Somebody {
     Plan plan;
     Ledger given = draw(plan);

@@ -1,4 +1,4 @@
-// Caps, biases and norms after the rotation, as in other code, and what diagnose says of them.
+// Caps, biases and norms after the rotation, as in other code, and their diagnosis.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t row_length = 6;
 constexpr double head_width = 4;
 
-/// Causal attention of one head, whose scores are changed on their way to softmax.
+/// Causal attention of one head, whose scores are changed before softmax.
 WalkConfig small_config() {
     WalkConfig config = configured("dtype float64, projection none");
     config.head_dim = static_cast<std::int64_t>(head_width);
@@ -47,7 +47,7 @@ Tensor theirs_of(const Tensor& ours, F f) {
     return {ours.axes(), std::move(cells)};
 }
 
-/// Their softmax over the keys of each row.
+/// A user's softmax over the keys of each row.
 Tensor softmax_of(const Tensor& scores) {
     Array<double> cells = empty_array<double>(scores.shape());
     for (std::size_t row = 0; row < scores.size(); row += row_length) {

@@ -96,7 +96,7 @@ TEST_SUITE("explain: diagnose") {
             Ledger theirs;
             theirs.record("weights", {right.axes(), cells});
             CHECK(names(diagnose(plan, given, theirs), find_mistake("dropout-at-eval")));
-            // One cell with a factor of its own, and it is something else.
+            // With one cell scaled by another factor, this is no longer the finding.
             *std::max_element(cells.begin(), cells.end()) *= 1.01F;
             theirs.record("weights", {right.axes(), cells});
             CHECK(diagnose(plan, given, theirs).has_unknown());

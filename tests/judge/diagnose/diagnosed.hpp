@@ -8,7 +8,7 @@
 #include "attn/core/walk/walk.hpp"
 #include "attn/judge/diagnose/diagnose.hpp"
 
-/// Tensors as a user saves them of a walk, and their diagnosis.
+/// Tensors as a user saves them from a walk, and their diagnosis.
 namespace attn::testing {
 
 /// The computed steps of a walk, as a user might have saved them.
@@ -21,7 +21,7 @@ inline Ledger computed_steps(const Ledger& ledger) {
     return steps;
 }
 
-/// Whether a finding names the mistake, or lists it among those it cannot tell apart.
+/// Whether a finding names the mistake, or lists it among those indistinguishable from its own.
 inline bool is_named(const Finding& finding, const std::string& id) {
     if (finding.mistake() == nullptr) return false;
     return finding.mistake()->id == id ||

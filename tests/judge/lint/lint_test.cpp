@@ -8,7 +8,7 @@ using namespace attn;
 
 namespace {
 
-/// The line of one rule for a walk; empty where it does not apply.
+/// The line of one rule for a walk; empty if it does not apply.
 std::string line_of(const std::string& id, const WalkConfig& config) {
     const Plan plan = resolve(config);
     const Ledger ledger = walk(plan, draw(plan));
@@ -30,7 +30,7 @@ Tokens tokens(std::vector<std::vector<std::int64_t>> sequences) {
     return result;
 }
 
-/// Two heads, sizes all different, an output projection: nothing to complain of.
+/// Two heads, different sizes, an output projection: nothing to report.
 WalkConfig sound_config() {
     WalkConfig config = configured("heads 2, head-dim 3, seq-len 5, output-projection");
     return config;
@@ -43,7 +43,7 @@ WalkConfig memory_config(std::int64_t key_len) {
     return config;
 }
 
-/// A walk whose query and key are given, head by head, and nothing else matters.
+/// A walk whose query and key are given, head by head; the rest does not matter.
 WalkConfig given_config(const Array<double>& query, const Array<double>& key) {
     WalkConfig config = configured("projection none, dtype float64");
     config.heads = static_cast<std::int64_t>(query.shape(0));
@@ -164,7 +164,8 @@ TEST_SUITE("explain: lint") {
     }
 
     TEST_CASE("a pattern whose columns cancel is a pattern all the same") {
-        // Every row of scores adds up to 0: a search that starts from equal parts sees nothing.
+        // Every row of scores adds up to 0: a search that starts from equal parts would find
+        // nothing.
         const Array<double> query{{{1, 0, 0}, {2, 0, 0}, {4, 0, 0}},
                                   {{1, 0, 0}, {2, 0, 0}, {4, 0, 0}}};
         const Array<double> key{{{1, 0, 0}, {1, 0, 0}, {-2, 0, 0}},

@@ -14,7 +14,7 @@ using namespace attn::testing;
 
 namespace {
 
-/// Two tokens, one head, in double: small enough for answers on paper.
+/// Two tokens, one head, in double: small enough to work out on paper.
 WalkConfig paper_config() {
     WalkConfig config = configured("projection none, dtype float64");
     config.input = Tensor({"query", "feature"}, Array<double>{{1.0, 2.0}, {3.0, -1.0}});
@@ -40,7 +40,7 @@ TEST_SUITE("mistakes") {
                                        &mistake.fix_numpy, &mistake.lesson}) {
                 CHECK_FALSE(words->empty());
             }
-            // A title is read by itself: it says what was done, not to what alone.
+            // A title is read on its own: it states the mistake, not only its place.
             CHECK(std::ranges::count(mistake.title.raw(), ' ') >= 3);
             CHECK_NOTHROW(find_step(step_table(), mistake.step));
         }

@@ -45,7 +45,7 @@ inline WalkConfig seeded_variant(std::uint64_t seed) {
 }
 
 /// A small walk configuration, a different one for each seed: every projection, mask, layout and
-/// precision comes up, and the sizes are awkward on purpose.
+/// precision occurs, and the sizes are awkward on purpose.
 inline WalkConfig seeded_config(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const auto pick = [&random](std::initializer_list<std::int64_t> choices) {
@@ -93,7 +93,7 @@ inline WalkConfig seeded_config(std::uint64_t seed) {
     }
     if (chance(10)) config.lengths.back() = 0;
 
-    // Changes of today's models to the scores, and to which keys are hidden.
+    // What current models do to the scores, and the keys they hide.
     if (chance(15)) config.mask.window = pick({1, 2, 3});
     if (chance(10)) config.mask.chunk = pick({2, 3});
     if (chance(10)) config.mask.prefix = 2;
@@ -156,8 +156,8 @@ inline WalkConfig seeded_config(std::uint64_t seed) {
         config.past = pick({1, 3});
     }
 
-    // Positions that are added to the tokens, padding before these, chunks, a table of T5
-    // beside cross-attention, numbers of a model's own.
+    // Positions added to the tokens, padding before them, chunks, a table of T5 with
+    // cross-attention, numbers of a model's own.
     if (chance(30)) {
         config.position_embedding =
             chance(50) ? PositionEmbedding::learned : PositionEmbedding::sinusoidal;
@@ -266,7 +266,7 @@ inline std::vector<WalkConfig> position_configs() {
     return {words, waves, offset, chunks, turned, across};
 }
 
-/// Whether a mistake is one of attention as models have it today: of what the textbooks lack.
+/// Whether a mistake is one of attention in current models, in a part that textbooks lack.
 inline bool is_of_today(const std::string& id) {
     for (const char* family : {"gqa-",
                                "rope-",
@@ -301,14 +301,14 @@ inline bool is_of_today(const std::string& id) {
     return false;
 }
 
-/// A tensor as other code's ledger might hold it: the same numbers in another type.
+/// A tensor as other code's ledger might have it: the same numbers in another type.
 inline Ledger as_type(const Ledger& ledger, DType dtype) {
     Ledger result;
     for (const auto& [name, tensor] : ledger.entries()) result.record(name, cast(tensor, dtype));
     return result;
 }
 
-/// Whether two ledgers hold the same shapes and numbers, within `tolerance`.
+/// Whether two ledgers have the same shapes and numbers, within `tolerance`.
 inline bool same_numbers(const Tensor& a, const Tensor& b, double tolerance) {
     if (a.shape() != b.shape()) return false;
     for (std::size_t i = 0; i < a.size(); ++i) {

@@ -1,4 +1,4 @@
-// Every mistake in hundreds of walks: minutes, which only ctest -C Full takes.
+// Every mistake in hundreds of walks: takes minutes, so it runs with ctest -C Full only.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -65,7 +65,7 @@ TEST_SUITE("nightly: mistakes in every walk") {
                 for (const Step& step : step_table()) {
                     if (step.name == mistake.step) reached = true;
                     const Tensor* tensor = right.find(step.name);
-                    // Projections of walks without a split are first seen in query, key or value.
+                    // Projections of walks without a split first show in query, key or value.
                     if (reached || tensor == nullptr || step.name == "qkv") continue;
                     if (step.kind == Step::Kind::detail) continue;
                     CAPTURE(seed);

@@ -1,4 +1,4 @@
-// Differences that change no result, and what mistakes make of walks with a norm before them.
+// Differences that change no result, and the effect of mistakes on walks with a norm before them.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -15,8 +15,8 @@ using namespace attn;
 
 namespace {
 
-/// Whether every finite cell of a result is the same but for rounding. Rows that hide every key
-/// are another matter.
+/// Whether every finite cell of a result is the same up to rounding. Rows in which every key is
+/// hidden are not compared.
 bool same_result(const Tensor& right, const Tensor& other) {
     if (right.shape() != other.shape()) return false;
     for (std::size_t i = 0; i < right.size(); ++i) {
@@ -27,7 +27,7 @@ bool same_result(const Tensor& right, const Tensor& other) {
     return true;
 }
 
-/// The lines of what is computed after the norm, with x for normed_x.
+/// The lines of the steps after the norm, with x for normed_x.
 std::string computed_lines(const Plan& plan, const StepTable& table, CodeLanguage language) {
     std::string lines;
     for (const StepCode& part : program_of(plan, table, language)) {
@@ -72,7 +72,7 @@ TEST_SUITE("mistakes: harmless") {
             Ledger same = given;
             same.record("x", walk(normed, given)["normed_x"]);
             for (const Mistake& mistake : mistakes()) {
-                // What is added is x itself, before the norm.
+                // The residual adds x itself, before the norm.
                 if (!mistake.applies(normed) || mistake.id.starts_with("residual-inside")) continue;
                 CAPTURE(i);
                 CAPTURE(mistake.id);

@@ -1,4 +1,4 @@
-// Mistakes that nothing names: exercises for others to find.
+// Mistakes that no output names: exercises for others to solve.
 #include <doctest/doctest.h>
 
 #include "attn/core/cards/step_table.hpp"
@@ -16,7 +16,7 @@ using namespace attn;
 
 namespace {
 
-/// What is written of a document in all forms for people, and as JSON.
+/// A document in all formats for people, and as JSON.
 std::string written(Document document) {
     std::string text;
     const Sink sink = [&](std::string_view piece) { text += piece; };
@@ -87,7 +87,7 @@ TEST_SUITE("app: hidden mistakes") {
             CHECK(program::run(walk + " --hide-mistake --save-dir '" + (folder / id) + "'")
                       .exit_code == 0);
             CHECK(!program::has(program::read_file(folder / (id + "/walk.json")), id));
-            // The person who looks for it may ask diagnose.
+            // The person who looks for the mistake may use diagnose.
             CHECK(program::has(
                 program::run("diagnose '" + (folder / (id + "/walk.json")) + "'").out, id));
         }

@@ -99,7 +99,7 @@ std::vector<Plan> walks() {
     return plans;
 }
 
-/// Lines of code as everybody would name their tensors, without comments.
+/// Lines of code with conventional tensor names, without comments.
 std::set<std::string> lines_in(const std::string& code) {
     static const std::vector<std::pair<std::string, std::string>> names{{"capped_scores", "scores"},
                                                                         {"scaled_scores", "scores"},
@@ -131,7 +131,7 @@ std::set<std::string> code_lines(const Plan& plan, const StepTable& table, CodeL
     return lines;
 }
 
-/// Every line that a mistake changes is marked, and it changes some, in both languages.
+/// Every line that a mistake changes is marked, and there is at least one, in both languages.
 void check_lines(const Plan& plan, const Mistake& mistake) {
     const StepTable table = with_mistakes(step_table(plan), plan, {mistake.id});
     for (const auto language : {CodeLanguage::torch, CodeLanguage::numpy}) {
@@ -148,7 +148,7 @@ void check_lines(const Plan& plan, const Mistake& mistake) {
     }
 }
 
-/// No line of a fix is a line of the mistake alone.
+/// Each line of a fix that is in the wrong code is in the right code, too.
 void check_fixes(const Plan& plan, const Mistake& mistake) {
     const StepTable table = with_mistakes(step_table(plan), plan, {mistake.id});
     for (const auto language : {CodeLanguage::torch, CodeLanguage::numpy}) {

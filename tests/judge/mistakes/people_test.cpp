@@ -19,7 +19,7 @@ nlohmann::json people_cases() {
         .at("cases");
 }
 
-/// The first finding that is not harmless; null without one.
+/// The first finding that is not harmless; null if there is none.
 nlohmann::json first_mistake(const nlohmann::json& diagnosis) {
     for (const auto& finding : diagnosis.at("findings")) {
         if (!finding.at("harmless").get<bool>()) return finding;

@@ -26,7 +26,7 @@ struct Witness {
         }
     }
 
-    /// True if a number of the step is beyond what rounding allows of right code.
+    /// Whether a number of the step differs by more than rounding allows in right code.
     bool shows_at(const std::string& step, Bounds& bounds) const {
         const Tensor* const ours = right.find(step);
         const Tensor* const theirs = wrong.find(step);
@@ -36,7 +36,7 @@ struct Witness {
         return ball ? within(*theirs, *ball).beyond > 0 : !same_numbers(*ours, *theirs, 0);
     }
 
-    /// The first step that shows it; nothing if none does.
+    /// The first step where it shows; empty if there is none.
     std::string first_step() const {
         Bounds bounds(plan, step_table(plan), right, rounding_of(plan.compute_dtype));
         for (const auto& [name, tensor] : right.entries()) {
@@ -59,7 +59,7 @@ std::size_t place_of(const std::string& step) {
     return static_cast<std::size_t>(std::ranges::find(table, step, &Step::name) - table.begin());
 }
 
-/// A difference that is seen in tensors is made by no walk.
+/// A difference that only shows in saved tensors has no witness.
 bool is_walked(const Mistake& mistake) { return !mistake.witness.empty(); }
 
 }  // namespace
@@ -120,7 +120,7 @@ TEST_SUITE("mistakes: witnesses") {
         for (const Mistake& mistake : mistakes()) {
             if (rules_beside(mistake).empty()) without.insert(mistake.id);
         }
-        // What is drawn or numbered, axes that change places, a tensor that the walk does not have.
+        // Draws and numbering, axes that change places, and a tensor that the walk does not have.
         CHECK(without == std::set<std::string>{"dropout-at-eval", "dropout-on-context",
                                                "vocab-duplicates", "batch-seq-swapped",
                                                "t5-cross-bias=cross"});

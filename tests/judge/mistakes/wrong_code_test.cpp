@@ -35,7 +35,7 @@ program::Result diagnosis_of(const nlohmann::json& one, const std::string& path,
     return run(arguments);
 }
 
-/// Writes the tensors of a file anew, as copied from a screen with so many decimals.
+/// Writes the tensors of a file again, rounded as if copied from a screen with so many decimals.
 void write_rounded(const std::string& from, const std::string& to, int decimals) {
     const double unit = std::pow(10.0, decimals);
     std::vector<attn::NamedTensor> tensors = attn::read_tensors(from);
@@ -54,8 +54,8 @@ void write_rounded(const std::string& from, const std::string& to, int decimals)
     file.commit();
 }
 
-/// The first finding in code with a mistake; null of correct code, in which nothing but the
-/// harmless may be found.
+/// The first finding for code with a mistake; null for correct code, in which only harmless
+/// differences may be found.
 nlohmann::json first_finding(const nlohmann::json& one, const program::Result& result) {
     REQUIRE(result.exit_code != 2);
     const auto findings = nlohmann::json::parse(result.out).at("findings");
@@ -68,7 +68,7 @@ nlohmann::json first_finding(const nlohmann::json& one, const program::Result& r
     return nullptr;
 }
 
-/// The mistake that a finding names and those that it cannot tell apart from it.
+/// The mistake that a finding names and those indistinguishable from it.
 std::multiset<std::string> named(const nlohmann::json& finding) {
     std::multiset<std::string> ids{finding.at("id").is_null() ? "none known" : finding.at("id")};
     for (const auto& tie : finding.at("ties")) ids.insert(tie);
@@ -93,7 +93,7 @@ TEST_SUITE("mistakes: other people's code") {
                 ++correct;
                 continue;
             }
-            // What a library averages is read as that, and harmless.
+            // An average that a library takes is recognised, and harmless.
             const bool is_read = one.at("expects") == "weights-averaged";
             CHECK(result.exit_code == (is_read ? 0 : 1));
             std::multiset<std::string> expected{one.at("expects")};

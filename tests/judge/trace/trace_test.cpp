@@ -1,4 +1,4 @@
-// Programs of other people, line by line: their tensors under the lines that made them.
+// Other people's programs, line by line: their tensors under the lines that computed them.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ using namespace attn;
 
 namespace {
 
-/// What a program may do otherwise.
+/// The ways in which a program may differ.
 struct Ways {
     double scale = 0.5;  // 1 / sqrt(4)
     bool masks = true, hides_itself = false, masks_late = false;
@@ -47,7 +47,7 @@ public:
 
     Ledger trace;
 
-    /// The lines, 0 for those that are of no attention.
+    /// The lines, 0 for those that belong to no attention.
     Explanation explained() const {
         const std::vector<Traced> all = traced(trace);
         AskedWalk base;
@@ -158,7 +158,7 @@ private:
     std::mt19937 random_;
 };
 
-/// The line and the mistake that an explanation names first; 0 and nothing if all is right.
+/// The first line with a mistake in an explanation, and the mistake; 0 and empty if all is right.
 std::pair<std::size_t, std::string> first_mistake(const Explanation& found) {
     for (const ExplainedAttention& each : found.attentions) {
         for (const ExplainedLine& line : each.lines) {

@@ -113,7 +113,7 @@ TEST_SUITE("bench: attention") {
         CHECK(attn::held_bytes(loop, {1, 3, 2}, true) == 4 * (9 + 6) + 9);
         CHECK(attn::held_bytes(loop, {5, 3, 2}, true) == 5 * 4 * (9 + 6) + 9);
         if (attn::available_instruction_sets().empty()) return;
-        // The fused variant keeps no more at twice the length than twice the context.
+        // At twice the length, the fused variant keeps at most twice the context.
         const BenchSeries fused = all_series().back();
         const double one = attn::held_bytes(fused, {1, 1000, 8}, true);
         CHECK(attn::held_bytes(fused, {1, 2000, 8}, true) - one == 4 * 1000 * 8);

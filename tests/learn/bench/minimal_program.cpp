@@ -1,5 +1,4 @@
-// The least that a program with our libraries can do: one small matrix product by OpenBLAS,
-// printed.
+// The smallest program with the same libraries: one small matrix product by OpenBLAS, printed.
 #include <iostream>
 
 #include "attn/ground/simd/matmul.hpp"

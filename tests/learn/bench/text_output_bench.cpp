@@ -1,6 +1,6 @@
-// How fast tensors are written as text: each form beside std::to_chars, called for every number
-// into a buffer with a blank after it; everything on one thread, interleaved, medians of several
-// rounds, in seconds of the processor. Two kinds of peers are asked for by flags:
+// How fast tensors are written as text: each form against std::to_chars, called for every number
+// into a buffer with a space after it; on one thread, interleaved, medians of several rounds, in
+// seconds of processor time. Flags add two kinds of peers:
 //
 //     text_output_bench [--peers] [--bytes] [FOLDER] [ROUNDS]
 //
@@ -35,7 +35,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 
 using Action = std::function<void()>;
 
-/// Seconds of the processor, which other programs beside do not count in.
+/// Seconds of processor time, which other programs do not affect.
 double seconds_of(const Action& action) {
     const std::clock_t start = std::clock();
     action();
@@ -147,7 +147,7 @@ void measure_forms(const Numbers& numbers, attn::SciMode sci_mode, int rounds) {
     if (bytes == 0) std::abort();
 }
 
-/// The seconds that a Python script prints; none without Python and what the script imports.
+/// The seconds that a Python script prints; empty if Python or a module of the script is missing.
 std::vector<double> seconds_of_python(const std::string& script) {
     std::fflush(stdout);
     std::FILE* pipe = ::popen(("/usr/bin/python3 -c \"" + script + "\" 2>&1").c_str(), "r");
@@ -166,7 +166,7 @@ void measure_peers(const std::string& path, int rounds) {
     const attn::Document document = document_with(tensor);
     const attn::PrintOptions options = four_decimals(attn::SciMode::off);
     const auto seconds_to_file = [&](TextForm form) {
-        // A new file each time: replacing one has the file system write it out at once.
+        // A new file each time: if it replaced one, the file system would flush it at once.
         std::filesystem::remove(path);
         return seconds_of([&] {
             attn::OutputFile file(path);

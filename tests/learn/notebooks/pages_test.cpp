@@ -1,4 +1,4 @@
-// The replays, held against what the pages print, number by number.
+// The replays, compared with the printed pages number by number.
 #include <doctest/doctest.h>
 
 #include "attn/learn/notebooks/notebook.hpp"
@@ -88,8 +88,9 @@ Agreement agreement_of(const std::string& number) {
     return agreement;
 }
 
-/// Where our numbers of the sentence differ from the page's. The page prints eight numbers that
-/// differ between rows with the same input, which no single order of summation can give.
+/// The places where our numbers of the sentence differ from the page's. The page prints eight
+/// numbers that differ between rows with the same input, which no single order of summation can
+/// produce.
 const std::vector<std::string> sentence_exceptions{
     "first_score_of_fifth number 0: -46.024566650390625 instead of -46.02456283569336",
     "weights number 51: 5.9746e-23 instead of 5.9747e-23",

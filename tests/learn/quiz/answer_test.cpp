@@ -79,7 +79,7 @@ TEST_SUITE("quiz: answer") {
         CHECK(shape({2, 3}, "2.3") == Is::unread);
         CHECK(shape({2, 3}, "(2, -3)") == Is::unread);
         CHECK(shape({2, 3}, "2-3") == Is::right);
-        // A cell's indices are asked for too.
+        // The indices of a cell can be the answer, too.
         const RightAnswer cell{.kind = RightAnswer::Kind::shape, .shape = {1, 2, 0}};
         CHECK(check_answer(cell, "that one").advice == "write whole numbers, as in (2, 3)");
     }
@@ -123,7 +123,7 @@ TEST_SUITE("quiz: answer") {
     }
 
     TEST_CASE("a choice goes by letter, by number however it is written, or by its text") {
-        // The value wins over a place in the list: 5 is b), and .5 is c).
+        // A value takes precedence over a place in the list: 5 is b), and .5 is c).
         const RightAnswer numbers{
             .kind = RightAnswer::Kind::choice,
             .names = {{"-1.581", "sign-lost"}, {"5"}, {"0.5", "root-twice"}, {"ln 3"}},
@@ -156,7 +156,7 @@ TEST_SUITE("quiz: answer") {
         for (const char* typed : {"ln 3", "log(3)", "1.0986", "1.1", "d) ln 3"}) {
             CHECK_MESSAGE(said(typed) == 3, std::string(typed));
         }
-        // Neither a place in the list, nor part of a number, nor two at once.
+        // Neither a place in the list, nor part of a number, nor two answers at once.
         for (const char* typed : {"2", "1.5", "0.05", "e", "b) 0.5", "a b", "half", "0,5", "", "?",
                                   "1.58", "3", "ln", "bc"}) {
             CHECK_MESSAGE(said(typed) == -1, std::string(typed));

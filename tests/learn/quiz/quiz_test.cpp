@@ -1,4 +1,4 @@
-// Questions about walks: each is confirmed by a walk of its own.
+// Questions about walks: each answer is confirmed by a separate walk.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 
 using Is = Judgement::Is;
 
-/// How many questions are confirmed: ATTN_QUESTIONS, else some.
+/// The number of questions to confirm: ATTN_QUESTIONS, or a default.
 std::size_t how_many() {
     const char* said = std::getenv("ATTN_QUESTIONS");
     return said != nullptr ? std::stoul(said) : 330;

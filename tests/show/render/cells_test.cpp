@@ -41,16 +41,16 @@ std::vector<std::string> words_of(const std::string& text) {
     return words;
 }
 
-/// The C library's text, which is rounded correctly in glibc.
+/// The C library's text, which glibc rounds correctly.
 std::string printed(const char* format, double value, int precision) {
-    if (std::isnan(value)) return "nan";  // its sign is not ours to tell
+    if (std::isnan(value)) return "nan";  // its sign is not specified
     std::array<char, 2000> buffer;
     const int length = std::snprintf(buffer.data(), buffer.size(), format, precision, value);
     return {buffer.data(), static_cast<std::size_t>(length)};
 }
 
-/// NumPy's fixed form: the shortest decimals that identify the value, if these are few enough, else
-/// rounded ones without the zeros at their end.
+/// NumPy's fixed form: the shortest decimals that identify the value, if there are few enough,
+/// otherwise rounded ones without trailing zeros.
 template <class T>
 std::string numpy_fixed(T value, int precision) {
     if (!std::isfinite(value)) return printed("%.*f", static_cast<double>(value), 0);
@@ -105,7 +105,7 @@ void check_numpy(const std::vector<T>& values, int precision) {
     check_words(text.substr(1, text.size() - 2), expected);
 }
 
-/// In exponent form all numbers have the decimals of the one with most.
+/// In exponent form all numbers have as many decimals as the longest one.
 template <class T>
 void check_numpy_exponents(const std::vector<T>& values) {
     for (int precision = 0; precision <= 7; ++precision) {
@@ -132,7 +132,7 @@ void check_numpy_exponents(const std::vector<T>& values) {
     }
 }
 
-/// Numbers of the sizes and kinds that take different ways.
+/// Numbers of the sizes and kinds that take different code paths.
 template <class T>
 std::vector<T> random_numbers(std::mt19937_64& generator, double size) {
     std::normal_distribution<double> normal(0, size);
@@ -159,7 +159,7 @@ std::vector<T> random_bits(std::mt19937_64& generator) {
     return values;
 }
 
-/// Subnormal numbers and the least normal ones.
+/// Subnormal numbers and the smallest normal ones.
 template <class T>
 std::vector<T> small_bits(std::mt19937_64& generator) {
     std::vector<T> values;
@@ -270,7 +270,7 @@ TEST_SUITE("render: cells") {
     }
 
     TEST_CASE("a number between those that were seen may still decide the form") {
-        // Whole numbers first, then one that is not; a zero among others; the least of its sign.
+        // Integers first, then one non-integer; a zero among others; the smallest of its sign.
         CHECK(torch_text(Tensor({"key"}, Array<float>{1, 3, 2.5F})) ==
               "tensor([1.0000, 3.0000, 2.5000])");
         CHECK(numpy_str(Tensor({"key"}, Array<double>{0.5, 1.5, -0.0})) == "[ 0.5  1.5 -0. ]");

@@ -1,4 +1,4 @@
-// Figures and pages as the library writes them: foreign words stay text.
+// Figures and pages as the library writes them: foreign text stays text.
 #include "attn/show/render/figures.hpp"
 #include "attn/show/render/render.hpp"
 
@@ -14,7 +14,7 @@ using namespace attn;
 
 namespace {
 
-/// Words that would end a script, an attribute or a line, reverse the text, or never end.
+/// Text that would end a script, an attribute or a line, reverse the direction, or never end.
 const std::vector<std::string> hostile{"</script><img src=x onerror=alert(1)>",
                                        "\"'><svg onload=alert(1)>",
                                        "]]>&amp;<!--",
@@ -33,7 +33,7 @@ Tensor some_weights(std::size_t length) {
     return {{"query", "key"}, cells};
 }
 
-/// A document all of whose words are hostile.
+/// A document in which every text is hostile.
 Document hostile_document() {
     Document document;
     document.query_tokens = document.key_tokens = {hostile};
@@ -66,7 +66,7 @@ std::string svg_of(const Document& document, FigureKind kind) {
     return text_of([&](const Sink& sink) { render_svg(document, choices, sink); });
 }
 
-/// That no word got out of the text: nothing in it begins an element of its own.
+/// Checks that no hostile text is parsed as markup: none of it starts an element.
 void check_stays_text(const std::string& text) {
     CHECK(text.find("<img") == std::string::npos);
     CHECK(text.find("<svg onload") == std::string::npos);
@@ -76,7 +76,7 @@ void check_stays_text(const std::string& text) {
     CHECK(text.size() < 60000);
 }
 
-/// A page without what is in fences, where no character starts anything.
+/// A page without its fenced blocks, in which no character is special.
 std::string without_code(std::string text) {
     for (std::size_t at = text.find("```"); at != text.npos; at = text.find("```", at)) {
         const std::size_t ticks = text.find_first_not_of('`', at) - at;
@@ -127,7 +127,8 @@ TEST_SUITE("render: figures") {
         });
         CHECK(markdown.find("\n# not a heading\n") == markdown.rfind("\n# not a heading\n"));
         CHECK(without_code(markdown).find("<img") == std::string::npos);
-        // Titles, formulas and margins of a notebook are the program's own; notes hold tokens.
+        // Titles, formulas and margins of a notebook are the program's own text; notes contain
+        // tokens.
         Document words = hostile_document();
         words.sections[0].title = words.sections[0].margin = {};
         words.sections[0].formula = "";

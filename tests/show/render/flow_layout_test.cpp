@@ -16,7 +16,7 @@ FlowNode box(std::vector<std::size_t> reads, double width = 100) {
     return node;
 }
 
-/// That what is read lies right above, and that nothing lies on anything else.
+/// Checks that the inputs of a box lie right above it, and that no two boxes overlap.
 void check_layout(const std::vector<FlowNode>& nodes) {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         for (const std::size_t read : nodes[i].reads) {

@@ -100,7 +100,7 @@ TEST_SUITE("render: numpy layout") {
     }
 
     TEST_CASE("a line keeps room for what closes it, and blanks at its end are left out") {
-        // "[0 1 2]" has 7 columns, but each word must leave two of the line free.
+        // "[0 1 2]" has 7 columns, but each word must leave two columns of the line free.
         CHECK(numpy_str(counting(3), {.linewidth = 7}) == "[0 1 2]");
         CHECK(numpy_str(counting(3), {.linewidth = 6}) == "[0 1\n 2]");
         CHECK(numpy_str(named(Array<double>{0.25, 1, 3}), {.linewidth = 11}) == "[0.25 1.\n 3.  ]");

@@ -1,4 +1,4 @@
-// Scripts and styles as a page carries them.
+// Scripts and styles as a page contains them.
 #include "attn/show/render/page/page_files.hpp"
 
 #include <doctest/doctest.h>

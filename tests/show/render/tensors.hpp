@@ -10,7 +10,7 @@ namespace {
 constexpr float inf = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-/// An array as a tensor, for tests that look at its text alone.
+/// An array as a tensor, for tests that use only its text.
 template <class T>
 attn::Tensor named(const attn::Array<T>& array) {
     return {attn::Axes(array.dimension(), "axis"), array};

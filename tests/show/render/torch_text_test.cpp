@@ -165,7 +165,7 @@ TEST_SUITE("render: torch layout") {
         CHECK(torch_text(wide, {}, "requires_grad=True") ==
               "tensor([1.], dtype=torch.float64, requires_grad=True)");
         // The text before the suffix has 11 columns: with the 2 extra ones, the separator and the
-        // suffix of 18 it takes 33.
+        // suffix of 18 it needs 33.
         const Tensor one = named(Array<float>{1});
         CHECK(torch_text(one, {.linewidth = 33}, "requires_grad=True") ==
               "tensor([1.], requires_grad=True)");

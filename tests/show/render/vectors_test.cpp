@@ -87,8 +87,8 @@ TEST_SUITE("vectors: tensor text") {
                 record.at("suffix").is_null() ? "" : record.at("suffix").get<std::string>();
             std::string expected = record.at("text");
             if (record.at("dtype") == "int32") {
-                // The library has no int32: it is an int64 whose note comes from outside. Only an
-                // empty int64 has a note of its own, of the same length.
+                // The library has no int32: it reads an int64 with a dtype note from outside. Only
+                // an empty int64 prints a note of its own, of the same length.
                 if (tensor.size() == 0) {
                     const std::size_t note = expected.find("torch.int32");
                     REQUIRE(note != std::string::npos);

@@ -12,18 +12,18 @@ namespace {
 
 using Node = RuleNode::Kind;
 
-/// An axis of a new step, whose length follows from the plan.
+/// An axis of a new step, with its length as a function of the plan.
 struct AxisSource {
     std::string name;
     std::function<std::size_t(const Plan&)> length;
 };
 
-/// A cell of a step before it that has a letter as an index by itself.
+/// A cell of an earlier step with a letter alone as one of its indices.
 struct LetterPlace {
     const Step* step;
     std::size_t axis;
     std::size_t length;
-    bool is_asked;  ///< on one side of an `if`
+    bool is_asked;  ///< inside an `if`
 };
 
 class LetterAxes {
@@ -55,7 +55,8 @@ public:
     }
 
 private:
-    /// The step that a cell reads; nothing where there is none, which completing tells.
+    /// Returns the step that a cell reads; nullptr if there is none, which completing the rule
+    /// reports.
     const Step* read_by(const RuleNode& cell) const {
         if (cell.kind != Node::cell) return nullptr;
         try {
@@ -89,7 +90,7 @@ private:
             std::ranges::find(file_->axes, letter, &AttentionNumber::name) != file_->axes.end();
         std::vector<LetterPlace> places;
         if (!is_declared) find_places(*rule_.value, letter, false, places);
-        // One row may serve all, and one side of an if may leave the axis.
+        // An axis of length 1 may be broadcast, and a branch of an `if` may exceed the axis.
         std::ranges::stable_sort(places, {}, [](const LetterPlace& each) {
             return (each.length == 1 ? 2 : 0) + (each.is_asked ? 1 : 0);
         });

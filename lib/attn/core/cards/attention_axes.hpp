@@ -7,10 +7,10 @@
 
 namespace attn {
 
-/// The axes of a new step of an attention file: its letters, and what leads them in the tensors
-/// that it reads.
+/// Returns the axes of a new step of an attention file, from its letters and the tensors that they
+/// index.
 ///
-/// Errors  ConfigError for a letter whose length is not known.
+/// Errors  ConfigError for a letter of unknown length.
 std::function<Outline(const Plan&)> outline_of_letters(
     const Rule& rule, const PlannedStep& of, const std::shared_ptr<const AttentionFile>& file);
 

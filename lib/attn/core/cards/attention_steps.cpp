@@ -15,7 +15,7 @@
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 
-// Attention files as cards: a step that is there follows another rule, others are put in.
+// Turns attention files into cards: existing steps get another rule, and new ones are inserted.
 
 namespace attn {
 namespace {
@@ -52,7 +52,7 @@ public:
                       [&] { with_heads_in_mind([&] { replaces ? replace(i) : add(i); }); });
             put_in_ = replaces ? std::string() : name;
         }
-        if (is_shipped()) return;  // its mistakes are checked by the tests
+        if (is_shipped()) return;  // tests check its mistakes
         for (const AttentionMistake& each : file_->mistakes) {
             file_->at(each.line, [&] { check(each); });
         }
@@ -66,8 +66,8 @@ private:
     bool is_shipped() const { return file_->label == file_->name; }
     bool is_there(const std::string& name) const { return has_step(table_, plan_, name); }
 
-    /// A file without a letter for heads may be of lengths that heads have not: says so where a
-    /// step cannot be.
+    /// Calls `make`. A file without a letter for heads may fail only because the walk has heads:
+    /// then the error mentions that.
     template <class Make>
     void with_heads_in_mind(Make make) const {
         try {
@@ -88,7 +88,7 @@ private:
     }
 
     void add_parameters() {
-        std::size_t at = place_of(plan_.has_x() ? "b_qkv" : "value") + 1;  // as they are drawn
+        std::size_t at = place_of(plan_.has_x() ? "b_qkv" : "value") + 1;  // in draw order
         while (at < table_.size() && !table_[at].file.empty()) ++at;
         for (const AttentionParameter& each : file_->parameters) {
             if (place_of(each.name) < table_.size()) {
@@ -108,7 +108,7 @@ private:
         }
     }
 
-    /// Errors  ConfigError for the mistake of a step that no form has, and for a rule that is none.
+    /// Errors  ConfigError for a mistake in a step that no form has, and for an invalid rule.
     void check(const AttentionMistake& mistake) {
         const bool is_own = std::ranges::any_of(file_->steps, [&](const AttentionStep& each) {
             return each.rule.step == mistake.step;
@@ -118,10 +118,10 @@ private:
         }
         if (!is_there(mistake.step)) return;
         const Step& step = table_[place_of(mistake.step)];
-        if (is_own && step.file.empty()) return;  // another form makes it
+        if (is_own && step.file.empty()) return;  // another form has it
         const RuleNames names = rule_names({plan_, table_, step});
         for (const std::string& name : tensors_read(mistake.rule)) {
-            const bool is_elsewhere =  // in another form
+            const bool is_elsewhere =  // only in another form
                 std::ranges::any_of(file_->steps, [&](const AttentionStep& each) {
                     return each.rule.step == name && !is_there(name);
                 });
@@ -176,7 +176,7 @@ private:
         finish(step, said);
     }
 
-    /// Errors  InputError for a step that reads a new one that the file makes later.
+    /// Errors  InputError for a step that reads a new one which the file defines later.
     void require_earlier(const AttentionStep& said, const AttentionStep& later) const {
         const std::string &name = said.rule.step, &other = later.rule.step;
         if (is_there(other) || !reads(*said.rule.value, other, false)) return;
@@ -187,7 +187,7 @@ private:
                                                       : ": say it before"));
     }
 
-    /// Whether a step is an index of a cell, or goes into one that is.
+    /// True if a step is an index of a cell, directly or through other steps.
     bool is_place(const std::string& name, std::set<std::string>& asked) const {
         if (!asked.insert(name).second) return false;
         return std::ranges::any_of(file_->steps, [&](const AttentionStep& other) {
@@ -204,7 +204,7 @@ private:
         });
     }
 
-    /// What a card says beside its rule, and what it is made of.
+    /// Fills in the rest of a card, and its inputs.
     void finish(Step& step, const AttentionStep& said) {
         const Rule whole = follow_rule(step, {plan_, table_, step}, said.rule);
         step.file = file_->name;
@@ -218,7 +218,7 @@ private:
         const Outline made = step.outline(plan_);
         const bool in_float32 = plan_.compute_dtype == DType::float32;
         std::vector<std::string> remarks = remarks_on(whole, made, in_float32);
-        // A shipped file is read as it is printed, with the names of the steps.
+        // A shipped file is read in its printed form, with the names of the steps.
         if (!is_shipped()) add_chain_remarks(said.rule, {plan_, table_, step}, remarks);
         step.remarks = joined(remarks, " ");
         step.torch_remark = said.torch;
@@ -236,9 +236,9 @@ private:
             "a step extends queries, keys, values, scores, weights or contexts, not " + name);
     }
 
-    /// Where a new step goes: after the one that it names, or after all that it reads and before
-    /// the first of the walk's own steps that the file goes on to; but not behind a step that reads
-    /// the chain that it, or a step of the file after it, extends.
+    /// Returns the place of a new step: after the step that it names, or after all that it reads
+    /// and before the first existing step that follows in the file; but before any reader of the
+    /// chain that it, or a later step of the file, extends.
     std::size_t place_for(std::size_t i) const {
         const AttentionStep& said = steps_[i];
         if (!said.after.empty()) {
@@ -272,8 +272,8 @@ private:
         return place <= first_reader(i, last) ? place : last + 1;
     }
 
-    /// The first step after `last` that reads a chain which new steps from the i-th on extend; the
-    /// end of the table if none does.
+    /// Returns the first step after `last` that reads a chain extended by new steps from the i-th
+    /// on; the end of the table if there is none.
     std::size_t first_reader(std::size_t i, std::size_t last) const {
         std::size_t first = table_.size() - 1;
         for (; i < steps_.size() && !is_there(steps_[i].rule.step); ++i) {
@@ -293,10 +293,10 @@ private:
     const Plan& plan_;
     std::shared_ptr<const AttentionFile> file_;
     std::vector<AttentionStep> steps_;
-    std::string put_in_;  ///< the step of the file before, where it is a new one
+    std::string put_in_;  ///< the previous step of the file if it is new
 };
 
-/// Errors  ConfigError for a form or a setting that no file has.
+/// Errors  ConfigError for a form or a setting that no file defines.
 void check_names(const WalkConfig& config) {
     std::vector<std::string> forms, settings;
     for (const auto& file : config.attentions) {
@@ -326,7 +326,7 @@ std::set<std::string> needed_steps(const StepTable& table, const Plan& plan) {
             try {
                 needed.insert(PlannedStep{plan, table, step}.name_of(input));
             } catch (const ConfigError&) {
-                // A chain that this walk has not.
+                // This walk lacks the chain.
             }
         }
     }
@@ -335,8 +335,8 @@ std::set<std::string> needed_steps(const StepTable& table, const Plan& plan) {
 
 namespace {
 
-/// Errors  InputError for a step that extends a chain for nobody. Says of others that nobody reads
-/// them: one may be made to be looked at.
+/// Errors  InputError for a step that extends a chain without readers. Adds a remark to other steps
+/// without readers, which may be there for display.
 void require_reader(const AttentionFile& file, const AttentionStep& said,
                     const std::set<std::string>& needed, Step& step) {
     if (needed.contains(step.name)) return;
@@ -348,8 +348,8 @@ void require_reader(const AttentionFile& file, const AttentionStep& said,
     step.remarks += std::string(step.remarks.empty() ? "" : " ") + "No step reads it.";
 }
 
-/// Errors  InputError for a context of other heads or features than the plan knows of, which
-/// merged could not lay side by side.
+/// Errors  InputError for a context with other numbers of heads or features than the plan has,
+/// which cannot be merged.
 void require_merged_sizes(const AttentionFile& file, const StepTable& table, const Plan& plan) {
     if (!has_step(table, plan, "merged")) return;
     const PlannedStep merged{plan, table, find_step(table, "merged")};
@@ -390,7 +390,7 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
             "$dropout falls on a step that no other reads in this attention: leave it "
             "out, or choose another $dropout-place"_told);
     }
-    // The parts of softmax are read by nobody: they go with it.
+    // The parts of softmax have no readers: they are removed with it.
     const bool has_softmax = needed.contains("weights") && !find_step(table, "weights").of_user;
     for (Step& step : table) {
         const bool was_read = step.kind == Step::Kind::detail

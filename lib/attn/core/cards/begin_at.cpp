@@ -10,7 +10,7 @@ namespace {
 
 bool never(const Plan&) { return false; }
 
-/// Whether a step follows a rule, and all that it reads is made before it.
+/// True if a step has a rule, and all its inputs are in `made`.
 bool can_be_made(const PlannedStep& of, const std::set<std::string>& made) {
     if (!of.step.rule) return false;
     const std::vector<Input> inputs = of.step.reads(of.plan);

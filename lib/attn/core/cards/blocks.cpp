@@ -22,7 +22,7 @@ FusedOptions kernel_options(const Plan& plan, const MaskView& mask, std::span<co
     return options;
 }
 
-/// The sink's logits as the kernel takes them, whatever the walk's type.
+/// Returns the sink's logits as double, as the kernel expects them.
 std::vector<double> sink_logits(const Ledger& ledger) {
     std::vector<double> logits;
     const Tensor* sink = ledger.find("sink");
@@ -30,17 +30,17 @@ std::vector<double> sink_logits(const Ledger& ledger) {
     return logits;
 }
 
-/// The mask of dropout on the weights; null without one.
+/// Returns the dropout mask of the weights; null if there is none.
 template <class T>
 const T* kept_cells(const Plan& plan, const Ledger& ledger) {
     return plan.drops(Dropout::Place::weights) ? ledger["keep"].as<T>().data() : nullptr;
 }
 
-/// The numbers of one block that a step shows, from those of all.
+/// The numbers of a block that a step shows.
 using Pick = std::vector<double> FusedBlock::*;
 
-/// Follows the blocks of every head and gathers, with the blocks side by side after each query
-/// or, for features, one matrix of queries and features after another.
+/// Computes the blocks of every head and collects their numbers: with the blocks as a last axis
+/// after the queries or, for features, as one (query, feature) matrix per block.
 template <class T>
 Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool features) {
     const Visibility visibility(plan);
@@ -108,7 +108,7 @@ Tensor partial_context(const Plan& plan, const Ledger& ledger) {
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
         const Visibility visibility(plan);
-        // A mask that was given, or replaced by a mistake, is what counts.
+        // Use the ledger's mask, which may be given or changed by a mistake.
         const Tensor* const mask = ledger.find("mask");
         const ScoreBias<T> bias(plan, ledger);
         const std::vector<double> sink = sink_logits(ledger);

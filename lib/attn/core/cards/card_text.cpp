@@ -16,15 +16,15 @@
 namespace attn {
 namespace {
 
-/// Texts of attention, line by line.
+/// Reads texts of attention line by line.
 class Lines {
 public:
     explicit Lines(std::string_view text) : text_(text) {}
 
     bool are_left() const { return !text_.empty(); }
-    /// True if the next line says more of the paragraph.
+    /// True if the next line belongs to the same paragraph.
     bool is_indented() const { return text_.starts_with(' ') || text_.starts_with('\n'); }
-    /// Takes the next line: its first word, and what that says. Both are empty without one.
+    /// Reads the next line: its first word, and the rest. Both are empty at the end.
     CardLine take() {
         const std::size_t end = std::min(text_.find('\n'), text_.size());
         std::string_view line = without_remark(text_.substr(0, end));
@@ -40,7 +40,7 @@ public:
         while (line.ends_with(' ')) line.remove_suffix(1);
         return {word, line};
     }
-    /// Takes the lines up to the next that is empty, or to the next file.
+    /// Reads the lines up to the next empty one, or the next file.
     std::string_view take_block() {
         const std::size_t end = std::min(text_.find("\n\n"), text_.find("\nattention "));
         const std::string_view block = text_.substr(0, end == text_.npos ? end : end + 1);
@@ -50,10 +50,10 @@ public:
     }
     void read_instead(std::string_view text) { text_ = text; }
     void begin_file(std::string_view name) {
-        if (!file_.empty()) number_ = 1;  // the first has remarks above its name
+        if (!file_.empty()) number_ = 1;  // the first one has comments above its name
         file_ = name;
     }
-    /// Runs what reads the line that was taken.
+    /// Calls `read` for the current line.
     ///
     /// Errors  InputError with file and line for its ConfigError.
     template <class Read>
@@ -71,10 +71,10 @@ private:
     std::size_t number_ = 0;
 };
 
-/// The words of lines that each paragraph says of itself.
+/// Words of lines that apply to one paragraph only.
 constexpr std::string_view way_words[]{"after", "at",     "before", "formula", "inherits", "loop",
                                        "numpy", "python", "reads",  "torch",   "when"};
-/// Those that other paragraphs of a step have from its card.
+/// Words that other paragraphs of a step inherit from its card.
 constexpr std::string_view shared_words[]{"at",     "formula", "loop", "numpy",
                                           "python", "reads",   "torch"};
 
@@ -82,9 +82,9 @@ bool is_one_of(std::span<const std::string_view> words, std::string_view word) {
     return std::ranges::find(words, word) != words.end();
 }
 
-/// Reads a line that says what a step is.
+/// Reads a line with a property of a step.
 ///
-/// Errors  ConfigError for a word that no line begins with.
+/// Errors  ConfigError for an unknown first word.
 void read_line(Step& step, const CardLine& line) {
     const auto& [word, says] = line;
     if (word == "title") {
@@ -117,7 +117,7 @@ void read_line(Step& step, const CardLine& line) {
     }
 }
 
-/// The text with the words of a row, of which `{1}` is the first; `-` is none.
+/// Fills in the words of a row, with `{1}` as the first; `-` is an empty word.
 std::string with_words(std::string_view text, std::string_view row) {
     std::array<std::string_view, 9> words;
     for (std::size_t i = 0; i < words.size() && !row.empty(); ++i) {
@@ -137,7 +137,7 @@ std::string with_words(std::string_view text, std::string_view row) {
     return all;
 }
 
-/// The paragraphs of all steps.
+/// Parses the paragraphs of all steps.
 class Paragraphs {
 public:
     explicit Paragraphs(std::string_view texts) : lines_(texts) { read(); }
@@ -150,7 +150,7 @@ public:
             share_lines(text.ways);
             Step& step = text.card;
             if (!step.outline) step.outline = score_outline;
-            // Its conditions say whether the walk has the step; other ways have theirs.
+            // Its conditions decide whether the walk has the step; other paragraphs have their own.
             if (auto conditions = std::exchange(text.ways.back().conditions, {});
                 !conditions.empty()) {
                 step.applies = [text = &text, conditions](const Plan& plan) {
@@ -186,7 +186,7 @@ private:
         }
     }
 
-    /// Reads the paragraphs up to an empty line for each row of words.
+    /// Reads the paragraphs up to an empty line once per row of words.
     void read_each(std::string_view rows) {
         static std::deque<std::string>& kept = *new std::deque<std::string>();  // as the text is
         const Lines at_block = lines_;
@@ -203,12 +203,12 @@ private:
 
     struct Entry {
         std::string_view name;
-        CardText* text;  // is kept for good, as the text is
+        CardText* text;  // never destroyed, like the text
         bool has_card = false;
     };
 
     static CardText* new_text(std::string_view word, std::string_view name) {
-        static std::deque<CardText>& kept = *new std::deque<CardText>();  // as the text is
+        static std::deque<CardText>& kept = *new std::deque<CardText>();  // never destroyed
         CardText* const text = &kept.emplace_back();
         Step& step = text->card;
         step.name = std::string(name);
@@ -244,7 +244,7 @@ private:
         }
         const bool is_card = way.has("title");
         if (known != entries_.end()) {
-            // A card comes last: its rule is the one if no other is meant.
+            // The card comes last: its rule applies if no other does.
             auto& ways = text->ways;
             ways.insert(known->has_card ? ways.end() - 1 : ways.end(), std::move(way));
             known->has_card = known->has_card || is_card;
@@ -255,7 +255,7 @@ private:
                         Entry{name, text, is_card});
     }
 
-    /// Gives other paragraphs what they have from the card.
+    /// Copies lines of the card to the other paragraphs.
     static void share_lines(std::vector<Way>& ways) {
         for (std::size_t i = 0; i + 1 < ways.size(); ++i) {
             std::vector<CardLine>& lines = ways[i].lines;
@@ -280,10 +280,10 @@ private:
     }
 
     Lines lines_;
-    CardWords words_ = nullptr;       ///< of the file that is read
-    std::vector<Condition> of_file_;  ///< of all its paragraphs
+    CardWords words_ = nullptr;       ///< of the current file
+    std::vector<Condition> of_file_;  ///< of all paragraphs in the file
     std::vector<Entry> entries_;
-    std::size_t place_ = 0;  ///< where the next step goes
+    std::size_t place_ = 0;  ///< place of the next step
 };
 
 }  // namespace

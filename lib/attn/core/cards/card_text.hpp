@@ -10,11 +10,11 @@
 
 namespace attn {
 
-// Attention as a text: data/attentions/standard.attn and the files of its variants beside it. Each
-// paragraph begins with a step and its rule; the lines below it say the rest of the card.
-// app/attentions.md lists the words.
+// Attention as a text: data/attentions/standard.attn and the files of its variants next to it. Each
+// paragraph begins with a step and its rule; the lines below are the rest of the card.
+// app/attentions.md lists their words.
 
-/// `when causal`, `when not sink`: a word of the table of conditions.
+/// A condition of `when causal` or `when not sink`, from the table of conditions.
 struct Condition {
     When when = always_meant;
     bool negated = false;
@@ -29,28 +29,29 @@ struct CardLine {
     std::string_view word, says;
 };
 
-/// One paragraph: how a step is made under some conditions.
+/// One paragraph: how to compute a step under some conditions.
 struct Way {
-    std::string_view rule;  ///< its cell alone for what is drawn or given
+    std::string_view rule;  ///< only its cell if the tensor is drawn or given
     std::vector<CardLine> lines{};
     std::vector<Condition> conditions{};
-    CardWords words = nullptr;  ///< of the file that it is in
+    CardWords words = nullptr;  ///< of its file
 
     bool is_meant(const PlannedStep& of) const;
     bool has_rule() const { return rule.find('=') != rule.npos; }
     bool has(std::string_view word) const;
-    /// The text after a word, one line for each time that it is there.
+    /// Returns the text after a word, one line for each occurrence.
     std::string said(std::string_view word) const;
 };
 
-/// The paragraphs of one step: those of variants first. A paragraph has the `loop`, `reads`,
-/// `formula`, lines of Python and `at once` of the last one, the card, unless it says its own or
+/// The paragraphs of one step, those of variants first. A paragraph inherits `loop`, `reads`,
+/// `formula`, lines of Python and `at once` from the last one, the card, unless it has its own or
 /// `inherits nothing`.
 struct CardText {
     std::vector<Way> ways;
-    Step card{};  ///< of which words are asked before there is a table
+    Step card{};  ///< for words that are needed before there is a table
 
-    /// What a way reads and computes, made when a walk first asks: it has few of all steps.
+    /// The inputs and computation of a way, created when a walk first needs them: a walk has few of
+    /// all steps.
     struct Made {
         std::once_flag once{};
         CardFunction<std::vector<Input>(const Plan&)> reads{};
@@ -58,52 +59,52 @@ struct CardText {
     };
     mutable std::vector<Made> made{};
 
-    /// The first way whose conditions hold; null if none does.
+    /// Returns the first way whose conditions are true; null if there is none.
     const Way* way(const PlannedStep& of) const;
-    /// The same, before there is a table.
+    /// Returns it before there is a table.
     const Way* way(const Plan& plan) const;
 };
 
-/// The step of a text before there is a table of them: for words and conditions.
+/// Returns the step of a text before there is a step table, for words and conditions.
 PlannedStep before_tables(const Plan& plan, const CardText& text);
 
-/// Fills in what a step does from its ways.
+/// Fills in the functions of a step from its ways.
 void let_follow(Step& step, CardText& text);
 
-/// True if a rule of the user makes the exponentials, of which softmax is then made.
+/// True if a rule of the user makes the exponentials, from which softmax is then computed.
 bool has_own_exponentials(const PlannedStep& of);
 
-/// Adds those of a list `CONDITION, not CONDITION`.
+/// Parses a list `CONDITION, not CONDITION` and adds its conditions.
 ///
-/// Errors  ConfigError for a word that is no condition.
+/// Errors  ConfigError for an unknown condition.
 void add_conditions(std::string_view list, std::vector<Condition>& all);
 
-/// Hand-written functions of both variants, by the word that `loop` says.
+/// Hand-written functions of both variants, by the word after `loop`.
 struct NamedLoop {
     std::string_view name;
     Step::Compute (*compute)(const Step& step);
-    bool is_of_walk = false;  ///< it makes the walk's own step, whatever it is told to read
+    bool is_of_walk = false;  ///< it computes the walk's own step, whatever the paragraph reads
 };
-/// Errors  ConfigError for a word that is no loop.
+/// Errors  ConfigError for an unknown loop.
 const NamedLoop& loop_called(std::string_view name);
-/// A loop that any step may have which reads what it needs.
+/// Returns a loop that any step with the right inputs may use.
 ///
-/// Errors  ConfigError for a loop of a step of the walk, too.
+/// Errors  ConfigError also for a loop of the walk's own steps.
 const NamedLoop& loop_for_files(std::string_view name);
 
-/// The axes and lengths that a line `shape batch head query key` says.
+/// Parses the axes and lengths in a line `shape batch head query key`.
 ///
-/// Errors  ConfigError for a word that is no axis, or no size after its colon.
+/// Errors  ConfigError for an unknown axis, or an unknown size after its colon.
 std::function<Outline(const Plan&)> outline_in(std::string_view text);
 
-/// The words in braces that a file knows beside those of all cards; null for none.
+/// Returns the words in braces that a file has in addition to those of all cards; null for none.
 CardWords words_of_file(std::string_view name);
 
-/// The steps of the texts of the walk, in the order in which they have them.
+/// Returns the steps in the walk's texts, in their order.
 StepTable cards_of_text();
-/// The steps of such texts, one after another. They must outlive the table.
+/// Returns the steps in such texts, in order. The texts must outlive the table.
 ///
-/// Errors  InputError with file and line for a word, condition, loop or size that there is not.
+/// Errors  InputError with file and line for an unknown word, condition, loop or size.
 StepTable cards_of(std::string_view texts);
 
 }  // namespace attn

@@ -16,28 +16,29 @@
 
 namespace attn {
 
-// The words in braces of inputs.attn and rope.attn.
+// The words in braces in inputs.attn and rope.attn.
 
 std::optional<std::string> input_word(std::string_view word, const PlannedStep& of);
 std::optional<std::string> rope_word(std::string_view word, const PlannedStep& of);
-/// Returns the numbers of a stretching of frequencies, and `1 / theta ^ (2 * i / R)`.
+/// Returns the numbers of a frequency scaling, and `1 / theta ^ (2 * i / R)`.
 std::optional<std::string> frequency_word(std::string_view word, const PlannedStep& of);
 
-/// The axes and lengths of a tensor that is drawn or given: those of its row in the list of draws.
+/// Returns the axes and lengths of a drawn or given tensor, from its row in the draw list.
 std::function<Outline(const Plan&)> drawn_outline(const std::string& name);
 
-/// A parameter that the list of draws has a row for.
+/// Returns the card of a parameter in the draw list.
 Step drawn_card(std::string name, std::string title, std::function<bool(const Plan&)> applies);
 
-// Attention block by block.
+// Blockwise attention.
 
 std::size_t block_count(const Plan& plan);
-/// The context, the values mixed after each block, and one number of each query after each block.
+/// Return the context, the partial context after each block, and a number per query after each
+/// block.
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger);
 Tensor partial_context(const Plan& plan, const Ledger& ledger);
 Step::Compute running_number(std::vector<double> FusedBlock::*number);
 
-/// The tokens of x, or those of the memory, and the names of the steps on their positions.
+/// The names of the steps on the positions of x's tokens, or the memory's.
 struct Standing {
     bool of_memory;
 
@@ -47,20 +48,21 @@ struct Standing {
     }
 };
 
-/// The tensor that an input of a step stands for.
+/// Returns the tensor of a step's input.
 inline const Tensor& tensor_of(const Input& input, const Ledger& ledger, const std::string& step) {
     return input.chain == Chain::none ? ledger[input.step] : ledger.latest(input.chain, step);
 }
 
-/// What keeps the roots in norms from 0: of latents, and of the context.
+/// The eps of norms: of latents, and of the context.
 inline constexpr double latent_norm_eps = 1e-6, context_norm_eps = 1e-5;
 
-// Numbers that are added to scores for the distance of query and key.
+// Biases of scores by the distance of query and key.
 
-/// The heads that take every slope of a power of two; the others take every second of the next.
+/// Returns the number of heads with consecutive powers of two as slopes; the others use every
+/// second power of the next series.
 inline std::size_t regular_heads(const Plan& plan) { return std::bit_floor(plan.heads); }
 
-/// The numbers and conditions in the rules of slopes and buckets.
+/// Returns the numbers and conditions in the rules of slopes and buckets.
 std::optional<std::string> bucket_word(std::string_view word, const PlannedStep& of);
 
 Outline position_bias_outline(const Plan& plan);
@@ -68,13 +70,13 @@ Tensor compute_buckets(const Plan& plan, const Ledger& ledger);
 Tensor compute_position_bias(const Plan& plan, const Ledger& ledger);
 Tensor compute_biased_scores(const Plan& plan, const Ledger& ledger);
 
-/// Of two twins the one that the plan asks for.
+/// Selects the loop or the vectorized function by the plan's variant.
 template <class Function>
 Function twin(const Plan& plan, Function in_loops, Function in_arrays) {
     return plan.config.variant == Variant::loop ? in_loops : in_arrays;
 }
 
-/// What a loop takes: the inputs of its card, in the order of `reads`, in the type of the walk.
+/// The inputs of a loop: those of its card, in the order of `reads`, in the dtype of the walk.
 template <class T>
 struct LoopInputs {
     const Plan& plan;
@@ -82,7 +84,7 @@ struct LoopInputs {
     const std::string& step;
     const std::vector<Input>& reads;
 
-    /// Errors  ConfigError if the step reads less, or the walk has none.
+    /// Errors  ConfigError if the step has fewer inputs, or the walk lacks one.
     const Tensor& tensor(std::size_t place) const {
         if (place < reads.size()) return tensor_of(reads[place], ledger, step);
         throw ConfigError("its loop reads more than its rule: leave the loop of " + step + " out");
@@ -92,15 +94,15 @@ struct LoopInputs {
     const Array<std::int64_t>& whole(std::size_t place) const {
         return tensor(place).template as<std::int64_t>();
     }
-    /// Whether the walk has what is read by its name.
+    /// True if the walk has an input that is read by name.
     bool has(std::size_t place) const {
         return place < reads.size() && ledger.has(reads[place].step);
     }
-    /// A parameter that may be absent: empty then.
+    /// Returns an optional parameter; an empty array if the walk lacks it.
     Array<T> or_none(std::size_t place) const {
         return has(place) ? (*this)[place] : empty_array<T>({0});
     }
-    /// Numbers with the axes of what is read first, which a mistake before it may have changed.
+    /// Returns numbers with the axes of the first input, which an earlier mistake may have changed.
     Tensor like_first(Array<T> numbers) const { return {tensor(0).axes(), std::move(numbers)}; }
     template <class Function>
     Function twin(Function in_loops, Function in_arrays) const {
@@ -108,8 +110,8 @@ struct LoopInputs {
     }
 };
 
-/// What a card computes by a loop: `make` gives the numbers of what is read, and the outline their
-/// axes, or a tensor with axes of its own.
+/// Returns the computation of a card with a loop: `make` returns the numbers, with the axes of the
+/// outline, or a tensor with its own axes.
 template <class Make>
 Step::Compute in_loops(const Step& card, Make make) {
     return [name = card.name, reads = card.reads, outline = card.outline, make](
@@ -126,24 +128,24 @@ Step::Compute in_loops(const Step& card, Make make) {
     };
 }
 
-/// A tensor with a cell for each query and key.
+/// Returns the outline of a tensor with one cell per query and key.
 inline Outline score_outline(const Plan& plan) {
     return {plan.per_head_axes("query", "key"), plan.per_head_shape(plan.query_len, plan.key_len)};
 }
 
-/// Of every plan.
+/// True for all plans.
 inline bool always_so(const Plan&) { return true; }
 
-// Where the latents of latent attention go: key and value lie head by head in w_key_value.
+// The layout of latent attention: key and value alternate by head in w_key_value.
 
-/// Features of a query or key that do not rotate.
+/// Returns the number of query or key features that are not rotated.
 inline std::size_t still_dim(const Plan& plan) { return plan.head_dim - 2 * plan.rotary_pairs(); }
-/// Features of key and value of one head side by side.
+/// Returns the number of key and value features of one head, side by side.
 inline std::size_t pair_width(const Plan& plan) { return still_dim(plan) + plan.value_dim; }
 
-// Questions of the cards of softmax about the sink.
+// Functions for the cards of softmax, about the sink.
 
-/// The logits of the sink, one for each head; empty without one.
+/// Returns the logits of the sink, one per head; empty without a sink.
 template <class T>
 std::span<const T> sink_of(const LoopInputs<T>& in) {
     if (!in.ledger.has("sink")) return {};
@@ -151,17 +153,17 @@ std::span<const T> sink_of(const LoopInputs<T>& in) {
     return {logits.data(), logits.size()};
 }
 
-/// Its cell in a rule.
+/// Returns the sink's cell in a rule.
 std::string sink_cell(const Plan& plan);
 
-/// Query, key or value, of `query` and `projected_query`; null for the name of another step.
+/// Returns query, key or value for `query` and `projected_query`; null for other steps.
 const Projected* part_of(std::string_view step);
 
-/// The formula of a parameter: where it comes from.
+/// Returns the formula of a parameter: its origin.
 std::string learned(const PlannedStep& of);
 
-/// Adds a remark for each step that the rule names and that its chain has gone on from: `scores` in
-/// the rule is the latest of the chain.
+/// Adds a remark for each step in a rule that is not the latest of its chain: `scores` in a rule
+/// means the latest.
 void add_chain_remarks(const Rule& told, const PlannedStep& of, std::vector<std::string>& remarks);
 
 }  // namespace attn

@@ -12,17 +12,17 @@
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
-// The words that attention files may say after `when` and `shape`.
+// The words after `when` and `shape` in attention files.
 
 namespace attn {
 namespace {
 
-/// Without a table, whether the plan has one.
+/// True if there is a sink; before there is a table, if the plan has one.
 bool adds_sink(const PlannedStep& of) {
     return of.table.empty() ? of.plan.has_sink() : of.has("sink");
 }
 
-/// One number for each row that softmax runs over.
+/// Returns the outline of one number per row of softmax.
 Outline row_outline(const Plan& plan) {
     Outline outline = score_outline(plan);
     const auto axis = std::ranges::find(outline.axes, word(plan.config.softmax_axis));
@@ -37,13 +37,13 @@ bool is_plain_softmax(const PlannedStep& of) {
     return has_plain_rows(of) && !has_own_exponentials(of);
 }
 
-// Of x: whether it is made of ids, and which rows it is the sum of.
+// Conditions on x: whether it is computed from ids, and from which other rows.
 
 template <std::size_t which>
 bool has_ids(const Plan& plan) {
     return starts[which].has_ids(plan);
 }
-/// True if the rows of x are those of its ids alone.
+/// True if the rows of x are only those of its ids.
 bool looks_x_up(const Plan& plan) {
     return has_ids<0>(plan) && !x_is_embedded(plan) && !plan.adds_positions();
 }
@@ -63,14 +63,14 @@ bool has_position_rows(const Plan& plan) {
 bool counts_x(const Plan& plan) { return plan.rotates() || plan.adds_positions(); }
 bool counts_memory(const Plan& plan) { return plan.rotates() && plan.has_memory; }
 
-/// The rows for positions: a model that is walked has one for each token.
+/// Returns the outline of position rows: in the walk of a model, one per token of each sequence.
 Outline position_row_outline(const Plan& plan) {
     if (!x_is_embedded(plan)) return {{"token", "feature"}, {plan.query_len, plan.embed_dim}};
     return {plan.per_batch_axes("token", "feature"),
             plan.per_batch_shape(plan.query_len, plan.embed_dim)};
 }
 
-/// Conditions that only the text of the walk names.
+/// A condition that only the walk's text uses.
 struct TextCondition {
     std::string_view name;
     When when;
@@ -95,14 +95,14 @@ constexpr TextCondition text_conditions[]{
 };
 static_assert(std::ranges::is_sorted(text_conditions, {}, &TextCondition::name));
 
-/// How many rows an embedding table has.
+/// Returns the number of rows of an embedding table.
 std::size_t rows_for(const Tokens* tokens) {
     return tokens == nullptr ? 0 : static_cast<std::size_t>(tokens->vocab_size.value_or(0));
 }
 
 using Size = std::size_t (*)(const Plan&);
 
-/// A size of the plan by its name.
+/// A size of the plan with its name.
 struct NamedSize {
     std::string_view name;
     Size of;
@@ -142,7 +142,7 @@ const NamedSize named_sizes[]{
     {"value_heads", [](const Plan& plan) { return plan.value_heads(); }},
 };
 
-/// The length that an axis has if a shape says no other.
+/// The default length of an axis in a shape.
 constexpr std::pair<std::string_view, std::string_view> axis_lengths[]{
     {"batch", "B"},      {"vocab", "ids"},       {"pair", "pairs"}, {"head", "H"},
     {"query", "Tq"},     {"key", "Tk"},          {"token", "Tq"},   {"feature", "D"},
@@ -186,7 +186,7 @@ std::function<Outline(const Plan&)> outline_in(std::string_view text) {
     if (text == "softmax rows") return row_outline;
     if (text == "position bias") return position_bias_outline;
     if (text == "position rows") return position_row_outline;
-    if (text == "heads") {  // an axis in walks of one head, too
+    if (text == "heads") {  // an axis even in walks with one head
         return [](const Plan& plan) { return Outline{{"head"}, {plan.heads}}; };
     }
     if (text == "mask") {
@@ -194,7 +194,7 @@ std::function<Outline(const Plan&)> outline_in(std::string_view text) {
     }
     struct Axis {
         std::string_view name;
-        Size first, second;  ///< whose product it is
+        Size first, second;  ///< the product of both
 
         std::size_t length(const Plan& plan) const {
             return first(plan) * (second == nullptr ? 1 : second(plan));
@@ -222,10 +222,10 @@ std::function<Outline(const Plan&)> outline_in(std::string_view text) {
     return [all = std::move(all)](const Plan& plan) {
         Outline outline;
         for (const Axis& axis : all) {
-            // Batch and head are axes of walks that have several.
+            // Batch and head are axes only if there are several.
             if (axis.name == "batch" && !plan.has_batch) continue;
             if (axis.name == "head" && !plan.has_head) continue;
-            // The keys that x makes are all keys, unless a past stands in front of them.
+            // The keys made from x are all keys, unless there is a past.
             const bool is_new = axis.name == "new_key";
             outline.axes.emplace_back(!is_new ? axis.name : plan.past_len > 0 ? "token" : "key");
             outline.shape.push_back(axis.length(plan));

@@ -23,19 +23,19 @@
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
-// The hand-written functions of core/steps, by the words that attention files say after `loop`.
-// Each takes what its step reads, in the order in which its card says it.
+// The hand-written functions of core/steps, by the words after `loop` in attention files. Each
+// takes the inputs of its step, in the order of its card.
 
 namespace attn {
 namespace {
 
-/// The axis that softmax goes along, of the tensor that is read first.
+/// Returns the axis of softmax in the first input.
 template <class T>
 std::size_t softmax_axis(const LoopInputs<T>& in) {
     return in.tensor(0).axis(std::string(word(in.plan.config.softmax_axis)));
 }
 
-/// A tensor of one number for each row of softmax.
+/// Returns a tensor with one number per row of softmax.
 template <class T>
 Tensor of_rows(const LoopInputs<T>& in, Array<T> numbers) {
     Axes axes = in.tensor(0).axes();
@@ -43,10 +43,10 @@ Tensor of_rows(const LoopInputs<T>& in, Array<T> numbers) {
     return {std::move(axes), std::move(numbers)};
 }
 
-/// The share of the sink. Its rule reads the parts of softmax, which a walk may leave out.
+/// Computes the share of the sink. Its rule reads the parts of softmax, which a walk may skip.
 Step::Compute share_of_sink(const Step& step) {
     return [its_rule = by_rule(step)](const Plan& plan, const Ledger& ledger) {
-        // Those of a walk in 16 bits are rounded, and softmax is not until it is whole.
+        // In 16-bit walks the parts are rounded, but softmax is not until its end.
         const Tensor* const sums = ledger.find("row_sum");
         if (sums != nullptr && sums->dtype() == plan.compute_dtype) return its_rule(plan, ledger);
         Ledger with_parts = ledger;
@@ -57,7 +57,7 @@ Step::Compute share_of_sink(const Step& step) {
     };
 }
 
-/// The rows (out) of w_qkv or b_qkv that belong to one part.
+/// Returns the rows (out) of w_qkv or b_qkv that belong to one part.
 template <class T>
 Array<T> rows_of(const Plan& plan, const Array<T>& parameter, const Projected& part) {
     const std::vector<std::size_t> features = plan.fused_features(part.number);

@@ -53,7 +53,7 @@ Tensor compute_biased_scores(const Plan& plan, const Ledger& ledger) {
         if (fitting.query_len == plan.query_len && fitting.key_len == plan.key_len) {
             return with_bias_of(ledger);
         }
-        // A mistake has made scores of other lengths: they meet the bias of their distances.
+        // A mistake has changed the lengths of the scores: compute the bias for those.
         Ledger of_their_distances = ledger;
         of_their_distances.record("position_bias", compute_position_bias(fitting, ledger));
         return with_bias_of(of_their_distances);

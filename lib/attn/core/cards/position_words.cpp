@@ -6,12 +6,12 @@
 #include "attn/core/cards/starts.hpp"
 #include "attn/ground/text/json.hpp"
 
-// The words in braces of inputs.attn and rope.attn.
+// The words in braces in inputs.attn and rope.attn.
 
 namespace attn {
 namespace {
 
-/// Whole numbers along an index, in runs that count up by one: `if t < 2 then t + 5 else t - 2`.
+/// Formats integers along an index, in runs that count up by one: `if t < 2 then t + 5 else t - 2`.
 std::string listed_rule(const std::string& index, const std::vector<std::int64_t>& numbers) {
     std::string text;
     for (std::size_t first = 0, end = 0; first < numbers.size(); first = end) {
@@ -80,7 +80,7 @@ std::optional<std::string> frequency_word(std::string_view word, const PlannedSt
     return word == "range" ? std::optional(json_number(high - low)) : std::nullopt;
 }
 
-/// Which features of a row rotate, and with which.
+/// Returns the features of a row that are rotated, and their partners.
 std::optional<std::string> rope_word(std::string_view word, const PlannedStep& of) {
     const Plan& plan = of.plan;
     if (word == "times") {

@@ -15,7 +15,7 @@
 namespace attn {
 namespace {
 
-/// The step of a rule, which a walk like this computes.
+/// Returns the step of a rule, which this walk must compute.
 Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
     const auto step = std::ranges::find(table, rule.step, &Step::name);
     if (step == table.end() || !step->applies(plan)) {
@@ -42,12 +42,12 @@ Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
     return *step;
 }
 
-/// Whether a step is made of what a rule of the user made, and computes it again by itself, as
-/// softmax does with its parts.
+/// True if a step depends on the result of a user's rule but recomputes it, as softmax does with
+/// its parts.
 bool overlooks_rules(const PlannedStep& of) {
     const bool is_computed = of.step.rule && of.step.compute && of.step.applies(of.plan);
     if (!is_computed || of.step.of_user) return false;
-    // As it is written: the latest of a chain is always among what the step reads.
+    // As written in the card: the latest of a chain is always among the step's inputs.
     const Rule rule = of.step.rule(of);
     if (rule.value == nullptr) return false;
     return std::ranges::any_of(tensors_read(rule), [&](const std::string& name) {
@@ -57,7 +57,7 @@ bool overlooks_rules(const PlannedStep& of) {
     });
 }
 
-/// The numbers of a step that counts, as positions do.
+/// Converts the numbers of an integer step, such as positions.
 Tensor whole_numbers(const Rule& rule, const Tensor& made) {
     constexpr double largest = 1e15;
     Array<std::int64_t> whole = empty_array<std::int64_t>(made.shape());
@@ -120,7 +120,7 @@ Rule follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
     const bool by_chain = !step.names_steps();
     std::vector<Input> inputs;
     for (const std::string& name : tensors_read(told)) {
-        if (name == step.name) continue;  // rows before
+        if (name == step.name) continue;  // earlier rows
         const Chain chain = by_chain ? chain_called(name) : Chain::none;
         inputs.push_back(chain == Chain::none ? Input(name) : Input(chain));
     }

@@ -10,7 +10,7 @@
 
 namespace attn {
 
-/// x or memory: where the walk starts, and the names of its steps.
+/// x or memory: an input of the walk, with the names of its steps.
 struct Start {
     const char *ids, *embedding, *tensor;
     bool of_memory;
@@ -23,7 +23,7 @@ struct Start {
     bool has_ids(const Plan& plan) const {
         return exists(plan) && std::holds_alternative<Tokens>(source(plan));
     }
-    /// Whether a model has made it of its ids.
+    /// True if a model has computed it from its ids.
     bool embedded(const Plan& plan) const {
         return has_ids(plan) && std::get<Tokens>(source(plan)).embedded;
     }
@@ -38,13 +38,13 @@ inline constexpr Start starts[]{{"ids", "embedding", "x", false},
 /// x before positions are added.
 inline constexpr Start tokens_alone{"ids", "embedding", "token_embedding", false};
 
-/// The ids that it starts from; nothing where it has none.
+/// Returns the ids of the source; nullptr if it has none.
 inline const Tokens* tokens_of(const Start& start, const Plan& plan) {
     return std::get_if<Tokens>(&start.source(plan));
 }
 
-/// The words of the rows of an embedding or its gradient; empty for other steps, and for tokens
-/// without words.
+/// Returns the words for the rows of an embedding or its gradient; empty for other steps, and for
+/// tokens without words.
 inline std::vector<std::string> words_of_rows(const Plan& plan, const Step& step) {
     const std::string& name = step.gradient_of.empty() ? step.name : step.gradient_of;
     for (const Start& start : starts) {
@@ -56,9 +56,9 @@ inline std::vector<std::string> words_of_rows(const Plan& plan, const Step& step
 
 inline bool x_is_embedded(const Plan& plan) { return starts[0].embedded(plan); }
 
-// Of x as a model makes it.
+// Functions on x in a model.
 
-/// Whether x is given: earlier layers have made it, or a norm of the model's own.
+/// True if x is given: computed by earlier layers, or by the model's norm of embeddings.
 inline bool is_given_x(const Plan& plan) { return plan.config.parameters.has("x"); }
 inline bool learns_positions(const Plan& plan) {
     return plan.config.position_embedding == PositionEmbedding::learned;
@@ -67,7 +67,7 @@ inline bool reads_positions(const Plan& plan) {
     return plan.config.parameters.has("position_embedding");
 }
 
-/// `layer 0`, `layers 0 to 3`; in front of the first layer a norm, as BERT has it.
+/// Returns `layer 0`, `layers 0 to 3`; for the first layer the norm of the embeddings, as in BERT.
 inline std::string earlier_layers(const Plan& plan) {
     if (plan.config.layer == 0) return "the norm of the embeddings";
     const std::int64_t last = plan.config.layer - 1;

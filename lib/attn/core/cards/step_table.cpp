@@ -41,7 +41,7 @@ const StepTable& step_table(const Plan& plan) {
     if (config.rules.empty() && config.attentions.empty() && beginning.empty()) {
         return in_order(plan);
     }
-    // Kept, as all hold on to a table; a walk has one set of rules and of files.
+    // Kept, because others hold references to a table; a walk has one set of rules and files.
     static std::map<std::vector<std::string>, StepTable> tables;
     static std::mutex one_at_a_time;
     const std::scoped_lock lock(one_at_a_time);
@@ -57,7 +57,7 @@ const StepTable& step_table(const Plan& plan) {
         for (const auto& [name, number] : config.attention_settings) {
             key.push_back(name + " " + json_number(number));
         }
-        // What is put where, what leaves and which axes there are depends on the walk.
+        // The order of steps, their presence and their axes depend on the walk.
         std::string applies = plan.has_batch ? "batch " : "";
         for (const Step& step : table) applies += step.applies(plan) ? '1' : '0';
         key.push_back(applies);

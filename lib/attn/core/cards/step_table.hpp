@@ -12,59 +12,59 @@ namespace attn {
 /// The reference table: attention, step by step.
 const StepTable& step_table();
 
-/// The same of one walk: query and key may be normalised after they rotate, and rules of the user
-/// take the place of steps.
+/// Returns the table for one walk: query and key may be normalised after their rotation, and rules
+/// of the user replace steps.
 ///
 /// Errors  ConfigError as with_rules.
 const StepTable& step_table(const Plan& plan);
 
-/// What the tensors of a walk take together.
+/// Returns the memory of all tensors of a walk.
 Room room_of(const Plan& plan);
 
-/// Walks the reference table.
+/// Computes a walk with the reference table.
 Ledger walk(const Plan& plan, const Ledger& given);
 
-/// Makes a step follow another rule: its number in the type of the walk, from the steps before it,
-/// its formula, its code and where its cells come from. `of` is the step in its table.
+/// Makes a step follow another rule: its computation in the dtype of the walk from earlier steps,
+/// its formula, its code and its derivations. `of` is the step in its table. Returns the completed
+/// rule.
 ///
-/// Errors  ConfigError with a caret, of names that are not there, and of a truth where a number is
-///         due.  Returns the rule, completed.
+/// Errors  ConfigError with a caret, for unknown names, and for a boolean in place of a number.
 Rule follow_rule(Step& step, const PlannedStep& of, const Rule& rule);
 
-/// Where letters stand for axes, each stands for its own: `b` cannot be the head.
+/// Requires that letters of axes are used for their own axes: `b` cannot be the head.
 /// Errors  ConfigError with a caret.
 void require_own_letters(const Rule& rule, const Outline& made);
 
-/// Steps that computed what a rule now makes by themselves, as softmax does with its parts, read
-/// it; what they read is shown.
+/// Makes steps read the result of a user's rule if they would recompute it, as softmax does with
+/// its parts, and shows its inputs.
 void let_parts_follow(StepTable& table, const Plan& plan);
 
-/// The table with the attention files of the plan: steps that follow other rules, new ones, and
-/// their parameters. What nobody reads any more leaves the walk.
+/// Returns the table with the attention files of the plan: steps with other rules, new steps, and
+/// their parameters. Steps without readers are removed.
 ///
 /// Errors  InputError with file, line and caret, ConfigError under the fused variant.
 StepTable with_attentions(StepTable table, const Plan& plan);
 
-/// The steps that the last one of a walk is made of, with those that are shown on request.
+/// Returns the steps that the last one of a walk depends on, and those shown on request.
 std::set<std::string> needed_steps(const StepTable& table, const Plan& plan);
 
-/// Lets a walk begin at a step that is given: it is made of nothing, and whatever leads to it alone
-/// leaves the table, with the steps that nothing makes.
+/// Makes a walk begin at a given step: it has no inputs, and steps that only lead to it, or that
+/// nothing computes, are removed.
 ///
 /// Errors  ConfigError under the fused variant.
 void begin_at(const std::string& beginning, StepTable& table, const Plan& plan);
 
-/// Details of softmax that a step is or reads, shown: its program is to have them.
+/// Shows the parts of softmax that a step is or reads: its program needs them.
 void show_parts(Step& step, StepTable& table, const Plan& plan);
 
-/// The mark of a step with a user's rule, in the place of a mistake's id.
+/// Marks a step with a user's rule, in place of a mistake's id.
 inline constexpr const char* users_rule = "your rule";
 
-/// The table with rules of a user in the place of steps: each makes its tensor in the type of the
-/// walk, from the steps before it. Rules without their step in this walk are refused.
+/// Returns the table with rules of the user in place of steps: each computes its tensor in the
+/// dtype of the walk, from earlier steps.
 ///
-/// Errors  ConfigError as parse_rule; for a name that is no computed step of this walk, for a
-///         tensor that is not there or made later, and under the fused variant.
+/// Errors  ConfigError as parse_rule; for a name that is not a computed step of this walk, for a
+///         tensor that is missing or computed later, and under the fused variant.
 StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::string>& rules);
 
 }  // namespace attn

@@ -8,11 +8,11 @@
 
 namespace attn {
 
-// Texts of cards, in which a word in braces stands for a number or a name of the walk: a setting of
-// rules (`{D}`), the latest of a chain (`{scores}`), `{step}` itself, the one `{before}` it in its
+// Texts of cards, with words in braces for numbers or names of the walk: a setting of rules
+// (`{D}`), the latest of a chain (`{scores}`), the `{step}` itself, the one `{before}` it in its
 // chain, and words of the card's own.
 
-/// Returns the meaning of a word of the card's own, nothing for other words.
+/// Returns the meaning of one of the card's own words, nullopt for other words.
 using CardWords = std::optional<std::string> (*)(std::string_view word, const PlannedStep& of);
 
 /// The condition of a text: on a plan, or on a step in its table.
@@ -31,12 +31,12 @@ private:
 };
 inline const When always_meant{[](const Plan&) { return true; }};
 
-/// Returns the meaning of a word that every card knows.
+/// Returns the meaning of a word that all cards share.
 ///
 /// Errors  std::logic_error for another word.
 std::string meaning_of(const std::string& word, const PlannedStep& of);
 
-/// Fills the braces of a text.
+/// Fills in the braces of a text.
 std::string filled(std::string_view text, const PlannedStep& of, CardWords own = nullptr);
 
 }  // namespace attn

@@ -1,6 +1,6 @@
 #include "attn/core/cards/walk_text.hpp"
 
-/// standard.attn, and the variants in data/attentions/standard after it.
+/// standard.attn, followed by the variants in data/attentions/standard.
 extern "C" const char attn_standard[];
 
 namespace attn {
@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view begins_file = "\nattention  ";
 
-/// Calls `use(name, text)` for each file of the text. The remarks that a file begins with are its
-/// own if it is the first.
+/// Calls `use(name, text)` for each file in the text. Comments at the start belong to the first
+/// file.
 template <class Use>
 void each_file(Use use) {
     const std::string_view all = all_walk_texts();

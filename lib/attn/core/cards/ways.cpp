@@ -4,7 +4,7 @@
 #include "attn/core/plan/text_lines.hpp"
 #include "attn/core/walk/step_rule.hpp"
 
-// What a step does, from its paragraphs in the text of attention.
+// Builds the functions of a step from its paragraphs in the text of attention.
 
 namespace attn {
 namespace {
@@ -14,8 +14,8 @@ Input input_called(std::string_view name) {
     return chain == Chain::none ? Input(std::string(name)) : Input(chain);
 }
 
-/// The tensors that a rule reads, in the order of its cells: names in front of a bracket, in braces
-/// if they depend on the walk.
+/// Returns the tensors that a rule reads, in the order of its cells: names before a bracket, in
+/// braces if they depend on the walk.
 std::vector<Input> inputs_of_rule(std::string_view rule) {
     std::vector<std::string_view> names;
     for (std::size_t at = rule.find('='); (at = rule.find('[', at)) < rule.size(); ++at) {
@@ -33,7 +33,7 @@ std::vector<Input> inputs_of_rule(std::string_view rule) {
     return inputs;
 }
 
-/// The inputs of one way: those it says, or those of its rule.
+/// Returns the inputs of one way: those of its `reads` line, or those of its rule.
 std::vector<Input> inputs_of(const Way& way) {
     if (!way.has("reads")) return inputs_of_rule(way.rule);
     std::vector<Input> inputs;
@@ -44,7 +44,7 @@ std::vector<Input> inputs_of(const Way& way) {
     return inputs;
 }
 
-/// `at once`: the first word of the line is `at`.
+/// True for `at once`: the first word of the line is `at`.
 bool is_at_once(const Way& way) { return way.has("at"); }
 
 const CardText::Made& made_of(const CardText& text, const Way& way) {
@@ -52,11 +52,11 @@ const CardText::Made& made_of(const CardText& text, const Way& way) {
     std::call_once(made.once, [&] {
         made.reads = [&text, &way, inputs = inputs_of(way)](const Plan& plan) {
             std::vector<Input> named = inputs;
-            for (Input& each : named) {  // the names that they have in this walk
+            for (Input& each : named) {  // with their names in this walk
                 if (!each.step.starts_with('{')) continue;
                 each.step = filled(each.step, before_tables(plan, text), way.words);
             }
-            std::erase_if(named, [](const Input& each) {  // `{b_x}` of a walk that has none
+            std::erase_if(named, [](const Input& each) {  // such as `{b_x}` in a walk without it
                 return each.chain == Chain::none && each.step.empty();
             });
             return named;
@@ -93,7 +93,7 @@ void let_follow(Step& step, CardText& text) {
         const Way* const way = all->way(of);
         if (way == nullptr || !way->has_rule()) return Rule();
         const std::string rule = filled(way->rule, of, way->words);
-        return rule.ends_with("= ") ? Rule() : Rule(rule);  // nothing on its right: it is given
+        return rule.ends_with("= ") ? Rule() : Rule(rule);  // no right side: it is given
     };
     step.reads = [all](const Plan& plan) {
         const Way* const way = all->way(plan);

@@ -10,15 +10,15 @@
 #include "attn/core/plan/words.hpp"
 #include "attn/ground/text/json.hpp"
 
-// The words in braces that the files of attention know beside those of all cards: what they stand
-// for depends on the walk.
+// The words in braces of attention files beyond those of all cards, whose meaning depends on the
+// walk.
 
 namespace attn {
 namespace {
 
 bool is_out_in(const Plan& plan) { return *plan.config.weight_layout == WeightLayout::out_in; }
 
-/// The row of the weight matrix that makes feature `out`: in w_qkv that of its part.
+/// Returns the row of the weight matrix for feature `out`: in w_qkv, that of its part.
 std::string row_of(const std::string& out, const Plan& plan, const Projected* part) {
     if (part == nullptr || !plan.one_weight()) return out;
     const std::string first = std::to_string(plan.fused_features(part->number).front());
@@ -28,7 +28,8 @@ std::string row_of(const std::string& out, const Plan& plan, const Projected* pa
            " + " + first + " + " + out + " % " + width;
 }
 
-/// The indices of a weight matrix as the walk stores it, `out` alone of a bias: `o,c`, `o`.
+/// Returns the indices of a weight matrix in the walk's layout, or only `out` for a bias: `o,c`,
+/// `o`.
 std::string stored(std::string_view word, const PlannedStep& of) {
     const Plan& plan = of.plan;
     const std::string out(word.substr(0, 1));
@@ -38,7 +39,7 @@ std::string stored(std::string_view word, const PlannedStep& of) {
     return head + (is_out_in(plan) ? row + ",c" : "c," + row);
 }
 
-/// `x @ w_query^T + b_query`: a product as the field writes it.
+/// Returns a product in the usual notation: `x @ w_query^T + b_query`.
 std::string product(const PlannedStep& of) {
     const Plan& plan = of.plan;
     const Projected* const part = part_of(of.step.name);
@@ -54,7 +55,7 @@ std::string product(const PlannedStep& of) {
            (has_bias ? " + " + (cuts ? "its part of b_qkv" : "b_" + name) : "");
 }
 
-/// Where any kind of mask hides; nothing if one has its cells from a file.
+/// Returns the condition for hidden cells; empty if a mask has its cells from a file.
 std::string hides(const Plan& plan) {
     std::string all;
     for (const MaskKind& kind : mask_kinds()) {
@@ -88,8 +89,8 @@ std::optional<std::string> standard_word(std::string_view word, const PlannedSte
     return word == "product" ? std::optional(product(of)) : std::nullopt;
 }
 
-/// Where the features of a part lie in qkv, one part after another or head by head; in x they are
-/// head by head.
+/// Returns the places of a part's features in qkv, grouped by part or by head; in x they are
+/// grouped by head.
 std::optional<std::string> place_word(std::string_view word, const PlannedStep& of) {
     const Plan& plan = of.plan;
     if (word == "origin") {
@@ -107,7 +108,7 @@ std::optional<std::string> place_word(std::string_view word, const PlannedStep& 
     return first + (plan.has_head ? "h * " + std::to_string(block) + " + f" : "f");
 }
 
-/// Features of keys in the row that a latent is made into, and where the parts of a head lie in it.
+/// Returns the key features in the row computed from a latent, and the places of a head's parts.
 std::optional<std::string> latent_word(std::string_view word, const PlannedStep& of) {
     const Plan& plan = of.plan;
     const std::string pair = std::to_string(pair_width(plan)),
@@ -158,11 +159,11 @@ std::optional<std::string> qk_norm_word(std::string_view word, const PlannedStep
     return word == "eps" ? std::optional(json_number(of.plan.config.qk_norm.eps)) : std::nullopt;
 }
 
-/// The cells that softmax runs over and the one number for all of them, its axis, the sink.
+/// The cells of a softmax row and its per-row number, its axis, the sink.
 struct SoftmaxIndices {
     explicit SoftmaxIndices(const PlannedStep& of)
         : along(word(of.plan.config.softmax_axis).substr(0, 1)) {
-        // Axes before the one that it goes along are the same everywhere, and left out.
+        // Leave out axes before the one of softmax: the rule is the same for all of them.
         std::string axes = "bhqk";
         if (!of.plan.has_head) axes = "bqk";
         const std::size_t first = of.has("sink") && of.plan.has_head
@@ -195,7 +196,7 @@ std::optional<std::string> softmax_word(std::string_view word, const PlannedStep
         of, softmax_word);
 }
 
-/// The index of the head if a rule has to name it, the keys up to the end of block `j`.
+/// Returns the head index if a rule needs it, and the keys up to the end of block `j`.
 std::optional<std::string> block_word(std::string_view word, const PlannedStep& of) {
     if (word == "h,") return of.plan.has_head ? "h," : "";
     if (word == "sink") return sink_cell(of.plan);

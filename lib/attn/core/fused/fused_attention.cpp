@@ -22,7 +22,7 @@ double multiply_adds(const AttentionShape& shape, const MaskView& mask) {
            seen * static_cast<double>(shape.head_dim + shape.value_dim);
 }
 
-/// The part of the work that starts at query `first` of one head.
+/// Returns the part of the work that starts at query `first` of one head.
 template <class Real>
 QueryBlock<Real> query_block(const Real* query, const Real* key, const Real* value, Real* context,
                              const AttentionShape& shape, const FusedOptions& options,
@@ -79,8 +79,8 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
     const BlockOperations<Real>& kernel =
         simd::kernels_for(options.instruction_set).of<Real>().blocks;
 
-    // Divide blocks of queries among threads, in causal attention the long ones first. They are of
-    // nearly as many vectors each: a narrow last one would keep few sums going over the most keys.
+    // Distribute blocks of queries to threads, in causal attention the long ones first. All have
+    // about the same number of vectors: a narrow last block would use few sums for the most keys.
     const EvenParts blocks{shape.query_len, kernel.lanes,
                            (shape.query_len + kernel.query_block - 1) / kernel.query_block};
     const std::size_t tasks = shape.batch * shape.heads * blocks.count;

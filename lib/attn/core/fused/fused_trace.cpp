@@ -11,7 +11,7 @@ namespace attn {
 
 namespace {
 
-/// Running state of one query after the keys read so far.
+/// The running state of one query after the keys read so far.
 template <class Real>
 struct Running {
     Real maximum = minus_infinity<Real>;
@@ -53,7 +53,7 @@ public:
     }
 
 private:
-    /// Reads one block of keys for the queries that start at `first_query`.
+    /// Processes one block of keys for the queries that start at `first_query`.
     FusedBlock meet(std::size_t first_query, std::size_t first_key, std::size_t keys,
                     std::vector<Running<Real>>& running) const {
         FusedBlock block{};
@@ -83,7 +83,7 @@ private:
         return true;
     }
 
-    /// Reads the block's keys for one query. Returns the correction.
+    /// Processes the block's keys for one query. Returns the correction.
     Real update(Running<Real>& row, std::size_t q, FusedBlock& block) const {
         // Score the keys and raise the maximum.
         std::vector<Real> scores;
@@ -92,12 +92,12 @@ private:
         }
         const Real before = row.maximum;
         for (const Real s : scores) row.maximum = std::fmax(row.maximum, s);
-        // Correct what was gathered; a query that has seen no key has nothing to correct.
+        // Correct the earlier results; before the first visible key there are none.
         const Real shift = row.maximum == minus_infinity<Real> ? 0 : row.maximum;
         const Real correction = std::exp(before - shift);
         row.sum *= correction;
         for (Real& number : row.context) number *= correction;
-        // Add the block's exponentials, and its values weighed by them.
+        // Add the block's exponentials, and its values weighted by them.
         for (std::size_t k = 0; k < block.keys; ++k) {
             const Real exponential = std::exp(scores[k] - shift);
             row.sum += exponential;

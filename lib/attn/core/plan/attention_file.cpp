@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::size_t longest_file = 65536;
 
-/// One line of a file: its first word and what that says.
+/// One line of a file: its first word and the rest.
 struct Line {
     std::size_t number = 0;
     std::string word, says;
@@ -76,7 +76,7 @@ public:
     }
 
 private:
-    /// Words of which each says one text of the file, a step or a mistake.
+    /// Returns the text for a word that sets a single text of the file, a step or a mistake.
     std::string* text_called(const std::string& word) {
         if (mistake_ != nullptr) {
             if (word == "title") return &mistake_->title;
@@ -168,7 +168,7 @@ private:
         }
     }
 
-    /// A fact that does not exist would silence its sentence for good.
+    /// A misspelt fact would suppress its sentence forever.
     static void check_facts(const std::string& note) {
         for (std::size_t at = note.find('{'); at != note.npos; at = note.find('{', at + 1)) {
             const std::size_t end = note.find('}', at);
@@ -194,8 +194,8 @@ private:
 
     void leave() { step_ = nullptr, mistake_ = nullptr, parameter_ = nullptr; }
 
-    /// What a name means wherever rules are read; empty where a file may give it a meaning. An axis
-    /// may be called f or i, which not every walk has.
+    /// Returns the meaning of a name in all rules; empty if a file may define it. An axis may be
+    /// called f or i, which not all walks have.
     static std::string meaning_in_walks(const std::string& name, bool is_axis) {
         static const std::set<std::string> letters{"b", "c", "h", "k", "q", "t"};
         const bool is_own = !is_axis && (name == "f" || name == "i");
@@ -307,7 +307,7 @@ private:
         return std::ranges::find(all, name) != all.end();
     }
 
-    /// What only the whole file tells.
+    /// Checks properties of the whole file.
     void check() const {
         std::vector<std::string> read;
         const auto add = [&](const auto& self, const RuleNode& node) -> void {

@@ -14,10 +14,10 @@
 namespace attn {
 namespace {
 
-/// Whether the sizes of a plan are known: the names of its parameters are asked for before.
+/// True if the sizes of a plan are known: the names of its parameters are needed earlier.
 bool is_sized(const Plan& plan) { return plan.head_dim > 0; }
 
-/// A number that rules know in every walk.
+/// A number that rules of all walks may name.
 struct WalkNumber {
     std::string_view name;
     double (*of)(const Plan&);
@@ -40,7 +40,7 @@ constexpr WalkNumber walk_numbers[]{
          return divides ? plan.scale.number : 1 / plan.scale.number;
      }}};
 
-/// The axis and the length of a letter that all rules know.
+/// Returns the axis and the length of a letter that all rules share.
 std::optional<Extent> known_axis(const std::string& letter, const Plan& plan) {
     if (letter == "b") return Extent{"batch", plan.batch};
     if (letter == "h") return Extent{"head", plan.heads};
@@ -136,7 +136,7 @@ void list_attention_parameters(const Plan& plan, DrawList& list) {
 
 namespace {
 
-/// How far the letter goes that stands so many places from the end in the last step that extends
+/// Returns the length of the letter at that distance from the end in the last step that extends
 /// contexts with a letter for heads; `known` if its file declares no such axis.
 std::size_t merged_size(const Plan& plan, std::size_t from_end, std::size_t known) {
     for (const auto& file : plan.config.attentions) {

@@ -6,22 +6,22 @@
 
 namespace attn {
 
-// A walk may begin at scores or weights that somebody has, without query and key; or at query and
-// key without value, and then it ends at the weights.
+// A walk may begin at given scores or weights, without query and key; or at query and key without
+// value, in which case it ends at the weights.
 
-/// Whether a walk may begin at that step, after query and key.
+/// True if a walk may begin at that step, after query and key.
 bool is_beginning(std::string_view step);
 
-/// The first step after query and key that is among given tensors, where these do not make it
-/// anew: `scores`, `scaled_scores`, `masked_scores` or `weights`. `query` if query and key are
-/// given and value is not; empty if all three are, or none of these is.
+/// Returns the first given step after query and key, unless these are given as well: `scores`,
+/// `scaled_scores`, `masked_scores` or `weights`. `query` if query and key are given but not value;
+/// empty if all three are, or none of these steps is.
 std::string given_beginning(const Ledger& given);
 
-/// The same of a walk: empty unless it has neither x nor projections.
+/// Returns it for a walk: empty unless it has neither x nor projections.
 std::string beginning_of(const WalkConfig& config);
 
-/// Takes from a configuration that begins so whatever comes before: the scale of scores that are
-/// scaled, the mask of those that are masked, and what turns or norms query and key.
+/// Removes settings of earlier steps from such a configuration: the scale of scaled scores, the
+/// mask of masked ones, and the rotation and norms of query and key.
 void leave_out_before(const std::string& beginning, WalkConfig& config);
 
 }  // namespace attn

@@ -14,7 +14,7 @@ namespace {
 
 using By = ScaleChoice::By;
 
-/// Whether scores are divided by the root of a size, as in most attentions.
+/// True if scores are divided by the root of a size, as is usual.
 bool divides_by_root(const Plan& plan, By by, std::size_t size) {
     const double root = std::sqrt(static_cast<double>(size)) / plan.score_factor();
     return plan.config.scale.by == by && divides(plan) &&
@@ -26,13 +26,13 @@ bool stretched_as(const Plan& plan) {
     return stretching(plan) != nullptr && stretching(plan)->kind == kind;
 }
 
-/// True if query, key and value have a matrix of their own each.
+/// True if query, key and value have separate matrices.
 bool has_matrices(const Plan& plan) { return projects(plan) && !plan.one_weight(); }
-/// True if a product gives the query itself: nothing is split or cut out.
+/// True if a product gives the query itself, without splitting or slicing.
 bool is_direct(const Plan& plan) {
     return projects(plan) && !one_product(plan) && !splits_projected(plan);
 }
-/// The same of key and value, which latents make in another way.
+/// The same condition for key and value, which latents compute in another way.
 template <bool (*holds)(const Plan&)>
 bool unless_latents(const Plan& plan) {
     return holds(plan) && !plan.has_latent();

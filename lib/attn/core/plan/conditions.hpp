@@ -7,18 +7,18 @@
 
 namespace attn {
 
-/// Whether scores are divided by their scale, not multiplied.
+/// True if scores are divided by their scale, not multiplied.
 inline bool divides(const Plan& plan) {
     return plan.scale.operation == ScaleFactor::Operation::divide;
 }
 
-/// True when the plan makes query, key and value from x.
+/// True if the plan computes query, key and value from x.
 inline bool projects(const Plan& plan) { return plan.config.projection != Projection::none; }
 
-/// True when all three come out of a single product, x times w_qkv.
+/// True if all three come from a single product, x times w_qkv.
 inline bool one_product(const Plan& plan) { return plan.one_weight() && !plan.has_memory; }
 
-/// True when a projection gives all heads side by side, so that they still have to be split.
+/// True if a projection returns all heads side by side, which are then split.
 inline bool splits_projected(const Plan& plan) {
     return projects(plan) && plan.has_head && !plan.head_axis_on_weight() && !one_product(plan);
 }
@@ -26,17 +26,18 @@ inline bool splits_projected(const Plan& plan) {
 bool is_alibi(const Plan& plan);
 bool is_t5(const Plan& plan);
 
-/// How frequencies are stretched for long inputs; null if they are not, or by another base alone.
+/// Returns the frequency scaling for long inputs; null if there is none, or if it only changes the
+/// base.
 const RopeScaling* stretching(const Plan& plan);
 
-// The conditions that `when` names in attention files: `when fused, not capped`.
+// Conditions of `when` in attention files: `when fused, not capped`.
 
-/// One condition of a list.
+/// A condition in a list.
 struct ConditionWord {
     std::string_view name;
     bool negated = false;
 };
-/// Returns the row of that name in a table that is sorted by them, its end if there is none.
+/// Finds the row with that name in a table sorted by name; the table's end if there is none.
 template <class Row, std::size_t N>
 const Row* find_named(const Row (&rows)[N], std::string_view name) {
     const Row* const row = std::ranges::lower_bound(rows, name, {}, &Row::name);
@@ -53,13 +54,13 @@ void each_condition(std::string_view list, Use use) {
     }
 }
 
-/// Returns the condition of that name, null if there is none.
+/// Returns the condition with that name, null if there is none.
 bool (*find_condition(std::string_view name))(const Plan&);
 [[noreturn]] void refuse_condition(std::string_view name);
 
-/// True if all conditions of the list hold.
+/// True if all conditions of the list are true.
 ///
-/// Errors  ConfigError for a word that is no condition.
+/// Errors  ConfigError for an unknown condition.
 bool conditions_hold(std::string_view list, const Plan& plan);
 
 }  // namespace attn

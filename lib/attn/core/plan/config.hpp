@@ -25,39 +25,40 @@ namespace attn {
 struct AttentionFile;
 struct ExampleFile;
 
-/// How query, key and value come from x, and how their parameters are stored and drawn.
+/// The projections of x to query, key and value: storage and order of the draws.
 enum class Projection {
     split,          ///< one Linear each, (heads * head_dim, embed_dim)
     fused,          ///< one Linear, features ordered q | k | v, heads within each
     fused_by_head,  ///< one Linear, features ordered head by head, q | k | v within each
     matrix,         ///< plain (head_dim, embed_dim) matrices, one head
     stacked,        ///< a leading head axis on each matrix; all heads of q drawn first, then k, v
-    per_head,       ///< for each head in turn its own q, k, v matrices
+    per_head,       ///< per head: its own q, k, v matrices
     mha,            ///< PyTorch's nn.MultiheadAttention with its output projection
     none,           ///< query, key and value are drawn, given, or x itself
 };
 
-/// Zeros and the identity draw nothing: with zeros for query every key weighs the same, with the
-/// identity for value it is x itself.
+/// Zeros and the identity draw nothing: with zeros for query all keys have the same weight, with
+/// the identity for value it is x itself.
 enum class Init { linear, uniform, normal, zeros, identity };
-/// loops that read like the formulas; whole arrays; or blocks of keys, without the T x T steps
+/// Loops that read like the formulas; whole arrays; or blocks of keys, without T x T tensors.
 enum class Variant { loop, vectorized, fused };
 enum class SoftmaxAxis { key, query, head, batch };
 enum class Distribution { uniform, normal };
 
-/// Token ids, and the words they stand for where the source was text.
+/// Token ids, and their words if the source is text.
 struct Tokens {
     std::vector<std::vector<std::int64_t>> sequences;
-    std::vector<std::string> vocabulary;  ///< word of each id; empty when there are only ids
+    std::vector<std::string> vocabulary;  ///< word by id; empty if there are only ids
     std::optional<std::int64_t> vocab_size;
     std::optional<std::int64_t> pad_id;
     bool batch_axis = false;  ///< present even for one sequence
-    /// Names of each token of each sequence in a model; empty: the words above, or the ids.
+    /// Names of the tokens of each sequence in a model; empty: the words above, or the ids.
     std::vector<std::vector<std::string>> labels{};
-    /// Every row of the embedding is drawn from a seed of its own, made of the row's word: a word
-    /// has the same vector in every text.
+    /// Each row of the embedding is drawn with a seed of its own, computed from the row's word: a
+    /// word has the same vector in all texts.
     bool by_word = false;
-    /// A model has made x of them: x, token_embedding and perhaps position_embedding are given.
+    /// A model has computed x from them: x, token_embedding and possibly position_embedding are
+    /// given.
     bool embedded = false;
 };
 
@@ -66,7 +67,7 @@ struct RandomInput {
     Distribution distribution = Distribution::normal;
 };
 
-/// Where x or memory comes from: token ids, draws, or a given tensor (tokens, features) or
+/// The source of x or memory: token ids, random numbers, or a given tensor (tokens, features) or
 /// (batch, tokens, features).
 using Source = std::variant<Tokens, RandomInput, Tensor>;
 
@@ -77,25 +78,25 @@ struct ScaleChoice {
     double number = 1;  ///< the factor for By::number
 };
 
-/// A number that is added to each score for where query and key are.
+/// A bias of the scores by the positions of query and key.
 struct PositionBias {
     enum class Kind { alibi, t5, file };
     Kind kind = Kind::alibi;
-    std::int64_t buckets = 32;        ///< of T5: how many distances its table tells apart
-    std::int64_t max_distance = 128;  ///< of T5: from here on all share the last bucket
+    std::int64_t buckets = 32;        ///< T5: number of relative-position buckets
+    std::int64_t max_distance = 128;  ///< T5: all larger distances share the last bucket
     std::optional<Tensor> given;      ///< broadcastable to the scores
 };
 
-/// A window with gaps: so many keys, the query's own first, each so many tokens from the next.
+/// A window with gaps: `keys` keys, the query's own first, at distances of `apart` tokens.
 struct DilatedWindow {
     std::int64_t keys, apart;
 };
 
-/// Which cells are hidden: the kinds of mask (`mask_kinds.hpp`) and their numbers.
+/// The hidden cells: the kinds of mask (`mask_kinds.hpp`) and their numbers.
 struct MaskChoice {
     bool causal = false;
     bool padding = false;
-    std::optional<std::int64_t> window;  ///< keys that a query sees, with its own
+    std::optional<std::int64_t> window;  ///< keys that a query sees, including its own
     std::optional<DilatedWindow> dilated{};
     std::optional<std::int64_t> chunk;    ///< tokens of one chunk
     std::optional<std::int64_t> prefix;   ///< tokens that every query sees; the others are causal
@@ -103,43 +104,43 @@ struct MaskChoice {
     std::optional<Tensor> given;          ///< bool, true = hidden, broadcastable to the scores
 
     bool any() const;
-    /// Whether no query sees a later key, for all that causal says.
+    /// True if the causal condition alone hides all later keys from queries.
     bool is_causal() const { return causal && !prefix; }
 };
 
-/// Rotary positions: pairs of features of query and key rotate by an angle for each position.
+/// Rotary positions: pairs of query and key features are rotated by an angle per position.
 struct Rotary {
-    std::optional<Pairing> pairing;   ///< unset: nothing rotates
-    double theta = 10000;             ///< its powers divide the position: the angles
-    std::optional<std::int64_t> dim;  ///< features of a head that rotate; default head_dim
+    std::optional<Pairing> pairing;   ///< unset: no rotation
+    double theta = 10000;             ///< angles are positions divided by its powers
+    std::optional<std::int64_t> dim;  ///< rotated features per head; default head_dim
     std::optional<RopeScaling> scaling{};
 };
 
-/// The logit of each head that joins the denominator of softmax and has no value: 0, drawn, or
-/// among the given parameters.
+/// The logit of each head in the denominator of softmax, without a value: 0, drawn, or a given
+/// parameter.
 enum class SinkLogit { zero, normal, given };
 
 /// Norms of query and key.
 struct QkNorm {
     enum class Place { before, after };
-    std::optional<NormOver> over;  ///< unset: there are none
-    Place place = Place::before;   ///< the rotation
+    std::optional<NormOver> over;  ///< unset: no norms
+    Place place = Place::before;   ///< relative to the rotation
     double eps = 1e-6;
 };
 
-/// Differential attention: two softmaxes for each head of values, of which the second is taken from
-/// the first.
+/// Differential attention: two softmaxes per head of values; the second is subtracted from the
+/// first.
 struct Differential {
-    std::optional<std::int64_t> depth;  ///< number of the layer, from 0; unset: one softmax a head
+    std::optional<std::int64_t> depth;  ///< index of the layer; unset: one softmax per head
 };
 
 /// Dropout, as in training: cells set to 0 with probability p, the others divided by 1 - p.
 struct Dropout {
     enum class Place { weights, context, output };
-    double p = 0;  ///< 0: there is none
+    double p = 0;  ///< 0: no dropout
     Place place = Place::weights;
-    std::optional<std::uint64_t> seed{};  ///< of its draws; default that of the walk
-    std::optional<Tensor> keep{};         ///< given: 1 or true keeps; broadcasts to the place
+    std::optional<std::uint64_t> seed{};  ///< by default that of the walk
+    std::optional<Tensor> keep{};         ///< given: 1 or true keeps a cell; broadcast to the place
 
     /// The probability that a cell is kept.
     double share() const { return 1 - p; }
@@ -151,38 +152,37 @@ struct Dropout {
     }
 };
 
-/// Multi-head latent attention: keys and values of all heads are made from one short row for each
+/// Multi-head latent attention: keys and values of all heads are computed from one short row per
 /// token, the latent, which is all that a cache keeps.
 struct Latent {
-    std::optional<std::int64_t> rank;        ///< features of the latent; unset: there is none
-    std::optional<std::int64_t> query_rank;  ///< of the latent of the queries; unset: there is none
-    bool absorbed = false;  ///< queries meet the latent itself, in the place of keys and values
+    std::optional<std::int64_t> rank;        ///< features of the latent; unset: no latent
+    std::optional<std::int64_t> query_rank;  ///< features of the queries' latent; unset: none
+    bool absorbed = false;  ///< queries are multiplied with the latent itself, as key and value
 };
 
-/// The vector that is added to each token for its position: a row of a table, or a fixed pattern.
+/// The vector that is added to each token by its position: a row of a table, or a fixed pattern.
 enum class PositionEmbedding { learned, sinusoidal };
 
-/// Draws that are spent and not used.
+/// Numbers that are drawn and discarded.
 struct Burn {
     Distribution distribution;
     std::size_t count;
 };
 
-/// Everything a walk depends on. What is left unset is derived by `resolve`.
+/// All settings of a walk. Unset ones are derived by `resolve`.
 struct WalkConfig {
     Source input = RandomInput{};
-    std::optional<Source> memory;  ///< second source: key and value come from it
+    std::optional<Source> memory;  ///< second source, of key and value
     std::optional<std::int64_t> batch;
     std::optional<std::int64_t> query_len;  ///< for a drawn input; default 4
     std::optional<std::int64_t> key_len;    ///< for a drawn memory
     std::vector<std::int64_t> lengths;      ///< true lengths of the key sequences; may be empty
-    /// Names of the tokens of x (or memory), for each sequence or one list for all: `_`
-    /// leaves the word, the id or the number that is there. Empty where they have no other names.
+    /// Names of the tokens of x (or memory), per sequence or one list for all: `_` keeps the word,
+    /// the id or the number. Empty without other names.
     std::vector<std::vector<std::string>> names, memory_names;
-    /// The example that x and the parameters are from; null for none.
+    /// The example with x and the parameters; null for none.
     std::shared_ptr<const ExampleFile> example{};
-    /// Names of features, by what has them: x, query, key, value. Those of all heads follow one
-    /// another.
+    /// Names of features, by the tensor: x, query, key, value. Those of all heads are concatenated.
     std::map<std::string, std::vector<std::string>> feature_names{};
 
     std::optional<std::int64_t> embed_dim;  ///< default heads * head_dim
@@ -200,22 +200,21 @@ struct WalkConfig {
     bool output_bias = false;
     std::optional<bool> merge;  ///< default: true unless stacked or per_head without output
     Ledger parameters;          ///< given parameters by name; the rest is drawn
-    /// Where the given parameters came from, for the record: a file, and a model's layer in it.
+    /// The source of the given parameters, for the record: a file, and a model's layer in it.
     std::string weights_file, model;
     std::int64_t layer = 0;
 
-    /// The trained model whose layer (above) this is; empty without one.
-    /// Changes of a trained model's layer, as flags, and the settings of that layer
-    /// itself.
+    /// Changes of a trained model's layer, as flags; the unchanged settings of that layer; and the
+    /// file of the model whose layer (above) this is. All empty without a model.
     std::string changes;
     std::shared_ptr<const WalkConfig> models_own;
     std::string model_file;
 
-    std::optional<NormKind> x_norm;  ///< of x, in front of the projections
-    double x_norm_eps = 1e-5;        ///< added to the mean square, so that none is 0
+    std::optional<NormKind> x_norm;  ///< of x, before the projections
+    double x_norm_eps = 1e-5;        ///< added to the mean square, to keep it above 0
 
     std::optional<PositionEmbedding> position_embedding;
-    std::optional<std::int64_t> position_rows;  ///< of a learned table; default as many as needed
+    std::optional<std::int64_t> position_rows;  ///< of a learned table; default: as many as needed
     QkNorm qk_norm;
     Rotary rotary;
     Latent latent;
@@ -227,19 +226,19 @@ struct WalkConfig {
     CausalAlign causal_align = CausalAlign::start;
     EmptyRow empty_row = EmptyRow::nan;
     ScaleChoice scale;
-    double softcap = 0;  ///< bounds the scores by tanh; 0 does not
+    double softcap = 0;  ///< bounds the scores by tanh; 0: no bound
     std::optional<PositionBias> position_bias;
     SoftmaxAxis softmax_axis = SoftmaxAxis::key;
-    bool sigmoid = false;  ///< a weight is the sigmoid of its score: no softmax, no sum of 1
-    std::optional<SinkLogit> sink;     ///< unset: softmax over the keys alone
-    std::optional<std::int64_t> past;  ///< keys and values that are there before those of x
+    bool sigmoid = false;              ///< weights are the sigmoid of scores: rows do not sum to 1
+    std::optional<SinkLogit> sink;     ///< unset: softmax over the keys only
+    std::optional<std::int64_t> past;  ///< number of keys and values before those of x
     Dropout dropout;
     std::optional<std::int64_t> prefill;  ///< tokens of a chunk; unset: all tokens at once
 
-    /// Rules of the user (attn/core/rules/rule.hpp) in the place of steps.
+    /// Rules of the user (attn/core/rules/rule.hpp) in place of steps.
     std::vector<std::string> rules;
-    /// Attention files (attn/core/plan/attention_file.hpp), in the order of the walk, which of
-    /// their forms is walked, and numbers for their settings.
+    /// Attention files (attn/core/plan/attention_file.hpp), in the order of the walk, the form to
+    /// walk, and numbers for their settings.
     std::vector<std::shared_ptr<const AttentionFile>> attentions;
     std::string form;
     std::vector<std::pair<std::string, double>> attention_settings;
@@ -251,15 +250,15 @@ struct WalkConfig {
     std::vector<Burn> burn_before;  ///< before anything is drawn
     std::vector<Burn> burn;         ///< between the input and the projections
     std::optional<DType> dtype;     ///< of drawn and loaded tensors; default float32 (NumPy: 64)
-    std::optional<DType> compute_dtype;  ///< of the arithmetic; default dtype
+    std::optional<DType> compute_dtype;  ///< of the computation; default dtype
 
     Variant variant = Variant::vectorized;
-    bool single_chain = false;  ///< loop: the products of scores and context in a single chain each
-    int threads = 0;            ///< 0: all cores for large work, one for small
+    bool single_chain = false;  ///< loop: one chain each for the products of scores and context
+    int threads = 0;            ///< 0: all cores for large work, one otherwise
 };
 
-/// Refuses what no flag can say, but a program that fills the settings in itself. All optional
-/// words of types are set.
+/// Refuses values that flags cannot have, but that a program may set directly. All optional
+/// enumerations must be set.
 ///
 /// Errors  ConfigError naming the setting.
 void refuse_unknown_values(const WalkConfig& config);

@@ -9,7 +9,7 @@
 namespace attn {
 namespace {
 
-/// Draws each row of an embedding with a generator of its own.
+/// Draws each row of an embedding with a separate generator.
 template <class T>
 void draw_words(const DrawnTensor& row, std::span<T> cells, DType dtype) {
     const WalkConfig& config = *row.seeds;
@@ -54,7 +54,7 @@ void draw_turn(const DrawnTensor& row, std::size_t turn, Array<T>& array, DType 
     }
 }
 
-/// Puts given parameters in the place of drawn ones.
+/// Replaces drawn parameters by given ones.
 void take_given(const Ledger& parameters, Ledger& ledger) {
     for (const auto& [name, tensor] : parameters.entries()) {
         const Tensor& drawn = ledger[name];
@@ -105,7 +105,7 @@ Ledger draw(const DrawList& list, DType dtype, Generator& generator) {
         for (const DrawnTensor& row : list) {
             arrays.push_back(empty_array<T>(row.taken ? Shape{0} : row.shape()));
         }
-        // Draw together the rows that take turns, or are drawn again, together.
+        // Rows that alternate, or are drawn repeatedly, are drawn as a group.
         for (std::size_t first = 0, end = 0; first < list.size(); first = end) {
             const auto [turns, times] = std::pair(list[first].turns, list[first].times);
             while (end < list.size() && list[end].turns == turns && list[end].times == times) ++end;

@@ -10,7 +10,7 @@
 namespace attn {
 namespace {
 
-/// Writes the list of one plan.
+/// Builds the draw list of a plan.
 class Lister {
 public:
     explicit Lister(const Plan& plan) : plan_(plan), config_(plan.config) {}
@@ -29,7 +29,7 @@ public:
         }
         list_norm();
         const std::string first = plan_.one_weight() ? "w_qkv" : "w_query";
-        // nn.MultiheadAttention draws its output projection first, and all in one line.
+        // nn.MultiheadAttention draws its output projection first, and everything in one line.
         list_burns(config_.burn, config_.projection == Projection::mha ? first : "");
         list_projections(first);
         list_gains();
@@ -52,7 +52,7 @@ public:
                         {"out", plan_.output_dim, 1, &WalkConfig::output_dim}, Init::linear,
                         config_.output_bias);
         }
-        // A program draws in this order too: what else is drawn late, with the files' own.
+        // A program draws in this order, too: other late draws come with those of the files.
         const std::size_t own = list_.size();
         list_attention_parameters(plan_, list_);
         for (std::size_t i = after; own < list_.size() && i < own; ++i) {
@@ -106,7 +106,7 @@ private:
         return {axis, plan_.embed_dim, 1, &WalkConfig::embed_dim};
     }
 
-    /// A memory that is given says by itself how many features it has.
+    /// The number of features of a given memory is known.
     Extent memory_features(const char* axis) const {
         const bool given = config_.memory && std::holds_alternative<Tensor>(*config_.memory);
         return {axis, plan_.memory_dim, 1, given ? nullptr : &WalkConfig::embed_dim};
@@ -140,8 +140,8 @@ private:
         list_.push_back(std::move(row));
     }
 
-    /// Tensors that a model makes of the ids, and x where layers before this one have made it:
-    /// given, so that nothing is drawn.
+    /// Lists tensors that a model computes from the ids, and x if earlier layers have computed it:
+    /// they are given, so nothing is drawn.
     void list_embedded(DrawnTensor x) {
         x.how = Initialisation::zeros;
         for (const char* name : {"token_embedding", "position_embedding", "x"}) {
@@ -151,7 +151,7 @@ private:
         }
     }
 
-    /// The gain of the norm of x, and the bias where one is given.
+    /// Lists the gain of x's norm, and the bias if one is given.
     void list_norm() {
         if (!config_.x_norm) return;
         list_.push_back({"g_x", "g_x", {embed("feature")}, Initialisation::ones});
@@ -210,7 +210,7 @@ private:
         }
     }
 
-    /// The matrices of latent attention, and the gains of its norms.
+    /// Lists the matrices of latent attention, and the gains of its norms.
     void list_latents(const std::string& first) {
         const auto size = [](const std::optional<std::int64_t>& setting) {
             return static_cast<std::size_t>(setting.value_or(0));
@@ -236,7 +236,7 @@ private:
         list_.push_back({name, name, {{"feature", features}}, Initialisation::ones});
     }
 
-    /// The vectors that make lambda, and the gain of the norm after the differences.
+    /// Lists the vectors of lambda, and the gain of the norm after the differences.
     void list_differential() {
         if (!plan_.differs()) return;
         for (const char* name : {"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"}) {
@@ -262,7 +262,7 @@ private:
         return {"value", init[2], heads, key, memory_features("in"), value_dim};
     }
 
-    /// Those of norms of query and key.
+    /// Lists the gains of the norms of query and key.
     void list_gains() {
         if (!plan_.has_gains()) return;
         const bool all = config_.qk_norm.over == NormOver::all;
@@ -274,7 +274,7 @@ private:
         }
     }
 
-    /// T5's. One that is given beside cross-attention is listed: its bias is not added there.
+    /// Lists T5's table, even one given with cross-attention, whose bias is not added.
     void list_bias_table() {
         const char* const rows = "relative_attention_bias";
         const Tensor* table = config_.parameters.find(rows);
@@ -286,7 +286,7 @@ private:
         list_.back().how = adds ? Initialisation::embedding : Initialisation::zeros;
     }
 
-    /// Numbers that are thrown away are drawn before the next tensor that is drawn.
+    /// Discarded draws happen just before the next drawn tensor.
     void name_steps_of_burns() {
         std::string next;
         for (std::size_t i = list_.size(); i-- > 0;) {
@@ -295,7 +295,7 @@ private:
         }
     }
 
-    /// Keys and values of earlier tokens, which their file counts.
+    /// Lists keys and values of earlier tokens, whose number is that of their file.
     void list_past() {
         for (const char letter : {'k', 'v'}) {
             const Part part = part_of(letter);
@@ -309,8 +309,8 @@ private:
         }
     }
 
-    /// Scores or weights that are given in the place of query and key. A value is not drawn beside
-    /// them: it would be chance.
+    /// Lists scores or weights that are given in place of query and key. A value is not drawn with
+    /// them: it would be random.
     void list_beginning(const std::string& step) {
         if (step == "query") {
             list_directly(part_of('q'));
@@ -331,8 +331,8 @@ private:
                          initialisation(std::get<RandomInput>(config_.input).distribution)});
     }
 
-    /// The features of query, key and value of all heads. They tell head_dim where values are as
-    /// wide as keys.
+    /// Returns the features of query, key and value of all heads. They determine head_dim if values
+    /// have the same width as keys.
     Extent fused_features() const {
         const auto times = static_cast<std::int64_t>(plan_.softmaxes());
         if (!config_.value_dim || config_.value_dim == times * config_.head_dim.value_or(0)) {
@@ -341,7 +341,7 @@ private:
         return {"out", plan_.qkv_features()};
     }
 
-    /// `w_NAME` and, with a bias, `b_NAME`: of all heads, or with an axis of heads.
+    /// Lists `w_NAME` and, with a bias, `b_NAME`: for all heads, or with an axis of heads.
     void list_matrix(const std::string& name, const std::string& step, const Extent& in,
                      const Extent& out, Init init, bool bias, std::size_t heads = 1) {
         const bool on_heads = name != "output" && plan_.head_axis_on_weight();

@@ -12,7 +12,7 @@ namespace {
 
 using Place = Dropout::Place;
 
-/// Returns the given mask with a cell for each of the place.
+/// Returns the given mask, broadcast to all cells of the place.
 ///
 /// Errors  ConfigError for a number other than 0 and 1, ShapeError for a shape that does not fit.
 Tensor whole_mask(const Tensor& given, const DrawnTensor& row) {

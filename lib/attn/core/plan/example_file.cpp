@@ -25,14 +25,14 @@ std::vector<std::string> words_in(std::string_view line) {
     return words;
 }
 
-/// Reads the lines of one file: those about the example, then table after table.
+/// Reads a file: lines about the example, then one table after another.
 class ExampleReader {
 public:
     explicit ExampleReader(ExampleFile& file) : file_(file) {}
 
     void read() {
         std::istringstream lines(file_.text);
-        lines.exceptions(std::ios::badbit);  // else a line ends early when memory runs out
+        lines.exceptions(std::ios::badbit);  // or a line would be cut if memory runs out
         for (std::string whole; std::getline(lines, whole);) {
             ++line_;
             const std::string_view line = trimmed(without_remark(whole));
@@ -51,7 +51,7 @@ public:
 private:
     [[noreturn]] void refuse(const std::string& what) const { file_.refuse(line_, what); }
 
-    /// Takes over a line about the example; false for the first line of a table.
+    /// Reads a line about the example; returns false for the first line of a table.
     bool is_about(std::string_view line) {
         const std::string_view word = taken_word(line);  // leaves the rest of the line
         if (word == "example") {

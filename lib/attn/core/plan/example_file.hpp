@@ -17,7 +17,7 @@ struct ExampleTable {
     std::size_t line = 0;
 };
 
-/// The word at which another one must look, as the example claims.
+/// A claim of the example: the key that a query attends to most.
 struct ExampleLook {
     std::string query, key;
     std::size_t head = 0;
@@ -33,7 +33,7 @@ struct ExampleFile {
     std::vector<ExampleTable> tables{};
 
     const ExampleTable* find(std::string_view table) const;
-    /// Calls `make`; adds the file and the line to the message of what it throws.
+    /// Calls `make`; adds the file and the line to the message of an exception.
     auto at(std::size_t line, const auto& make) const {
         try {
             return make();
@@ -47,7 +47,7 @@ struct ExampleFile {
 
 /// Reads an example (data/examples/README.md). `label` names it in messages.
 ///
-/// Errors  InputError naming the line, and what to do.
+/// Errors  InputError naming the line, and the remedy.
 ExampleFile parse_example(const std::string& text, const std::string& label);
 
 /// Returns the text of an example that the program has; empty for another name.

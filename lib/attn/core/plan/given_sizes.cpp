@@ -15,13 +15,13 @@
 namespace attn {
 namespace {
 
-/// The lengths of the axes of a tensor, as settings are counted.
+/// Returns the lengths of a tensor's axes as signed integers, the type of settings.
 std::vector<std::int64_t> lengths_of(const Tensor& tensor) {
     const Shape shape = tensor.shape();
     return {shape.begin(), shape.end()};
 }
 
-/// `$heads 3, by the shape of the weights`.
+/// Returns `$heads 3, by the shape of the weights`.
 std::string by_shape(const char* setting, const std::string& value, const std::string& name) {
     return std::string(setting_prefix) + setting + " " + value + ", by the shape of " + name;
 }
@@ -30,12 +30,12 @@ bool one_of(std::string_view name, std::initializer_list<std::string_view> names
     return std::ranges::find(names, name) != names.end();
 }
 
-/// A number of a file as a whole one; 0 where it is none that counts anything.
+/// Converts a number of a file to an integer; 0 if it is not a valid count.
 std::int64_t whole(double number) {
     return std::abs(number) < 1e15 ? static_cast<std::int64_t>(number) : 0;
 }
 
-/// The settings that `probe` writes beside its tensors.
+/// Reads the settings that `probe` writes next to its tensors.
 void take_settings(const Ledger& given, const SaidSettings& said, WalkConfig& config) {
     const auto number = [&given](const char* name) {
         const Tensor* tensor = given.find(name);
@@ -52,7 +52,7 @@ void take_settings(const Ledger& given, const SaidSettings& said, WalkConfig& co
     for (const double each : lengths->numbers()) config.lengths.push_back(whole(each));
 }
 
-/// A text's vocabulary may be smaller than the table it is looked up in.
+/// Enlarges a text's vocabulary to the number of rows of a given table.
 void take_vocabulary(Source& source, const Tensor& table) {
     auto* tokens = std::get_if<Tokens>(&source);
     if (tokens == nullptr || table.dimension() < 2) return;
@@ -62,7 +62,7 @@ void take_vocabulary(Source& source, const Tensor& table) {
     if (!tokens->vocab_size || (by_text && rows > *tokens->vocab_size)) tokens->vocab_size = rows;
 }
 
-/// Keys given directly, as many as the queries unless there is a memory.
+/// Adds a memory for keys that are given directly: as many as queries by default.
 void give_keys_a_memory(WalkConfig& config) {
     if (config.memory || config.projection != Projection::none ||
         !std::holds_alternative<RandomInput>(config.input)) {
@@ -83,16 +83,16 @@ void give_keys_a_memory(WalkConfig& config) {
     if (queries && keys && queries != keys) config.memory = config.input;
 }
 
-/// Sets the layout of weights that fit x in one way alone. Returns what was assumed.
+/// Sets the layout of weights that fit x in one layout only. Returns the assumptions.
 std::vector<std::string> take_layout(WalkConfig& config) {
     const auto* x = std::get_if<Tensor>(&config.input);
     if (config.weight_layout || x == nullptr || x->dimension() < 2) return {};
-    if (config.projection == Projection::mha) return {};  // has one layout
+    if (config.projection == Projection::mha) return {};  // its layout is fixed
     const std::int64_t features = lengths_of(*x).back();
     for (const char* name : {"w_query", "w_qkv"}) {
         const Tensor* w = config.parameters.find(name);
         if (w == nullptr || w->dimension() < 2) continue;
-        // The side of a matrix that multiplies x is as long as x has features.
+        // The input side of a matrix has as many features as x.
         const std::vector<std::int64_t> lengths = lengths_of(*w);
         const bool in_out = lengths[lengths.size() - 2] == features;
         if (in_out == (lengths.back() == features)) continue;
@@ -104,10 +104,10 @@ std::vector<std::string> take_layout(WalkConfig& config) {
     return {};
 }
 
-/// Parameters with an axis of heads as matrices and vectors: Flax's kernels (feature, head, feature
-/// of the head), its output with the axes in the other order, biases (head, feature of the head),
-/// as layout in-out; beside matrices that are stacked by heads the output alone. All others stay as
-/// they are.
+/// Returns parameters with an axis of heads as matrices and vectors: Flax's kernels (feature, head,
+/// feature of the head), its output with the axes in another order, biases (head, feature of the
+/// head), in layout in-out; with matrices stacked by heads, only the output. All others are
+/// unchanged.
 Ledger laid_flat(const Ledger& given, const SaidSettings& said, WalkConfig& config) {
     const Tensor* x = given.find("x") ? given.find("x") : std::get_if<Tensor>(&config.input);
     const Tensor* query = given.find("w_query");
@@ -149,15 +149,15 @@ Ledger laid_flat(const Ledger& given, const SaidSettings& said, WalkConfig& conf
     return flat;
 }
 
-/// Makes one axis of two neighbours.
+/// Merges two adjacent axes.
 void join_axis(std::vector<std::int64_t>& lengths, std::size_t axis) {
     const auto at = lengths.begin() + static_cast<std::ptrdiff_t>(axis);
     at[1] *= at[0];
     lengths.erase(at);
 }
 
-/// Heads counted in groups that share a key, `query` (B, T, G, R, D) beside `key` (B, T, G, D) or
-/// (B, G, R, T, D) beside (B, G, T, D), as (B, H, T, D) and (B, G, T, D).
+/// Merges axes of groups of heads that share a key: `query` (B, T, G, R, D) with `key` (B, T, G,
+/// D), or (B, G, R, T, D) with (B, G, T, D), become (B, H, T, D) and (B, G, T, D).
 void join_groups(std::vector<std::int64_t>& query, std::vector<std::int64_t>& key) {
     if (key[1] == query[1] && key[2] != query[2]) {
         join_axis(query, 1);
@@ -168,7 +168,7 @@ void join_groups(std::vector<std::int64_t>& query, std::vector<std::int64_t>& ke
     std::swap(key[1], key[2]);
 }
 
-/// Whether something that only heads have counts so many.
+/// True if a tensor with an axis of heads has that number of them.
 bool counts_heads(const Ledger& theirs, std::int64_t number) {
     const Tensor* bias = theirs.find("position_bias");
     const Tensor* slopes = theirs.find("slopes");
@@ -176,8 +176,8 @@ bool counts_heads(const Ledger& theirs, std::int64_t number) {
            (slopes != nullptr && lengths_of(*slopes) == std::vector{number});
 }
 
-/// Whether a walk begins with these: query, key and value, or scores or weights, and no parameter
-/// that it would have.
+/// True if a walk begins with these: query, key and value, or scores or weights, without any
+/// parameter of a projection.
 bool begins_after_x(const Ledger& given, const WalkConfig& config) {
     const bool has_all = given.has("query") && given.has("key") && given.has("value");
     if (!has_all && (given.has("x") || given_beginning(given).empty())) return false;
@@ -229,7 +229,7 @@ void take_given(const Ledger& stored, const SaidSettings& said, WalkConfig& conf
     const Ledger given = laid_flat(stored, said, config);
     take_settings(given, said, config);
     take_names(given, said, config);
-    // With added positions the input is the token embedding; x is its sum with them.
+    // With added positions the input is the token embedding; x is the sum.
     const bool adds = config.position_embedding && given.has("token_embedding");
     for (const auto& [name, tensor] : given.entries()) {
         if (name == (adds ? "token_embedding" : "x")) {
@@ -266,7 +266,7 @@ void take_direct(Ledger& given, const SaidSettings& said, WalkConfig& config) {
     for (const std::string& name : {first, std::string("key"), std::string("value")}) {
         const Tensor* tensor = given.find(name);
         if (tensor == nullptr) continue;
-        // The first of them tells the heads; keys and values may be shared.
+        // The first of them determines the heads; keys and values may be shared.
         const bool tells_heads = std::exchange(is_first, false) && !said.heads;
         const std::vector<std::int64_t> lengths = lengths_of(*tensor);
         if (lengths.size() < 3 || lengths.size() > 4) continue;
@@ -300,10 +300,10 @@ void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfi
     constexpr std::int64_t one = 1;
     std::int64_t heads = std::max(query.size() == 4 && !said.heads ? query[1] : config.heads, one);
     if (query.size() == 3 && !said.heads && counts_heads(theirs, samples)) heads = samples;
-    std::vector<std::int64_t> cells;  // what lies over queries and keys says where the heads are
+    std::vector<std::int64_t> cells;  // lengths of a (query, key) tensor, which locate the heads
     for (const char* name : {"scores", "weights"}) {
         if (!theirs.has(name)) continue;
-        // What only is called so, and has features, tells nothing.
+        // A tensor with features that only has such a name gives no information.
         std::vector<std::int64_t> lengths = lengths_of(theirs[name]);
         if (is_grouped && lengths.size() == 5) join_axis(lengths, 1);
         const std::ptrdiff_t first = key.size() > 2 ? 1 : 0;
@@ -321,7 +321,7 @@ void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfi
     bool joined =
         query.size() == 3 && samples % heads == 0 && cells.size() == 3 && cells[0] == samples;
     if (query.size() == 3 && cells.empty()) {
-        // (head, token, feature) where all heads are as wide as what the output is made of.
+        // (head, token, feature) if all heads together are as wide as the input of w_output.
         const Tensor* w = config.parameters.find("w_output");
         const std::size_t side = config.weight_layout == WeightLayout::in_out ? 0 : 1;
         const std::int64_t all = w != nullptr && w->dimension() == 2 ? lengths_of(*w)[side] : 0;
@@ -351,7 +351,7 @@ std::vector<std::string> take_shapes(const Ledger& theirs, const SaidSettings& s
                                      WalkConfig& config) {
     std::vector<std::string> assumed = take_layout(config);
     const auto* x = std::get_if<Tensor>(&config.input);
-    // One axis more than samples and a matrix have counts the heads.
+    // A tensor with one axis more than samples and a matrix has an axis of heads.
     for (const char* name : {"weights", "scores", "scaled_scores", "masked_scores", "query"}) {
         const Tensor* cells = theirs.find(name);
         if (said.heads || x == nullptr || x->dimension() < 2 || cells == nullptr) continue;

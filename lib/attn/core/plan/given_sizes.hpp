@@ -4,66 +4,66 @@
 
 #include "attn/core/plan/plan.hpp"
 
-// What given tensors tell of a walk by their names and shapes, where nobody has said it.
+// Infers settings from names and shapes of given tensors, unless the user has set them.
 
 namespace attn {
 
-/// Which settings were said, of those that a configuration always has a value of. Whether others
-/// were said it knows by itself.
+/// The settings that the user has set, among those that always have a value in the configuration.
+/// Optional ones show this themselves.
 struct SaidSettings {
     bool heads = false, projection = false, mask = false;
     bool source = false;  ///< x
     bool weight_layout = false, causal_align = false, form = false;
 };
 
-/// Sets what the names of given parameters tell: one weight for query, key and value, weights with
-/// an axis of heads and how many these are, biases, an output projection, a sink.
+/// Sets the properties that names of given parameters imply: one weight for query, key and value,
+/// weights with an axis of heads and their number, biases, an output projection, a sink.
 void take_names(const Ledger& given, const SaidSettings& said, WalkConfig& config);
 
-/// Takes x (or token_embedding), memory, mask and parameters, and the settings heads, causal and
-/// lengths beside them, as `probe` writes them.
+/// Uses x (or token_embedding), memory, mask and parameters, and the settings heads, causal and
+/// lengths next to them, as written by `probe`.
 ///
-/// Shapes  heads and causal one number; lengths one for each sequence; mask any, 0 where it shows.
+/// Shapes  heads and causal one number; lengths one per sequence; mask any, 0 for visible cells.
 void take_given(const Ledger& given, const SaidSettings& said, WalkConfig& config);
 
-/// Lets the walk begin with query, key and value that are given directly, where it has no
-/// projection, or nobody said one and no parameter is given. Reads their leading axes: three begin
-/// with the heads unless there is a word of a batch; a single head loses its axis.
+/// Starts the walk from query, key and value that are given directly, if it has no projection, or
+/// the user has set none and no parameter is given. Three axes begin with the heads unless there is
+/// a batch; a single head has no axis.
 ///
 /// Shapes  (batch, head, token, feature), (head, token, feature), (batch, token, feature) or
 ///         (token, feature).
 void take_direct(Ledger& given, const SaidSettings& said, WalkConfig& config);
 
-/// Sets every size of a walk that starts with somebody's query, key and value, in whichever layout:
-/// (batch, head, token, feature) unless weights, scores or w_output tell another one, as
+/// Sets all sizes of a walk that starts with the user's query, key and value, in any layout:
+/// (batch, head, token, feature) unless weights, scores or w_output imply another one, such as
 /// (batch, token, head, feature), (batch * head, token, feature) or heads side by side.
 void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfig& config);
 
-/// True if a square mask has one value up to the diagonal and another one after it: truths, or 0
-/// and a number that hides a key when it is added.
+/// True if a square mask has one value up to the diagonal and another after it: booleans, or 0 and
+/// a number that hides a key if added.
 bool is_causal(const Tensor& mask);
 
-/// Sets what shapes tell beside a given x: the layout of weights that fit it in one way alone; the
-/// number of heads and the mask by what somebody computed of it.
+/// Sets the properties that shapes imply, given x: the layout of weights that fit it in one layout
+/// only; the number of heads and the mask, from the user's results.
 ///
-/// Returns  what was assumed: `weight-layout in-out, by the shape of w_query`.
+/// Returns  the assumptions: `weight-layout in-out, by the shape of w_query`.
 std::vector<std::string> take_shapes(const Ledger& theirs, const SaidSettings& said,
                                      WalkConfig& config);
 
-/// The sizes of a plan that given parameters told and that are not the usual ones, as take_shapes.
-/// `config` is what the plan was made of.
+/// Returns the sizes of a plan that given parameters imply and that are not the default, as in
+/// take_shapes. `config` is the configuration of the plan.
 std::vector<std::string> sizes_told(const WalkConfig& config, const Plan& plan);
 
-/// The heads of keys and values that given w_query and w_key tell by their rows; those of the
-/// queries where they tell none.
+/// Returns the number of key and value heads by the rows of given w_query and w_key; that of the
+/// queries if unknown.
 std::int64_t given_kv_heads(const WalkConfig& config, WeightLayout layout);
 
-/// Fills in the sizes that are not set and that the shapes of the given parameters tell: features,
-/// head and value dimensions, the vocabulary, and the lengths of query and key given directly. Of
-/// the plan it needs no size, only how the parameters are stored. What is set stays as it is;
-/// draw() refuses shapes that do not fit.
+/// Fills in unset sizes from the shapes of given parameters: features, head and value dimensions,
+/// the vocabulary, and the lengths of query and key given directly. The plan needs no sizes yet,
+/// only the storage of parameters. Sizes that are set are kept; draw() refuses shapes that do not
+/// fit.
 ///
-/// Errors  ShapeError when the features of a matrix do not divide into the heads.
+/// Errors  ShapeError if the features of a matrix are not divisible by the heads.
 void take_given_sizes(Plan& plan);
 
 }  // namespace attn

@@ -28,7 +28,7 @@ bool explains(std::string_view list, std::string_view name, const Plan* plan) {
     return false;
 }
 
-/// Returns the rest of the line that begins with `word`, or nothing if there is none.
+/// Returns the rest of the line that begins with `word`; empty if there is none.
 std::string_view line_of(std::string_view law, const std::string& word) {
     const std::size_t at = law.find("\n" + word + " ");
     if (at == law.npos) return {};

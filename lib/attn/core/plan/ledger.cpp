@@ -37,7 +37,7 @@ const Tensor& Ledger::operator[](std::string_view name) const {
     if (const Tensor* tensor = find(name)) return *tensor;
     std::vector<std::string> names;
     for (const Entry& entry : entries_) names.push_back(entry.name);
-    const bool is_parameter = name.find('_') == 1;  // b_query is no slip of w_query
+    const bool is_parameter = name.find('_') == 1;  // b_query is not a misspelling of w_query
     const std::string meant = is_parameter ? "" : closest(name, names);
     throw ConfigError(
         "there is no step " + std::string(name) + " in this walk; " +

@@ -11,14 +11,14 @@
 
 namespace attn {
 
-/// A chain: the steps that attention takes with one thing, each of which begins or extends it: the
-/// scores are scaled, then masked. Whoever needs the thing asks for the latest of its chain.
+/// A chain: consecutive versions of one tensor, each a step that begins or extends it: the scores
+/// are scaled, then masked. Readers use the latest of a chain.
 enum class Chain { none, queries, keys, values, scores, weights, contexts };
 
 /// The names of the steps of each chain, in order.
 using Chains = std::array<std::vector<std::string>, 7>;
 
-/// The record of every tensor of a walk, by name, in the order in which they came to be.
+/// All tensors of a walk by name, in the order of their computation.
 class Ledger {
 public:
     struct Entry {
@@ -27,28 +27,28 @@ public:
     };
 
     Ledger() = default;
-    /// A ledger that knows which of its steps make a chain: that of a walk.
+    /// Constructs a ledger with the chains of a walk.
     explicit Ledger(Chains chains) : chains_(std::make_shared<Chains>(std::move(chains))) {}
 
-    /// Adds a tensor, or replaces the one of that name in its place.
+    /// Adds a tensor, or replaces the one with that name in its place.
     void record(std::string name, Tensor tensor);
 
     bool has(std::string_view name) const { return find(name) != nullptr; }
 
-    /// The tensor of that name, or nullptr.
+    /// Returns the tensor with that name, or nullptr.
     const Tensor* find(std::string_view name) const;
 
-    /// The tensor of that name.  Errors  ConfigError, listing the names there are.
+    /// Returns the tensor with that name.  Errors  ConfigError, listing the existing names.
     const Tensor& operator[](std::string_view name) const;
 
-    /// The last step of the chain that is recorded, or nullptr. With `before`, the last of those
-    /// in front of that step: what masked_scores was made from.
+    /// Returns the last recorded step of the chain, or nullptr. With `before`, the last one before
+    /// that step: the input of masked_scores.
     const Entry* find_latest(Chain chain, std::string_view before = {}) const;
 
-    /// Its tensor.  Errors  ConfigError when there is none.
+    /// Returns its tensor.  Errors  ConfigError if there is none.
     const Tensor& latest(Chain chain, std::string_view before = {}) const;
 
-    /// The same record without the tensor of that name.
+    /// Returns a copy without the tensor with that name.
     Ledger without(std::string_view name) const;
 
     const std::vector<Entry>& entries() const { return entries_; }

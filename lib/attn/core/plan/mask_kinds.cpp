@@ -15,14 +15,14 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-// Positions: those of keys count from 0, those of queries from causal_offset(plan). A condition is
-// given the position of its query as a text, `q + 2`.
+// Positions: keys count from 0, queries from causal_offset(plan). A condition gets the position of
+// its query as text, `q + 2`.
 
 std::int64_t position(const Plan& plan, const ScoreCell& cell) {
     return static_cast<std::int64_t>(cell.query) + causal_offset(plan);
 }
 
-/// How many tokens the key is before its query; negative for a later key.
+/// Returns the distance from the key to its query in tokens; negative for a later key.
 std::int64_t back(const Plan& plan, const ScoreCell& cell) {
     return position(plan, cell) - static_cast<std::int64_t>(cell.key);
 }
@@ -31,7 +31,7 @@ std::string tokens(std::int64_t count) {
     return std::to_string(count) + (count == 1 ? " token" : " tokens");
 }
 
-// The members of a kind with one number, an optional member of MaskChoice.
+// Members of a kind with one number, which is an optional member of MaskChoice.
 template <auto member>
 bool is_set(const MaskChoice& mask) {
     return (mask.*member).has_value();
@@ -49,7 +49,7 @@ constexpr MaskKind causal{
     .word = "causal",
     .such_as = "causal",
     .help = "later keys",
-    // With a prefix, that kind says which later keys are hidden.
+    // With a prefix, that kind hides the later keys.
     .chosen = [](const MaskChoice& mask) { return mask.is_causal(); },
     .choose = [](MaskChoice& mask, const Numbers&) { mask.causal = true; },
     .fits_any_length = true,
@@ -69,7 +69,7 @@ constexpr MaskKind causal{
         },
 };
 
-// The query's own key is one of the window.
+// The query's own key counts as one of the window.
 constexpr MaskKind window{
     .word = "window",
     .such_as = "window:4",
@@ -181,7 +181,7 @@ constexpr MaskKind dilated{
         },
 };
 
-// A causal mask that leaves the first keys open.
+// A causal mask with the first keys visible to all.
 constexpr MaskKind prefix{
     .word = "prefix",
     .such_as = "prefix:2",
@@ -212,7 +212,7 @@ constexpr MaskKind prefix{
         },
 };
 
-// documents:3+4+2, packed into one sequence
+// documents:3+4+2, packed into one sequence.
 
 void check_documents(Plan& plan) {
     const Numbers& lengths = plan.config.mask.documents;
@@ -251,7 +251,7 @@ constexpr MaskKind documents{
     .resolve = check_documents,
     .condition =
         [](const MaskChoice& mask, const std::string& i) {
-            // Of two keys in two documents one is before a boundary and the other after it.
+            // Two keys are in two documents if one is before a boundary and the other after it.
             std::string apart;
             std::int64_t end = 0;
             for (const std::int64_t length : mask.documents) {
@@ -301,7 +301,7 @@ void resolve_padding(Plan& plan) {
     }
 }
 
-/// The shape of padding as a mask of the scores: the same for every head and query.
+/// Returns the shape of padding as a mask of the scores: the same for every head and query.
 Shape padding_shape(const Plan& plan) {
     if (!plan.has_batch) return {1, plan.key_len};
     Shape shape = plan.per_head_shape(1, plan.key_len);

@@ -41,7 +41,7 @@ double token_bytes(const Plan& plan) {
 }
 
 bool fits_memory(double bytes) {
-    // Nobody reads more than this, however much memory there is.
+    // More output is unreadable, whatever the memory.
     constexpr double readable = 32e9;
     return bytes <= std::min(0.8 * machine_bytes(), readable);
 }
@@ -62,12 +62,12 @@ void require_inputs(const Plan& plan) {
         }
         needed += bytes;
     }
-    // Rows of the embedding table become x, which no draw makes.
+    // Rows of the embedding table become x, which is not drawn.
     if (std::holds_alternative<Tokens>(plan.config.input)) {
         needed += plan.number_bytes() * static_cast<double>(plan.batch) *
                   static_cast<double>(plan.query_len) * static_cast<double>(plan.embed_dim);
     }
-    // Kinds of mask that are no range of keys: a byte for each cell.
+    // Masks other than ranges of keys need one byte per cell.
     if (plan.masks()) needed += cell_count(mask_shape(plan, false));
     if (!fits_memory(needed)) refuse_bytes(needed);
 }

@@ -26,7 +26,7 @@ std::size_t positive(std::int64_t size, const char* what) {
     return static_cast<std::size_t>(size);
 }
 
-/// Sizes as one source says them; 0 where it says nothing.
+/// Sizes from one source; 0 if unknown.
 struct SourceSizes {
     std::size_t sequences = 0;
     std::size_t length = 0;
@@ -34,7 +34,7 @@ struct SourceSizes {
     bool batch_axis = false;
 };
 
-/// Fills shorter sequences up with the padding id and checks the ids.
+/// Pads shorter sequences with the padding id and checks the ids.
 void even_out(Source& source) {
     if (!std::holds_alternative<Tokens>(source)) return;
     auto& tokens = std::get<Tokens>(source);
@@ -64,7 +64,7 @@ void even_out(Source& source) {
     }
 }
 
-/// One sequence of ids stands for all of the batch: from here on there are as many of them.
+/// Repeats a single sequence of ids for the whole batch.
 void repeat_lone_sequence(Source& source, std::size_t batch) {
     auto* tokens = std::get_if<Tokens>(&source);
     if (tokens == nullptr || tokens->sequences.size() != 1) return;
@@ -89,7 +89,7 @@ SourceSizes sizes_of(const Source& source) {
     return {};
 }
 
-/// Earlier keys are in front of those of x, whose queries go on where they end.
+/// Adds earlier keys before those of x, whose queries continue after them.
 void resolve_past(Plan& plan) {
     WalkConfig& config = plan.config;
     if (!config.past) return;
@@ -107,7 +107,7 @@ void resolve_sequences(Plan& plan) {
     const SourceSizes x = sizes_of(config.input);
     const SourceSizes memory = config.memory ? sizes_of(*config.memory) : SourceSizes{};
 
-    // One source that knows its number of sequences decides for both.
+    // A source with a known number of sequences determines it for both.
     std::size_t sequences = config.batch ? positive(*config.batch, "batch") : 1;
     refuse_unless(x.sequences <= 1 || memory.sequences <= 1 || x.sequences == memory.sequences,
                   "x has " + std::to_string(x.sequences) + " sequences and memory " +
@@ -188,7 +188,7 @@ void resolve_dimensions(Plan& plan) {
     resolve_latent(plan);
 }
 
-/// Key and value heads of their own need a projection that makes them one by one.
+/// Fewer key and value heads need a projection that makes them separately.
 void refuse_grouped_heads(const Plan& plan) {
     const std::string kv_heads = "kv-heads " + std::to_string(*plan.config.kv_heads);
     refuse_unless(plan.heads % plan.kv_heads == 0,
@@ -211,7 +211,7 @@ void refuse_grouped_heads(const Plan& plan) {
                       "same heads: use $projection split"_told);
 }
 
-/// How parameters are stored and drawn, whatever their sizes.
+/// Resolves the storage and draws of parameters, independent of their sizes.
 void resolve_drawing(Plan& plan) {
     WalkConfig& config = plan.config;
     const bool numpy = config.rng != Rng::torch;
@@ -367,7 +367,7 @@ Tensor floating(const Tensor& tensor) {
     return {tensor.axes(), std::move(values)};
 }
 
-/// Lets a walk compute with whole numbers that are given, as with any others.
+/// Converts given integers to floating point, so that a walk can compute with them.
 void make_floating(WalkConfig& config) {
     const Ledger given = config.parameters;
     for (const auto& [name, tensor] : given.entries()) {
@@ -381,7 +381,7 @@ void make_floating(WalkConfig& config) {
     }
 }
 
-/// The plan up to its sizes.
+/// Returns the plan up to its sizes.
 Plan sized(WalkConfig config) {
     Plan plan;
     plan.config = std::move(config);

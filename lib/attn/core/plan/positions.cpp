@@ -12,7 +12,7 @@
 namespace attn {
 namespace {
 
-/// One position for each token, counted from `first` on where none are given.
+/// Fills in one position per token, counted from `first` on, if none are given.
 void resolve_tokens(std::vector<std::int64_t>& positions, std::size_t tokens, const char* of,
                     std::size_t first = 0) {
     if (positions.empty()) {

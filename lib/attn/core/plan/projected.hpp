@@ -6,11 +6,11 @@
 
 namespace attn {
 
-/// One of query, key and value: what is projected from x, or from memory.
+/// One of query, key and value: a projection of x, or of memory.
 struct Projected {
-    std::size_t number;  ///< its place in w_qkv
+    std::size_t number;  ///< its index in w_qkv
     std::string name;
-    std::string position;  ///< the axis of its tokens, where they are all the keys there are
+    std::string position;  ///< the axis of its tokens, if they are all keys
 
     char letter() const { return name.front(); }
     bool of_memory(const Plan& plan) const { return number > 0 && plan.has_memory; }
@@ -18,36 +18,36 @@ struct Projected {
         if (number == 0 && plan.config.latent.query_rank) return "normed_query_latent";
         return of_memory(plan) ? "memory" : plan.projected_x();
     }
-    /// Features of its source.
+    /// Returns the features of its source.
     std::size_t inputs(const Plan& plan) const {
         if (number > 0) return plan.memory_dim;
         const auto& query_rank = plan.config.latent.query_rank;
         return query_rank ? static_cast<std::size_t>(*query_rank) : plan.embed_dim;
     }
-    /// Features of one head.
+    /// Returns the features per head.
     std::size_t width(const Plan& plan) const {
         return number == 0 ? plan.head_dim : number == 1 ? plan.key_dim() : plan.mixed_dim();
     }
     std::size_t heads(const Plan& plan) const {
         return number == 0 ? plan.heads : number == 1 ? plan.kv_heads : plan.value_heads();
     }
-    /// Features of all heads side by side.
+    /// Returns the features of all heads side by side.
     std::size_t all_features(const Plan& plan) const { return heads(plan) * width(plan); }
-    /// The axis of its tokens: with a past, those of x are not all keys.
+    /// Returns the axis of its tokens: with a past, those of x are not all keys.
     std::string axis(const Plan& plan) const {
         return number > 0 && plan.past_len > 0 ? "token" : position;
     }
     std::size_t length(const Plan& plan) const {
         return number == 0 ? plan.query_len : plan.new_keys();
     }
-    /// `query` or, where one weight makes all three, `qkv`: what is after w_ and b_.
+    /// Returns the suffix of its w_ and b_: `query` or, if one weight makes all three, `qkv`.
     std::string parameter(const Plan& plan) const { return plan.one_weight() ? "qkv" : name; }
 };
 
-/// Query, key and value, in this order.
+/// Returns query, key and value, in this order.
 const std::array<Projected, 3>& query_key_value();
 
-/// The one of that first letter.
+/// Returns the one with that first letter.
 const Projected& projected_of(char letter);
 
 }  // namespace attn

@@ -12,11 +12,11 @@ namespace {
 
 using Kind = PositionBias::Kind;
 
-/// A bias from a file broadcasts to the scores of the plan.
+/// Broadcasts a bias from a file to the scores of the plan.
 template <class T>
 BiasView<T> view_for(const Plan& plan, const Array<T>& bias) {
     BiasView<T> view = bias_view(bias, plan.per_head_shape(plan.query_len, plan.key_len));
-    // A lone leading axis that is not the head's is the batch's.
+    // A single leading axis other than the head's is the batch.
     if (!plan.has_head) std::swap(view.batch_stride, view.head_stride);
     view.heads = plan.heads;
     return view;

@@ -5,21 +5,21 @@
 
 namespace attn {
 
-/// How T5 sorts distances: under a causal mask it tells no later keys apart.
+/// Returns T5's bucket rule: with a causal mask all later keys share a bucket.
 BucketRule bucket_rule(const Plan& plan);
 
-/// The parts of a bias by distance, from the plan and the ledger's slopes or table.
+/// Returns the bias by distance, from the plan and the ledger's slopes or table.
 template <class T>
 DistanceBias<T> distance_bias(const Plan& plan, const Ledger& ledger);
 
-/// The bias of each query and key, as steps and kernels read it: the ledger's
-/// position_bias where it has one, else the same from the plan, with no number for each cell.
+/// The bias of each query and key for steps and kernels: the ledger's position_bias if it has one,
+/// else computed from the plan by distance, without one number per cell.
 template <class T>
 class ScoreBias {
 public:
     /// The ledger must outlive it.
     ScoreBias(const Plan& plan, const Ledger& ledger);
-    /// Null numbers without a bias. Points into this object or into the ledger.
+    /// Returns null numbers without a bias. Points into this object or into the ledger.
     const BiasView<T>& view() const { return view_; }
 
 private:

@@ -5,7 +5,7 @@
 #include "attn/core/plan/example_file.hpp"
 #include "attn/ground/text/strings.hpp"
 
-/// The files of data/attentions, one after the other, those of data/laws and of data/examples.
+/// The joined files of data/attentions, of data/laws and of data/examples.
 extern "C" const char attn_attentions[];
 extern "C" const char attn_laws[];
 extern "C" const char attn_examples[];
@@ -13,7 +13,7 @@ extern "C" const char attn_examples[];
 namespace attn {
 namespace {
 
-/// The texts of one kind, each of which begins with a line of that word and its name.
+/// Texts of one kind, each of which begins with a line of that word and its name.
 class Shelf {
 public:
     Shelf(std::string_view all, std::string begin) : all_(all), begin_(std::move(begin)) {}

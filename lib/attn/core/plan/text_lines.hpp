@@ -7,9 +7,9 @@
 
 namespace attn {
 
-// The lines of attention files, those of users and those that the walk is made of.
+// Lines of attention files, both the user's and the walk's own.
 
-/// Returns the line without its remark: `#` at its begin or after a blank.
+/// Returns the line without its comment: `#` at its beginning or after a space.
 inline std::string_view without_remark(std::string_view line) {
     for (std::size_t at = line.find('#'); at != line.npos; at = line.find('#', at + 1)) {
         if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') return line.substr(0, at);
@@ -17,7 +17,7 @@ inline std::string_view without_remark(std::string_view line) {
     return line;
 }
 
-/// Takes the part of a list up to the next `between` off its front, without blanks around it.
+/// Removes the part of a list before the next `between` and returns it, without surrounding spaces.
 inline std::string_view taken_part(std::string_view& list, std::string_view between) {
     list = trimmed(list);
     const std::size_t end = std::min(list.find_first_of(between), list.size());
@@ -26,15 +26,15 @@ inline std::string_view taken_part(std::string_view& list, std::string_view betw
     return part;
 }
 
-/// Takes the first word off a text.
+/// Removes the first word of a text and returns it.
 inline std::string_view taken_word(std::string_view& text) { return taken_part(text, " \t"); }
 
-/// Whether a line of a paragraph begins with a word.
+/// True if a line of a paragraph begins with a word.
 bool has_word(const auto& lines, std::string_view word) {
     return std::ranges::any_of(lines, [&](const auto& line) { return line.word == word; });
 }
 
-/// The text after a word, one line for each line that begins with it.
+/// Returns the text after a word, one line for each line that begins with it.
 std::string said_after(const auto& lines, std::string_view word) {
     std::string text;
     for (const auto& line : lines) {

@@ -34,7 +34,7 @@ bool is_space(utf8proc_int32_t codepoint) {
            codepoint == 0x85;
 }
 
-/// Punctuation, and controls that would only disturb a terminal.
+/// True for punctuation, and control characters.
 bool is_stripped(utf8proc_int32_t codepoint) {
     const auto category = utf8proc_category(codepoint);
     return (category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO) ||
@@ -79,8 +79,8 @@ bool lacks_blanks(std::string_view word) {
         const auto is_in = [point](utf8proc_int32_t first, utf8proc_int32_t last) {
             return point >= first && point <= last;
         };
-        // Kana, the ideographs and their extensions; then Thai, Lao, Burmese and Khmer, where a
-        // letter and its vowels are several.
+        // Kana, the ideographs and their extensions; then Thai, Lao, Burmese and Khmer, in which a
+        // letter and its vowels are several code points.
         if (is_in(0x3041, 0x30FF) || is_in(0x3400, 0x9FFF) || is_in(0x20000, 0x3FFFF)) ++east;
         if (is_in(0x0E01, 0x0EFF) || is_in(0x1000, 0x109F) || is_in(0x1780, 0x17FF)) ++south_east;
     }
@@ -89,7 +89,7 @@ bool lacks_blanks(std::string_view word) {
 
 std::string composed(const std::string& text) {
     const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.c_str());
-    // Not by utf8proc_NFC, for which a text ends at a character of value 0.
+    // Not utf8proc_NFC, which ends at a NUL character.
     utf8proc_uint8_t* made = nullptr;
     constexpr auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
     const utf8proc_ssize_t size =
@@ -206,7 +206,7 @@ std::vector<std::vector<std::string>> token_names(
         const std::vector<std::string>& row = names[std::min(b, names.size() - 1)];
         for (std::size_t i = labels[b].size(); i < length; ++i)
             labels[b].push_back(std::to_string(i));
-        // Padding need not be named.
+        // Padding needs no name.
         std::size_t needed = length;
         while (tokens != nullptr && tokens->pad_id && needed > row.size() &&
                tokens->sequences[std::min(b, tokens->sequences.size() - 1)][needed - 1] ==

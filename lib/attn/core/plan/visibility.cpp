@@ -12,7 +12,7 @@
 namespace attn {
 namespace {
 
-/// A mask of `shape` with the cells that `hides` hides.
+/// Returns a mask of `shape` with the cells for which `hides` is true.
 template <class Hides>
 Array<bool> cells_of(const Plan& plan, const Shape& shape, const Hides& hides) {
     Array<bool> cells = empty_array<bool>(shape);
@@ -50,7 +50,8 @@ HiddenCells::HiddenCells(const MaskKind& kind, const Plan& plan, std::size_t fir
     }
     first_ = first;
     cells_ = empty_array<bool>({count, plan.key_len});
-    // A rule is evaluated in numbers, which take more room than truths: so many at a time.
+    // A rule is evaluated in floating point, which needs more memory than booleans: process some
+    // rows at a time.
     const std::size_t block = std::max<std::size_t>(1, (std::size_t{1} << 20U) / plan.key_len);
     for (std::size_t q = 0; q < count; q += block) {
         const std::size_t rows = std::min(block, count - q);
@@ -115,7 +116,7 @@ Axes mask_axes(const Plan& plan) {
 
 MaskView view_of(const Array<bool>& mask, const Plan& plan) {
     MaskView view = view_of(mask, plan.per_head_shape(plan.query_len, plan.key_len));
-    // A lone leading axis that is not the head's is the batch's.
+    // A single leading axis other than the head's is the batch.
     if (!plan.has_head) std::swap(view.batch_stride, view.head_stride);
     view.heads = plan.heads;
     return view;
@@ -128,7 +129,7 @@ AttentionShape attention_shape(const Plan& plan) {
 
 namespace {
 
-/// `cells` are those of the axes from `axis` on.
+/// `cells` is the part for the axes from `axis` on.
 std::string where_true(std::span<const bool> cells, const Shape& shape, std::size_t axis,
                        const std::string& letters) {
     const std::size_t length = shape[axis];

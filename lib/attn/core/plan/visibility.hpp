@@ -7,7 +7,7 @@
 namespace attn {
 
 struct RuleScope;
-/// What the condition of a mask may read: no tensor.
+/// The scope of a mask's condition: no tensor.
 const RuleScope& mask_scope();
 
 /// The cells that one kind of mask hides, for `count` queries from query `first` on.
@@ -29,8 +29,8 @@ private:
     MaskView view_;
 };
 
-/// Which keys each query of a walk may see: the one rule that the mask tensor, the kernels, notes,
-/// derivations and mistakes read. Hidden is what any of the chosen kinds of mask hides.
+/// The keys that each query of a walk may see: the single source for the mask tensor, kernels,
+/// notes, derivations and mistakes. A cell is hidden if any of the selected kinds of mask hides it.
 class Visibility {
 public:
     explicit Visibility(const Plan& plan);
@@ -39,33 +39,34 @@ public:
         return view_.hides(cell.batch, cell.head, cell.query, cell.key);
     }
 
-    /// As kernels read it, for all queries of every batch entry and head. Points into this object.
+    /// Returns the view for kernels, for all queries of all batch entries and heads. Points into
+    /// this object.
     const MaskView& view() const { return view_; }
 
-    /// The mask as a tensor, with no more axes and lengths than it needs.
+    /// Returns the mask as a tensor, without axes that are broadcast.
     Tensor mask() const;
 
 private:
     const Plan& plan_;
-    Array<bool> cells_;  ///< of the kinds that have no limits
+    Array<bool> cells_;  ///< of the kinds without limits
     MaskView view_;
 };
 
-/// The lengths of the mask, and the last axes of the scores that they are of. Of the kinds alone
-/// that are no range of keys: of the cells that are held one by one.
+/// Return the lengths of the mask, and its axes. With `of_all_kinds` false, only for kinds that are
+/// not ranges of keys, whose cells are stored.
 Shape mask_shape(const Plan& plan, bool of_all_kinds = true);
 Axes mask_axes(const Plan& plan);
 
-/// The cells of a mask of this walk, which outlive the view.
+/// Returns a view of a mask of this walk, whose cells must outlive the view.
 ///
-/// Errors  ShapeError when it does not broadcast to the scores.
+/// Errors  ShapeError if it does not broadcast to the scores.
 MaskView view_of(const Array<bool>& mask, const Plan& plan);
 
-/// The sizes of the walk's attention.
+/// Returns the sizes of the walk's attention.
 AttentionShape attention_shape(const Plan& plan);
 
-/// Where the cells of a tensor of truths are true, in runs, as a rule says it: `k >= 3`,
-/// `b == 1 and k < 2 or ...`. `letters` are the indices of its axes.
+/// Formats the true cells of a boolean tensor as a rule, in runs: `k >= 3`, `b == 1 and k < 2 or
+/// ...`. `letters` are the indices of its axes.
 std::string where_true(const Array<bool>& cells, const std::string& letters);
 
 }  // namespace attn

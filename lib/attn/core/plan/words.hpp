@@ -7,7 +7,7 @@
 
 namespace attn {
 
-/// The word of each choice, the same in flags, output and JSON.
+/// The words of an enumeration, the same in flags, output and JSON.
 template <class Choice>
 inline constexpr std::array<std::pair<std::string_view, Choice>, 0> words{};
 
@@ -103,7 +103,7 @@ inline constexpr std::array<std::pair<std::string_view, PositionEmbedding>, 2>
     words<PositionEmbedding>{
         {{"learned", PositionEmbedding::learned}, {"sinusoidal", PositionEmbedding::sinusoidal}}};
 
-/// The word of one choice.
+/// Returns the word of one value.
 template <class Choice>
 constexpr std::string_view word(Choice choice) {
     for (const auto& [text, value] : words<Choice>) {

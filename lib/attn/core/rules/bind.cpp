@@ -79,7 +79,7 @@ private:
         indices_.pop_back();
     }
 
-    /// The index of that name, the innermost first.
+    /// Finds the index with that name, the innermost first.
     const Index* find(const std::string& name) const {
         const auto found = std::find_if(indices_.rbegin(), indices_.rend(),
                                         [&](const Index& each) { return each.name == name; });
@@ -92,7 +92,7 @@ private:
 
     const Rule& rule_;
     const RuleScope& scope_;
-    std::vector<Index> indices_;  ///< those of the result, then those of sums around
+    std::vector<Index> indices_;  ///< those of the result, then those of enclosing sums
     std::size_t all_ = 0;
 };
 

@@ -30,7 +30,7 @@ void add_axes(const RuleNode& node, const std::string& index, bool is_asked,
     }
 }
 
-/// `1 index leaves`, `2 indices leave`
+/// Returns `1 index leaves`, `2 indices leave`.
 std::string counted(std::size_t count, const std::string& one, const std::string& more) {
     return std::to_string(count) + (count == 1 ? " index " + one : " indices " + more);
 }
@@ -72,7 +72,7 @@ private:
         for (const RuleTree& part : node.parts) add_indices(*part);
     }
 
-    /// The first letters of an axis that no index of the rule has.
+    /// Returns a name for an axis, made of its first letter, that no index of the rule has.
     std::string free_letter(const std::string& axis) {
         std::string letters = axis.substr(0, 1);
         while (std::ranges::find(bound_, letters) != bound_.end()) letters += axis.front();
@@ -105,7 +105,7 @@ private:
         return tree_of(std::move(node));
     }
 
-    /// A place along an axis, or the end of a range.
+    /// Completes an index, or the end of a range.
     RuleTree index(const RuleTree& part) {
         RuleTree whole = tree(part, true);
         require_whole(*whole);
@@ -128,7 +128,7 @@ private:
         try {
             tensor = names_.outline(names_.step(node.word));
         } catch (const Error&) {
-            // It is no name of a tensor either.
+            // It is not a tensor's name, either.
         }
         if (tensor) {
             refuse(node.at, node.word + " is a tensor, which has " +
@@ -218,7 +218,7 @@ private:
         return tree_of(std::move(node));
     }
 
-    /// One row may serve all places of an index.
+    /// Broadcasts an axis of length 1 to all places of an index.
     RuleTree with_shared(const RuleTree& body, const std::string& index) const {
         const std::vector<RuleAxis> axes = axes_of(*body, index);
         if (std::ranges::none_of(axes, [](const RuleAxis& axis) { return axis.length() == 1; })) {
@@ -234,7 +234,7 @@ private:
         return tree_of(std::move(node));
     }
 
-    /// One side of an `if` may read where the index is still, or already, within the axis.
+    /// One branch of an `if` may restrict the index to the axis.
     void require_length(const RuleNode& node, const std::string& index, std::size_t length,
                         const std::string& known_from) const {
         if (!is_new_) return;
@@ -269,7 +269,7 @@ private:
         const std::size_t left_out = outline.axes.size() - cell.parts.size();
         for (std::size_t i = 0; i < cell.parts.size(); ++i) {
             cell.parts[i] = index(cell.parts[i]);
-            // One row may serve all queries, as of a mask of padding.
+            // An axis of length 1 may be shared by all queries, as in a padding mask.
             const RuleNode& index = *cell.parts[i];
             if (index.kind == Kind::name && is_many(index.word) &&
                 outline.shape[left_out + i] == 1) {
@@ -285,13 +285,13 @@ private:
         return tree_of(std::move(cell));
     }
 
-    /// Whether an index of the result has more than one place.
+    /// True if an index of the result has more than one place.
     bool is_many(const std::string& index) const {
         const auto from_end = rule_.indices.end() - std::ranges::find(rule_.indices, index);
         return from_end != 0 && *(made_.shape.end() - from_end) != 1;
     }
 
-    /// The index of the result's axis of that name.
+    /// Returns the index of the result's axis with that name.
     RuleTree shared_index(const RuleNode& cell, const Outline& outline, std::size_t axis,
                           std::size_t left_out) const {
         const std::string& name = outline.axes[axis];
@@ -324,10 +324,10 @@ private:
     const Rule& rule_;
     const Outline& made_;
     const RuleNames& names_;
-    std::vector<std::string> scope_;  ///< the indices around
-    std::vector<std::string> bound_;  ///< all indices that the rule names
-    std::vector<std::string> first_;  ///< those of the axes that it leaves out
-    bool is_new_;                     ///< no part of it is complete
+    std::vector<std::string> scope_;  ///< the enclosing indices
+    std::vector<std::string> bound_;  ///< all indices in the rule
+    std::vector<std::string> first_;  ///< indices of the axes that it omits
+    bool is_new_;                     ///< no part of it is complete yet
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace attn {
 namespace {
 
-/// Those of the settings that an expression may mean.
+/// Collects the settings that an expression names.
 void add_settings(const RuleNode& node, const std::map<std::string, double>& all,
                   std::map<std::string, double>& named) {
     if (node.kind == RuleNode::Kind::name) {

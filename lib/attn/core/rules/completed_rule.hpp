@@ -8,18 +8,18 @@
 
 namespace attn {
 
-/// A rule that is worked out again and again, as those of cards are: it is completed once for all
-/// tensors of the same lengths.
+/// A rule that is evaluated repeatedly, such as a card's: it is completed once for all tensors of
+/// the same shapes.
 class CompletedRule {
 public:
-    /// As evaluate_rule(). The rule may be another one each time.
+    /// Evaluates as evaluate_rule(). The rule may change between calls.
     Tensor evaluate(const Rule& rule, const Outline& made, DType dtype, const RuleScope& scope);
 
 private:
-    /// What a completed rule depends on.
+    /// The dependencies of a completed rule.
     struct Key {
         RuleTree written;
-        std::vector<std::pair<Axes, Shape>> tensors;  ///< what it makes, and what it reads
+        std::vector<std::pair<Axes, Shape>> tensors;  ///< the result and the inputs
         std::vector<DType> types;
         std::map<std::string, double> settings;
         bool operator==(const Key&) const = default;

@@ -15,7 +15,7 @@
 namespace attn {
 namespace {
 
-/// Errors  ShapeError for more cells than anybody has room for.
+/// Errors  ShapeError for an impossible number of cells.
 void require_room(const Rule& rule, const Shape& shape) {
     constexpr double most_cells = 1e12;
     double cells = 1;
@@ -26,7 +26,7 @@ void require_room(const Rule& rule, const Shape& shape) {
     }
 }
 
-/// Errors  ConfigError for what no rule can be worked out with or in.
+/// Errors  ConfigError for dtypes and rules that cannot be evaluated.
 void require_evaluable(const Rule& rule, const Shape& shape, DType dtype) {
     if (dtype == DType::int64 || dtype == DType::boolean) {
         throw ConfigError("a rule is worked out in a floating type, not in " +
@@ -35,7 +35,7 @@ void require_evaluable(const Rule& rule, const Shape& shape, DType dtype) {
     require_room(rule, shape);
 }
 
-/// About how many numbers a cell is made of, those of shared sums again and again.
+/// Estimates the numbers computed per cell, counting shared sums repeatedly.
 double numbers_in(const BoundRule& node, const BoundTree& tree) {
     double numbers = 1;
     for (const BoundRule& part : node.parts) numbers += numbers_in(part, tree);
@@ -46,14 +46,14 @@ double numbers_in(const BoundRule& node, const BoundTree& tree) {
     return numbers * (is_known ? node.parts[1].number - node.parts[0].number : length);
 }
 
-/// How the cells of a rule are gone through.
+/// The order in which the cells of a rule are computed.
 struct Loops {
     std::vector<RuleOrder> axes;  ///< of rows, slowest first
     std::size_t rows = 1;
-    std::size_t tied = 1;  ///< so many rows one after another wait for one another
+    std::size_t tied = 1;  ///< number of consecutive rows that depend on each other
 
-    /// A row goes along the last axis, unless the rule reads itself along that. Where it reads
-    /// nothing of its own, no row waits.
+    /// A row runs along the last axis, unless the rule reads itself along that one. If the rule
+    /// does not read itself, all rows are independent.
     static Loops of(const Rule& rule, const std::vector<RuleOrder>& orders, const Shape& lengths) {
         Loops loops;
         const auto add = [&](const RuleOrder& order) {
@@ -75,7 +75,7 @@ struct Loops {
     }
 };
 
-/// A rule, and the cells that it makes.
+/// A rule, and its result.
 template <class T>
 struct Filling {
     const Rule& rule;
@@ -84,8 +84,8 @@ struct Filling {
     Loops loops;
 };
 
-/// Fills the cells on several threads; false if one thread alone has to report what is wrong, which
-/// then does not depend on how many there are.
+/// Fills the cells on several threads; returns false after an error, which a single thread must
+/// report, so that the message does not depend on the number of threads.
 template <class T>
 bool fill_together(const Filling<T>& made, std::size_t threads, T* cells) {
     const auto [rows, tied] = std::pair(made.loops.rows, made.loops.tied);
@@ -109,7 +109,7 @@ bool fill_together(const Filling<T>& made, std::size_t threads, T* cells) {
 template <class T>
 void fill(Filling<T> made, std::size_t most_threads, T* cells) {
     const std::size_t rows = made.loops.rows;
-    // A number of a rule costs as much as some ten products in a matrix.
+    // Evaluating one number costs about ten multiply-adds of a GEMM.
     const double work = 10 * numbers_in(made.tree.root, made.tree) *
                         static_cast<double>(element_count(made.tree.lengths));
     const std::size_t threads = worthwhile_threads(most_threads, work, rows / made.loops.tied);
@@ -125,7 +125,7 @@ Tensor evaluated(const Rule& rule, const Outline& made, DType dtype, const RuleS
     const auto is_own = [&](const std::string& name) {
         return !orders.empty() && name == rule.step;
     };
-    // Of what is being made there are no products.
+    // The tensor being computed cannot be part of a product.
     const Tensor unknown({}, Array<std::int64_t>(0));
     const Rule left = products.taken_from(rule, made, dtype,
                                           {[&](const std::string& name) -> const Tensor& {
@@ -138,7 +138,7 @@ Tensor evaluated(const Rule& rule, const Outline& made, DType dtype, const RuleS
         using T = decltype(zero);
         Array<T> array = empty_array<T>(made.shape);
         T* const cells = array.data();
-        const Tensor own(made.axes, std::move(array));  // whose rows are read as they are made
+        const Tensor own(made.axes, std::move(array));  // its rows are read as they are computed
         RuleScope with_own{[&](const std::string& name) -> const Tensor& {
                                if (is_own(name)) return own;
                                const Tensor* const product = products.find(name);
@@ -167,7 +167,7 @@ Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
     } catch (const Error&) {
         if (!products.at_places()) throw;
     }
-    Products of_letters(true);  // the cells of the rule say what is wrong
+    Products of_letters(true);  // the cells of the rule show the error
     return evaluated(rule, made, dtype, scope, of_letters);
 }
 

@@ -12,31 +12,32 @@ namespace attn {
 
 /// The meaning of names in a rule.
 struct RuleScope {
-    /// The tensor of a name.  Errors  ConfigError for a name without one, saying what to do.
+    /// Returns the tensor for a name.  Errors  ConfigError for an unknown name, with advice.
     std::function<const Tensor&(const std::string& name)> tensor;
     std::map<std::string, double> settings;  ///< `D` and its number
-    /// Of a rule that reads its own earlier rows: what it makes.
+    /// For a rule that reads its own earlier rows: its result.
     std::optional<Outline> own{};
-    /// Products of matrices are made of dot products that are summed so, to the same digits on
-    /// every machine; unset: by the kernels of the machine.
+    /// If set, matrix products are computed as dot products with this order of summation, with the
+    /// same digits on all machines; otherwise by the kernels of the machine.
     std::optional<Arithmetic> dots{};
-    std::size_t threads = 1;    ///< at most so many share large work; 0: one for each core
-    std::string other_forms{};  ///< to take where this one works out too many numbers: `$form NAME`
+    std::size_t threads = 1;    ///< most threads for large work; 0: one per core
+    std::string other_forms{};  ///< forms to suggest if this one is too expensive: `$form NAME`
 };
 
-/// Makes the tensor of a rule, by its definition: cell by cell, sums from left to right.
+/// Computes the tensor of a rule by its definition: cell by cell, with sums from left to right.
 ///
-/// Shapes  those of `axes` and `shape`; leading axes may be left out, as completed() fills them in.
-/// Range   in `dtype`, a floating type: a 16-bit one rounds what each operation makes, a sum once
-/// it
-///         is added up in float32. Truth where the expression is one. `if` takes one side
-///         only; a sum over nothing is 0, a largest number of nothing -inf.
-/// Errors  ConfigError with a caret: unknown tensors, indices that nothing binds, two lengths for
-///         one index, an index beyond its axis, a truth where a number is due.
+/// Shapes  those of `axes` and `shape`; leading axes may be omitted, and are filled in by
+/// completed().
+/// Range   in `dtype`, a floating-point type: a 16-bit one rounds the result of each operation, and
+///         a sum after it was computed in float32. Boolean if the expression is. `if` evaluates
+///         only one branch; a sum over nothing is 0, a maximum over nothing -inf.
+/// Errors  ConfigError with a caret: unknown tensors, unbound indices, two lengths for one index,
+///         an index out of range, a boolean in place of a number.
 Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
                      const RuleScope& scope);
 
-/// Its two parts: the rule completed for the tensors of the scope, and what it makes then.
+/// The two parts of evaluate_rule: completing the rule for the tensors of the scope, and evaluating
+/// it.
 Rule completed_for(const Rule& rule, const Outline& made, const RuleScope& scope);
 Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
                           const RuleScope& scope);

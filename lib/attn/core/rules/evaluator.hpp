@@ -25,20 +25,21 @@
 
 namespace attn {
 
-/// More numbers than this are not worked out one by one: minutes, where a walk takes moments.
+/// Upper limit on scalar evaluations, to keep a walk from taking minutes.
 inline constexpr double most_work = 1e9;
-/// So many numbers of one sum are kept for others of its cells.
+/// Upper limit on the cached numbers of one sum.
 inline constexpr std::size_t most_kept = std::size_t{1} << 22;
-/// So many places of a sum are worked on at a time.
+/// Places of a sum that are processed at a time.
 inline constexpr RuleIndices::Index longest_row = 4096;
 
-/// Works on one row of the result at a time: every node on all cells of the last index, so that
-/// going through the tree costs little. A truth is 1 or 0 there.
+/// Evaluates one row of the result at a time: each node for all cells of the last index, so that
+/// the overhead per cell is small. A boolean is 1 or 0.
 template <class T>
 class Evaluator : RuleRows {
 public:
-    /// `loops`: the axes that rows are made along, slowest first; a row goes along the one left.
-    /// `work`: the numbers that were worked out in sums, by all threads that fill the same cells.
+    /// `loops`: the axes over which rows are computed, slowest first; a row runs along the
+    /// remaining one. `work`: the numbers evaluated in sums, by all threads that fill the same
+    /// cells.
     Evaluator(const Rule& rule, BoundTree tree, DType type, std::vector<RuleOrder> loops,
               std::atomic<double>& work)
         : RuleRows(rule, tree.indices),
@@ -55,10 +56,10 @@ public:
         mark(tree_.root, around);
     }
 
-    Evaluator(const Evaluator&) = delete;  // what is kept is found by the places of nodes
+    Evaluator(const Evaluator&) = delete;  // caches use addresses of nodes as keys
     Evaluator& operator=(const Evaluator&) = delete;
 
-    /// Makes the cells of these rows.
+    /// Computes the cells of these rows.
     void fill(T* cells, std::size_t begin, std::size_t end) {
         const Shape strides = row_strides(tree_.lengths);
         for (std::size_t row = begin; row < end; ++row) {
@@ -81,19 +82,19 @@ private:
     using Row = typename RowPool<T>::Row;
     using Marks = typename RowPool<char>::Row;
 
-    /// Numbers of a sum that are known, a row of them for each of the other indices.
+    /// Known numbers of a sum, one row for each combination of the other indices.
     struct KnownSums {
         struct Cells {
             std::vector<T> numbers;
             std::vector<char> known;
         };
-        bool is_shared = false;  ///< there are indices around that it does not need
+        bool is_shared = false;  ///< some enclosing index does not change it
         std::map<std::vector<Index>, Cells> rows{};
         std::size_t size = 0;
     };
 
-    /// A sum as far as the rows before have taken it: in `sum t in k + 1..q + 1` each q adds one
-    /// number to those of the q before.
+    /// A sum extended from earlier rows: in `sum t in k + 1..q + 1` each q adds one number to the
+    /// sum of the previous q.
     struct Grown {
         Index first = -1, end = -1;
         T total{};
@@ -102,13 +103,13 @@ private:
         }
     };
 
-    /// Numbers of a row that are the same in others.
+    /// Numbers of a row that are the same in other rows.
     struct Same {
         Index start = -1;
         std::vector<T> cells{};
     };
 
-    /// What a sum reads at each of its places, whatever the cell of the row.
+    /// The inputs of a sum at each of its places, which do not depend on the cell of the row.
     struct Ahead {
         std::size_t index;
         Index first;
@@ -118,8 +119,8 @@ private:
         }
     };
 
-    /// Notes which sums need less than all indices `around` them. What needs none and reads nothing
-    /// is worked out, in an index as whole numbers.
+    /// Marks sums that do not depend on all indices in `around`. Nodes that depend on none and read
+    /// no tensor are evaluated; in an index as integers.
     void mark(BoundRule& node, std::uint64_t around, bool in_index = false) {
         const Kind kind = node.node->kind;
         for (BoundRule& part : node.parts) {
@@ -147,7 +148,7 @@ private:
         node.is_constant = true;
     }
 
-    /// `sqrt(4)` is worked out once.
+    /// Evaluates a constant expression, such as `sqrt(4)`, once.
     double folded(const BoundRule& node) {
         const std::size_t count = std::exchange(count_, 1);
         const DType type = std::exchange(type_, DType::float32);
@@ -158,8 +159,7 @@ private:
         return static_cast<double>(number);
     }
 
-    /// The numbers of a node for the cells of a row: where they are already, or in a room made for
-    /// them.
+    /// The numbers of a node for the cells of a row: in their existing place, or in a buffer.
     struct Operand {
         const T* numbers;
         bool is_one;  ///< one number for all cells
@@ -171,7 +171,7 @@ private:
             store(node, room, 1);
             return {room, true};
         }
-        // What the row does not change is one number for all of it.
+        // A node that does not depend on the row's index has one number for all cells.
         if (count_ > 1 && row_ != BoundRule::none && !uses_row(node) && !node.parts.empty()) {
             const auto ahead = ahead_.find(&node);
             if (ahead != ahead_.end()) return {ahead->second.at(index_), true};
@@ -179,7 +179,7 @@ private:
             if (any(active)) numbers_along(BoundRule::none, 0, 1, node, nullptr, room);
             return {room, true};
         }
-        // One side for all cells.
+        // All cells take the same branch.
         const bool asks_once =
             node.node->kind == Kind::choose && count_ > 1 && !uses_row(node.parts[0]);
         if (asks_once && any(active)) {
@@ -192,7 +192,7 @@ private:
             const T* cells = cells_.of(*node.tensor).data();
             if (line && line->stride <= 1) return {cells + line->base, line->stride == 0};
         }
-        // What is made of numbers and the place in the row alone is the same in every row.
+        // A node that depends only on numbers and the place in the row is the same in every row.
         const bool is_same = row_ < 63 && node.uses == index_bit(row_) && !node.parts.empty();
         if (!is_same || !plain_.contains(&node)) {
             work_out(node, active, room);
@@ -207,7 +207,7 @@ private:
         return {same.cells.data(), false};
     }
 
-    /// The same with a number for each cell.
+    /// Returns a number for each cell.
     const T* row_of(const BoundRule& node, Active active, T* room) {
         const Operand found = operand(node, active, room);
         if (!found.is_one) return found.numbers;
@@ -246,21 +246,21 @@ private:
         }
     }
 
-    /// A number of a 16-bit type. A mean is a sum that was stored, divided.
+    /// Rounds to a 16-bit type. A mean is a stored sum, divided.
     T stored(T number) const {
         return is_16_bit(type_) ? static_cast<T>(nearest(static_cast<float>(number), type_))
                                 : number;
     }
 
-    /// Rounds a row to a 16-bit type, as libraries store what each operation makes and take a
-    /// constant, but for whole numbers and truths; a sum is added up in float32 before.
+    /// Rounds a row to a 16-bit type, as libraries round the result of each operation and
+    /// constants, except for integers and booleans; sums are computed in float32 before.
     void store(const BoundRule& node, T* row, std::size_t count) const {
         if constexpr (std::is_same_v<T, float>) {
             const bool is_number = node.is_constant ? node.number != std::floor(node.number)
                                                     : node.node->type == RuleType::number;
             if (!is_16_bit(type_) || exact_.contains(&node)) return;
             for (std::size_t r = 0; r < count; ++r) {
-                row[r] = is_number ? stored(row[r]) : row[r] + 0;  // no whole number is -0
+                row[r] = is_number ? stored(row[r]) : row[r] + 0;  // no integer is -0
             }
         }
     }
@@ -277,7 +277,7 @@ private:
             const Operand y = operand(node.parts[1], active, right.data());
             return function.row(x, y.numbers, y.is_one, out, count_);
         }
-        // The right side may read what the left one has asked for.
+        // The right side may read what the left side has checked.
         numbers(node.parts[0], active, out);
         const bool is_or = node.node->word == "or";
         Marks open(marks_, count_);
@@ -290,7 +290,7 @@ private:
         }
     }
 
-    /// Each side for the cells that take it.
+    /// Evaluates each branch for the cells that take it.
     void choose(const BoundRule& node, Active active, T* out) {
         Row condition(spare_, count_);
         numbers(node.parts[0], active, condition.data());
@@ -315,8 +315,8 @@ private:
         }
     }
 
-    /// A row that begins with cells of one side and ends with cells of the other is two rows, in
-    /// which all cells are asked for: halves of features that rotate. False for other rows.
+    /// Splits a row that begins with cells of one branch and ends with cells of the other into two
+    /// rows without inactive cells: halves of rotated features. Returns false for other rows.
     bool choose_in_two(const BoundRule& node, const T* condition, T* out) {
         const auto is_yes = [&](std::size_t r) { return condition[r] != 0; };
         std::size_t split = 0, end = 0;
@@ -336,41 +336,41 @@ private:
         return true;
     }
 
-    /// A sum is worked out once for the indices that it needs, whatever there is around it.
+    /// Evaluates a sum once for the indices that it depends on, whatever the enclosing ones are.
     void reduce(const BoundRule& node, Active active, T* out);
-    /// One number, of rows along the sum.
+    /// Evaluates one number, with rows along the sum.
     T alone(const BoundRule& node);
-    /// How many tensors are read one cell after another along a sum, and not along the row.
+    /// Counts the tensors that are contiguous along a sum, and not along the row.
     int read_along(const BoundRule& node, std::size_t sum) const;
-    /// The places of the sum that each cell of the row joins. Those of a whole row are kept while
-    /// nothing that they need changes.
+    /// Returns the places of the sum that each cell of the row includes. Those of a whole row are
+    /// cached as long as their dependencies do not change.
     const SumRanges& ranges_of(const BoundRule& node, Active active);
     void reduce_cells(const BoundRule& node, Active active, T* out);
-    /// What `rank` counts, for all cells of the row at once: the places of the numbers that it
-    /// compares when they are sorted. False for other sums, and where a number is nan.
+    /// Computes `rank` for all cells of the row at once, by sorting the compared numbers. Returns
+    /// false for other sums, and if a number is nan.
     bool rank_along(const BoundRule& node, T* out);
-    /// A node's numbers along another index than the row's.
+    /// Evaluates a node along another index than the row's.
     void numbers_along(std::size_t index, Index first, std::size_t count, const BoundRule& node,
                        Active active, T* out);
-    /// Whether cells of the row join the same numbers from place to place, here or within.
+    /// True if cells of the row sum the same numbers over different ranges, here or in a part.
     bool joins_ranges(const BoundRule& node) const;
-    /// Whether all cells of the row join the same numbers, from a place to another.
+    /// True if all cells of the row sum the same numbers over one range.
     bool has_one_row(const BoundRule& node) const;
-    /// Works out sums within a sum that the row does not change, at all its places together, and
-    /// notes them in `found`: scores that a row of values is weighed by.
+    /// Evaluates inner sums that the row does not change, for all places of the outer sum together,
+    /// and records them in `found`: scores, for a row of weighted values.
     void look_ahead(const BoundRule& sum, const BoundRule& node, const SumRanges& ranges,
                     std::vector<const BoundRule*>& found);
-    /// All cells of the row at one place of the sum after another.
+    /// Adds the places of the sum one after another, for all cells of the row.
     void join_across(const BoundRule& node, const SumRanges& ranges, bool takes_all, T* out);
-    /// Sums of the same numbers, each from a place to another: the numbers once, and what the
-    /// ranges have in common once.
+    /// Evaluates sums of the same numbers over different ranges: the numbers once, and common parts
+    /// of the ranges once.
     void join_along(const BoundRule& node, const SumRanges& ranges, T* out);
-    /// The numbers of a sum from a place on, where they are asked for.
+    /// Returns the numbers of a sum from a place on, for the requested places.
     std::vector<T> asked_along(const BoundRule& node, Index first, const std::vector<char>& asked);
-    /// What the rows before have of these sums, for each cell of the row; none where the ranges are
-    /// the same in every row.
+    /// Returns the sums of earlier rows for each cell of the row; nullptr if the ranges are the
+    /// same in every row.
     Grown* grown_sums(const BoundRule& node);
-    /// Adds to the sums of the rows before what the ranges reach beyond theirs.
+    /// Adds the parts of the ranges beyond those of earlier rows to their sums.
     void go_on(const BoundRule& node, const SumRanges& ranges, Grown* grown, T* out);
 
     void count_work(std::size_t numbers) {
@@ -379,7 +379,7 @@ private:
         if (own_work_ > worth_telling) tell_work();
     }
 
-    /// Adds the work of this thread to that of all, and ends if it is too much.
+    /// Adds the work of this thread to the total, and stops if it is too much.
     void tell_work();
 
     void read_cells(const BoundRule& node, Active active, T* out) {
@@ -392,7 +392,7 @@ private:
             return for_each_place(node, active,
                                   [&](std::size_t r, std::size_t at) { out[r] = cells[at]; });
         }
-        // What is not asked for between them does no harm.
+        // Inactive cells in between do no harm.
         for (std::size_t r = first; r <= last; ++r) {
             out[r] = cells[line->base + (r - first) * line->stride];
         }
@@ -405,8 +405,8 @@ private:
     RowPool<char> marks_;
     TypedCells<T> cells_;
     std::map<const BoundRule*, KnownSums> kept_;
-    std::set<const BoundRule*> exact_;  ///< what products of matrices add up: not rounded
-    std::set<const BoundRule*> plain_;  ///< made of indices and numbers alone, without sums
+    std::set<const BoundRule*> exact_;  ///< sums of matrix products: not rounded
+    std::set<const BoundRule*> plain_;  ///< only indices and numbers, without sums
     std::map<const BoundRule*, Same> same_;
     std::map<const BoundRule*, Ahead> ahead_;
     std::map<std::pair<const BoundRule*, std::vector<Index>>, std::vector<Grown>> grown_;
@@ -414,7 +414,7 @@ private:
     std::map<const BoundRule*, RankedBy> ranked_;
     std::map<const BoundRule*, std::pair<std::vector<Index>, SumRanges>> ranges_;
     std::atomic<double>& work_;
-    double own_work_ = 0;  ///< not told yet
+    double own_work_ = 0;  ///< not reported yet
 };
 
 }  // namespace attn

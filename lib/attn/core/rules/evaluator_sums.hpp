@@ -1,5 +1,5 @@
 #pragma once
-// How the evaluator works out sums, products and extremes.
+// The evaluator's sums, products and extremes.
 #include "attn/core/rules/evaluator.hpp"
 
 namespace attn {
@@ -307,7 +307,7 @@ void Evaluator<T>::tell_work() {
     const double all = before + own_work_;
     own_work_ = 0;
     if (all <= most_work) return;
-    // The same place, whichever thread is the first to come so far.
+    // The same place in the message, whichever thread reaches the limit first.
     const std::string& forms = tree_.other_forms;
     const BoundRule* const sum = first_sum(tree_.root);
     refuse(sum != nullptr ? *sum : tree_.root,

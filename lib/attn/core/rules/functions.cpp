@@ -105,11 +105,11 @@ std::vector<RuleFunction> all_functions() {
             {}, "torch.sign", "np.sign"),
         of_one(
             "floor", [](auto x, auto) { return std::floor(x); }, {}, "torch.floor", "np.floor"),
-        // Passed on as it is, though PyTorch rounds what goes back, too.
+        // The gradient is passed on unrounded, although PyTorch rounds it, too.
         of_one(
             "half", [](auto x, auto) { return nearest(static_cast<float>(x), DType::float16); },
             {"1"}, nullptr, nullptr),
-        // Equal ones share it, as in PyTorch.
+        // Equal ones share the gradient, as in PyTorch.
         entry("min", 2, Use::called, smaller,
               {"if x < y then 1 else 0", "if x == y then 1 / 2 else 0"},
               {"if y < x then 1 else 0", "if y == x then 1 / 2 else 0"}, "torch.minimum",
@@ -126,7 +126,7 @@ std::vector<RuleFunction> all_functions() {
         entry("//", 2, Use::sign, [](auto x, auto y) { return std::floor(x / y); }),
         entry("%", 2, Use::sign, [](auto x, auto y) { return x - std::floor(x / y) * y; }, {"1"},
               {"-floor(x / y)"}),
-        // As in PyTorch: a power of 0 does not change with x, nor one of 0 with y.
+        // As in PyTorch: the derivative of x^0 by x is 0, and so is that of 0^y by y.
         entry("^", 2, Use::sign, power, {"if y != 0 then y * x ^ (y - 1) else 0"},
               {"if x != 0 or y < 0 then v * log(x) else 0"}),
         entry("<", 2, Use::comparison, [](auto x, auto y) { return x < y; }),

@@ -6,21 +6,20 @@
 
 namespace attn {
 
-/// What an expression gives: any number, a whole one, or a truth, which counts as 1 or 0.
+/// The type of an expression: any number, an integer, or a boolean, which counts as 1 or 0.
 enum class RuleType { number, whole, truth };
 
-/// A function or an operator of rules: all that anybody asks about it.
+/// A function or an operator of rules, with all its properties.
 struct RuleFunction {
     enum class Kind { called, sign, comparison, logic };
 
     const char* name;
     std::size_t arity;
     Kind kind;
-    /// Its value by x, and by y: each a sum of terms that rules write in x, y and the value v;
-    /// nothing where it does not change.
+    /// Its derivatives by x and by y: each a sum of terms in x, y and the value v, in the notation
+    /// of rules; empty if it is 0.
     std::vector<const char*> by_x, by_y;
-    /// What Python calls it in torch and in numpy, or how it says it, with `{}` in the place of x;
-    /// null where it has no function of its own.
+    /// Its names in torch and numpy, or an expression with `{}` for x; null if there is none.
     const char* torch;
     const char* numpy;
     double (*value)(double x, double y);
@@ -29,7 +28,7 @@ struct RuleFunction {
     Row<float> row32;
     Row<double> row64;
 
-    /// The values by each x with its y, or with the first y alone. They may take the place of x.
+    /// Computes the values for each x with its y, or with the first y. `values` may be x itself.
     template <class T>
     void row(const T* x, const T* y, bool has_one_y, T* values, std::size_t count) const {
         if constexpr (std::is_same_v<T, float>) {
@@ -40,9 +39,9 @@ struct RuleFunction {
     }
 };
 
-/// All of them.
+/// Returns all of them.
 const std::vector<RuleFunction>& rule_functions();
-/// The one of that name, or nullptr: `-` of one part is a sign, of two a difference.
+/// Returns the one with that name, or nullptr: `-` with one part is a sign, with two a difference.
 const RuleFunction* find_rule_function(std::string_view name, std::size_t arity);
 
 }  // namespace attn

@@ -2,8 +2,8 @@
 
 namespace attn {
 
-// What the parser reads, function by function; tests make rules of it at random. What ends with an
-// expression goes on as far as it can.
+// The grammar of the parser, function by function; tests generate random rules from it. A construct
+// that ends with an expression extends as far as possible.
 const char* rule_grammar() {
     return R"ebnf(rule       = name "[" [ name { "," name } ] "]" "=" expression .
 expression = both { "or" both } .

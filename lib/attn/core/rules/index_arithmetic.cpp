@@ -9,7 +9,7 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// The number above 0 that an atom of whole numbers is divided by; nothing for another.
+/// Returns the positive divisor of an integer atom; nullopt for other nodes.
 std::optional<double> divisor_of(const RuleNode& atom, const char* word) {
     if (!is_operation(atom, word) || atom.parts[0]->type != RuleType::whole) return std::nullopt;
     const RuleNode& below = *atom.parts[1];
@@ -17,7 +17,7 @@ std::optional<double> divisor_of(const RuleNode& atom, const char* word) {
     return is_plain && below.number > 0 ? std::optional(below.number) : std::nullopt;
 }
 
-/// The bounds of what can not be taken apart.
+/// Returns the bounds of an indivisible expression.
 IndexSpan atom_span(const RuleNode& atom, const IndexSpans& spans) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const auto part = [&](std::size_t i) { return span_of(*atom.parts[i], spans); };
@@ -56,13 +56,13 @@ bool is_comparison(const std::string& word) {
            word == "!=";
 }
 
-/// Whether an expression is made of indices and numbers alone.
+/// True if an expression consists of indices and numbers.
 bool counts(const RuleNode& node) {
     return node.kind != Kind::cell && node.kind != Kind::reduce &&
            std::ranges::all_of(node.parts, [](const RuleTree& part) { return counts(*part); });
 }
 
-/// An `and` or `or`, one side of which may be known.
+/// Simplifies an `and` or `or`, one side of which may be known.
 RuleTree joined_truths(RuleNode node) {
     for (std::size_t i = 0; i < 2; ++i) {
         const std::optional<bool> known = known_truth(*node.parts[i]);
@@ -132,7 +132,7 @@ void Linear::add(const Part& part) {
     if (same->factor == 0) parts_.erase(same);
 }
 
-/// `x / n * n + x % n` is x.
+/// Simplifies `x / n * n + x % n` to x.
 void Linear::join_remainders() {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         const RuleTree rest = parts_[i].atom;
@@ -150,7 +150,7 @@ void Linear::join_remainders() {
     }
 }
 
-/// The terms that are multiples of n, and the rest.
+/// Splits into terms that are multiples of n, and the rest.
 std::pair<Linear, Linear> Linear::split(double n, const IndexSpans& spans) const {
     Linear multiple(std::floor(constant_ / n));
     Linear rest(constant_ - n * multiple.constant_);
@@ -159,7 +159,7 @@ std::pair<Linear, Linear> Linear::split(double n, const IndexSpans& spans) const
         (goes ? multiple : rest)
             .parts_.push_back({part.atom, goes ? part.factor / n : part.factor});
     }
-    // A constant stays with what it is added to: (f + 6) / 4.
+    // A constant stays with the term that it is added to: (f + 6) / 4.
     const IndexSpan span = rest.span(spans);
     if (!rest.parts_.empty() && (span.first < 0 || span.last >= n)) {
         rest.constant_ = constant_;
@@ -210,7 +210,7 @@ RuleTree Linear::tree() const {
     for (const bool negative : {false, true}) {
         for (const Part& part : parts) {
             if ((part.factor < 0) != negative) continue;
-            // A difference that begins with a number, `3 - k`, needs no sign in front.
+            // A difference that begins with a positive number, `3 - k`, needs no leading sign.
             if (negative && sum == nullptr && constant_ > 0) sum = number_node(constant_);
             sum = attn::plus(sum, times(part.atom, std::abs(part.factor)), negative);
         }
@@ -293,7 +293,7 @@ RuleTree opposite_of(const RuleTree& condition) {
     if (const std::optional<bool> known = known_truth(*condition))
         return number_node(*known ? 0 : 1);
     if (condition->kind == Kind::operate && condition->word == "not") return condition->parts[0];
-    // Not so for numbers: nan is neither below 0 nor above.
+    // Not for numbers: comparisons with nan are all false.
     if (condition->kind == Kind::operate && is_comparison(condition->word) && counts(*condition)) {
         return operate_node(opposite(condition->word), condition->parts);
     }

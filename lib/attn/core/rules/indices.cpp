@@ -58,7 +58,7 @@ double RuleIndices::value(const BoundRule& node) {
     }
     const double left = value(node.parts[0]);
     if (node.parts.size() == 1) return node.function->value(left, left);
-    // The right side of `and` may stand for what the left one has asked.
+    // The right side of `and` may depend on the condition on the left.
     const bool is_known = node.function->kind == RuleFunction::Kind::logic &&
                           (left != 0) == (node.node->word == "or");
     return is_known ? left : node.function->value(left, value(node.parts[1]));

@@ -11,33 +11,33 @@
 
 namespace attn {
 
-/// The indices of a cell, and of the sums around a node, and what is counted with them.
+/// The indices of a cell and of the sums around a node, and expressions of them.
 class RuleIndices {
 public:
     using Index = std::int64_t;
 
-    /// For a rule that outlives it.
+    /// Requires a rule that outlives it.
     RuleIndices(const Rule& rule, std::size_t count) : index_(count, 0), rule_(rule) {}
 
 protected:
-    /// Where a cell that the rule reads lies in its tensor.  Errors  ConfigError outside of it.
+    /// Returns the flat index of a cell in its tensor.  Errors  ConfigError if out of range.
     std::size_t place_in(const BoundRule& cell);
-    /// The number of a node for the present indices, in float64; 1 or 0 for a truth.
+    /// Evaluates a node for the current indices, in float64; 1 or 0 for a boolean.
     double value(const BoundRule& node);
-    /// That of an index.  Errors  ConfigError for what is no whole number.
+    /// Evaluates an index.  Errors  ConfigError if it is not an integer.
     Index whole(const BoundRule& node);
     [[noreturn]] void refuse(const BoundRule& node, const std::string& message) const {
         refuse_rule(rule_, node.node->at, message);
     }
 
-    /// Those of the present indices that have a bit here.
+    /// Returns the current indices that have a bit in `uses`.
     std::vector<Index> others_of(std::uint64_t uses) const;
 
     std::vector<Index> index_;
 
 private:
-    /// The last number of a sum, and the indices around it that it was worked out for: the mean in
-    /// a variance is one number for the whole row.
+    /// The last value of a sum, and the enclosing indices that it was computed for: the mean in a
+    /// variance is one number for the whole row.
     struct LastSum {
         bool is_known = false;
         std::vector<Index> indices{};
@@ -53,23 +53,22 @@ private:
     std::map<const BoundRule*, LastSum> last_sums_;
 };
 
-/// What a sum over nothing is, a product, the largest and the smallest of nothing, and its place.
+/// Returns the value of a sum, product, maximum, minimum or argmax over nothing.
 double start_of(const std::string& reduction);
-/// The next number of a sum, or of what is the largest or smallest so far.
+/// Returns the function that adds the next number to a sum, or updates an extreme.
 const RuleFunction& joins(const std::string& reduction);
 
-/// The whole numbers that an index can be.
+/// The range of an index.
 struct IndexSpan {
     double first = 0, last = 0;
 };
 using IndexSpans = std::map<std::string, IndexSpan>;
 
-/// An index expression as whole multiples of what can not be taken apart, and a constant:
-/// `h * 4 + f - 1`.
+/// An index expression as integer multiples of indivisible terms, and a constant: `h * 4 + f - 1`.
 class Linear {
 public:
     struct Part {
-        RuleTree atom;  ///< an index, a cell of whole numbers, `x // n`, `x % n`, `max(x, y)`
+        RuleTree atom;  ///< an index, an integer cell, `x // n`, `x % n`, `max(x, y)`
         double factor = 1;
     };
 
@@ -77,13 +76,13 @@ public:
     explicit Linear(double constant) : constant_(constant) {}
     explicit Linear(RuleTree atom);
 
-    /// Takes an expression of whole numbers apart; nothing for other numbers.
+    /// Decomposes an integer expression; nullopt for other numbers.
     static std::optional<Linear> of(const RuleNode& node, const IndexSpans& spans);
 
     const std::vector<Part>& parts() const { return parts_; }
     double constant() const { return constant_; }
     Linear plus(const Linear& other, double times = 1) const;
-    /// Rounded down, and what is left of it, for n > 0.
+    /// Returns the quotient, rounded down, and the remainder, for n > 0.
     Linear divided(double n, const IndexSpans& spans) const;
     Linear modulo(double n, const IndexSpans& spans) const;
     IndexSpan span(const IndexSpans& spans) const;
@@ -94,21 +93,22 @@ private:
     void join_remainders();
     std::pair<Linear, Linear> split(double n, const IndexSpans& spans) const;
 
-    std::vector<Part> parts_;  ///< in the order in which they came
+    std::vector<Part> parts_;  ///< in the order of their appearance
     double constant_ = 0;
 };
 
-/// A comparison of whole numbers, `k > q + 2`, or true or false where it is always so.
+/// Returns a comparison of integers, `k > q + 2`, or a constant if it is always true or always
+/// false.
 RuleTree compared_indices(const std::string& word, const Linear& left, const Linear& right,
                           const IndexSpans& spans);
-/// The bounds of an expression of whole numbers: infinite where nothing says them.
+/// Returns the bounds of an integer expression: infinite if unknown.
 IndexSpan span_of(const RuleNode& node, const IndexSpans& spans);
-/// Whether a node is the number 1 (true) or 0 (false), as compared_indices makes them.
+/// True if a node is the number 1, false if it is 0, as compared_indices returns; else nullopt.
 std::optional<bool> known_truth(const RuleNode& condition);
-/// The opposite of a condition.
+/// Returns the negation of a condition.
 RuleTree opposite_of(const RuleTree& condition);
 
-/// The expression with other expressions in the place of indices, and its indices simplified.
+/// Substitutes expressions for indices, and simplifies the indices of the result.
 RuleTree substituted(const RuleTree& tree, const std::map<std::string, RuleTree>& by,
                      const IndexSpans& spans);
 

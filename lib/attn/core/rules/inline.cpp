@@ -10,7 +10,7 @@ namespace attn {
 namespace {
 
 using Kind = RuleNode::Kind;
-/// The replacement of an index.
+/// The replacements of indices.
 using Indices = std::map<std::string, RuleTree>;
 
 void add_names(const RuleNode& node, std::set<std::string>& names) {

@@ -11,9 +11,9 @@
 
 namespace attn {
 
-/// Joins numbers to those of a sum, product or extreme (`word`), in order. `place` is what the
-/// index of the sum is there; `best` holds the largest numbers of argmax. The next numbers are one
-/// for each of `count` sums, or with `step` 0 those of one sum, from `place` on.
+/// Adds numbers to a sum, product or extreme (`word`), in order. `place` is the sum's index there;
+/// `best` has the largest numbers of argmax. `next` has one number for each of `count` sums or,
+/// with `step` 0, those of one sum, from `place` on.
 template <class T>
 void join(const std::string& word, T* all, T* best, const T* next, std::size_t count,
           RuleIndices::Index place, std::size_t step = 1) {
@@ -42,16 +42,16 @@ void join(const std::string& word, T* all, T* best, const T* next, std::size_t c
     }
 }
 
-/// For each cell of a row, the places of a sum that it joins.
+/// The places of a sum that each cell of a row includes.
 struct SumRanges {
     using Index = RuleIndices::Index;
 
     std::vector<Index> first{}, end{};
-    std::vector<std::size_t> joining{};  ///< the cells that join something, the fewest first
-    Index least = 0, most = 0;           ///< from the first place that is joined to the last's end
-    bool are_one = true;                 ///< all cells join the same places
+    std::vector<std::size_t> joining{};  ///< cells with a non-empty range, the shortest first
+    Index least = 0, most = 0;           ///< from the first included place to the end of the last
+    bool are_one = true;                 ///< all cells include the same places
 
-    /// Looks through the ranges. A cell that is not asked for joins nothing.
+    /// Examines the ranges. An inactive cell has an empty range.
     void look(const char* asked) {
         for (std::size_t r = 0; r < first.size(); ++r) {
             if (asked != nullptr && !asked[r]) end[r] = first[r];
@@ -70,7 +70,7 @@ struct SumRanges {
     }
     bool move_on() const { return std::ranges::is_sorted(first) && std::ranges::is_sorted(end); }
 
-    /// Which places from the least on are joined by any cell.
+    /// Returns which places from the least on are included by any cell.
     std::vector<char> places() const {
         std::vector<char> joined(static_cast<std::size_t>(most - least), 0);
         for (const std::size_t r : joining) {
@@ -80,8 +80,8 @@ struct SumRanges {
     }
 };
 
-/// Joins `along`, the numbers from the least place on, for each cell over its own range, in order:
-/// a sum has the same last bit wherever it is. Returns how many numbers were joined.
+/// Sums `along`, the numbers from the least place on, for each cell over its range, in order: a sum
+/// has the same last bit everywhere. Returns the number of additions.
 template <class T>
 std::size_t join_ranges(const std::string& word, const SumRanges& ranges, const T* along, T* out) {
     using Index = SumRanges::Index;
@@ -97,7 +97,7 @@ std::size_t join_ranges(const std::string& word, const SumRanges& ranges, const 
         join(word, &total, &best, along + (from - ranges.least), count, from, 0);
         joined += count;
     };
-    // Where all ranges begin at one place, each goes on from what a shorter one has joined.
+    // If all ranges begin at one place, each one continues a shorter one.
     const bool go_on = ranges.begin_at_one();
     start();
     Index at = ranges.least;
@@ -110,7 +110,7 @@ std::size_t join_ranges(const std::string& word, const SumRanges& ranges, const 
     return joined;
 }
 
-/// The same for a sum whose ranges move on from cell to cell: each number for all its cells.
+/// Does the same for sums with moving ranges: adds each number to all its cells.
 template <class T>
 std::size_t add_ranges(const SumRanges& ranges, const T* along, T* out) {
     std::size_t begin = 0, end = 0, added = 0;

@@ -10,8 +10,8 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// What is known where a cell is read: how far the sums around it go, and the sides of `if` on
-/// which it lies.
+/// Facts about the place of a cell: the enclosing sums, and the conditions of the enclosing
+/// branches of `if`.
 struct Known {
     std::vector<const RuleNode*> sums;
     std::vector<RuleTree> conditions;
@@ -45,12 +45,12 @@ void add_own(const RuleNode& node, const std::string& step, const Known& known,
     }
 }
 
-/// Compares places along an axis with the place that is made.
+/// Compares places along an axis with the place that is being computed.
 class Places {
 public:
     Places(const Known& known, IndexSpans spans) : known_(known), spans_(std::move(spans)) {}
 
-    /// Whether it is below 0 for sure; `deep` bounds are put in the place of indices at most.
+    /// True if it is certainly negative; substitutes at most `deep` bounds for indices.
     bool is_negative(const Linear& number, int deep = 4) const {
         if (number.span(spans_).last < 0) return true;
         if (deep == 0) return false;
@@ -65,7 +65,7 @@ public:
     }
 
 private:
-    /// What an index is at most, or at least.
+    /// Returns upper bounds of an index, or lower ones.
     std::vector<Linear> bounds(const std::string& index, bool most) const {
         std::vector<Linear> all;
         const auto add = [&](const RuleNode& node, double more) {
@@ -82,7 +82,7 @@ private:
             for (const std::size_t side : {0U, 1U}) {
                 const bool is_it =
                     asked->parts[side]->kind == Kind::name && asked->parts[side]->word == index;
-                // `r < t` and `t > r` say what r is at most.
+                // `r < t` and `t > r` are upper bounds of r.
                 const bool bounds_so = word[0] == ((side == 0) == most ? '<' : '>');
                 const double more = word.size() == 2 ? 0 : most ? -1 : 1;
                 if (is_it && bounds_so) add(*asked->parts[1 - side], more);
@@ -95,10 +95,10 @@ private:
     IndexSpans spans_;
 };
 
-/// The axis in whose order these cells are made before they are read.
+/// Returns the axis in whose order these cells are computed before they are read.
 std::optional<RuleOrder> order_in(const Rule& rule, const std::vector<OwnCell>& own) {
     const Shape& shape = own.front().cell->outline->shape;
-    if (shape.size() != rule.indices.size()) return std::nullopt;  // a right one, for a mistake
+    if (shape.size() != rule.indices.size()) return std::nullopt;  // the right one, for a mistake
     IndexSpans spans;
     for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
         spans[rule.indices[axis]] = {0, static_cast<double>(shape[axis]) - 1};
@@ -126,7 +126,7 @@ std::vector<RuleOrder> orders_of(const Rule& rule) {
     add_own(*rule.value, rule.step, {}, own);
     if (own.empty() || own.front().cell->outline == nullptr) return {};
     if (const std::optional<RuleOrder> one = order_in(rule, own)) return {*one};
-    // Sequence after sequence: the cells of this one are made in an order of their own.
+    // Otherwise one sequence after another, with an order of the cells within each.
     for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
         const RuleTree here = name_node(rule.indices[axis]);
         std::vector<OwnCell> within, before;

@@ -21,14 +21,14 @@ bool is_among(std::string_view word, std::initializer_list<std::string_view> wor
     return std::ranges::find(words, word) != words.end();
 }
 
-/// Functions of the field that a rule says with others.
+/// Common functions that rules express by others.
 const std::map<std::string, const char*> said_otherwise{{"swish", "silu(x)"},
                                                         {"clip", "clamp(x, a, b)"},
                                                         {"pow", "x ^ y"},
                                                         {"round", "floor(x + 0.5)"},
                                                         {"ceil", "-floor(-x)"}};
 
-/// Words with a meaning of their own, which no index and no tensor can have.
+/// True for keywords, which no index and no tensor may have as name.
 bool is_reserved(std::string_view word) {
     return is_among(word,
                     {"if", "then", "else", "and", "or", "not", "sum", "mean", "in", "inf", "nan"});
@@ -37,7 +37,7 @@ bool is_reserved(std::string_view word) {
 class Parser {
 public:
     explicit Parser(std::string_view text) : text_(text) {
-        // A rule is one line wherever it is written down.
+        // A rule is treated as one line.
         for (char& c : text_) c = c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
         if (text_.size() > longest_rule) {
             throw ConfigError("a rule is at most 4096 characters long, not " +
@@ -73,7 +73,7 @@ public:
     }
 
 private:
-    /// What is after the end: mostly the index of a sum that there is not.
+    /// Refuses text after the end, such as the index of a missing sum.
     [[noreturn]] void refuse_rest() {
         const std::size_t end = text_.find_last_not_of(' ', at_ == 0 ? 0 : at_ - 1);
         std::size_t begin = end + 1;
@@ -178,7 +178,7 @@ private:
         expect(":", "a colon");
         node.parts.push_back(expression());
         if (node.word != "rank") return make(std::move(node));
-        // How many come before this one, the largest first, of equal ones the first.
+        // Counts the elements before this one, the largest first, of equal ones the first.
         std::string other = "j";
         while (text_.find(other) != text_.npos) other += 'j';
         return make(written_out_rank(std::move(node), other));
@@ -190,7 +190,7 @@ private:
     }
 
     RuleTree call(std::string name, std::size_t at) {
-        std::vector<std::string> functions{"clamp"};  // which is a min of a max
+        std::vector<std::string> functions{"clamp"};  // a min of a max
         std::size_t wanted = name == "clamp" ? 3 : 0;
         for (const RuleFunction& each : rule_functions()) {
             if (each.kind != RuleFunction::Kind::called) continue;
@@ -225,7 +225,7 @@ private:
                      .at = at});
     }
 
-    /// Expressions between brackets, the closing one included.
+    /// Parses expressions up to the closing bracket, which it consumes.
     std::vector<RuleTree> list(const char* closing) {
         std::vector<RuleTree> parts;
         next();
@@ -249,7 +249,7 @@ private:
         return make(std::move(node));
     }
 
-    /// Operands joined by operators of one rank, from left to right.
+    /// Parses operands joined by operators of one precedence, from left to right.
     template <class Operand>
     RuleTree chain(std::initializer_list<std::string_view> operators, Operand operand) {
         RuleTree left = operand();
@@ -305,13 +305,13 @@ private:
         refuse_rule(text_, at, message);
     }
 
-    /// The letter after the present word and blanks.
+    /// Returns the next character after the current word and spaces.
     char after_blanks() const {
         const std::size_t place = text_.find_first_not_of(" \t", end_);
         return place == std::string::npos ? '\0' : text_[place];
     }
 
-    /// Goes to the next word; at the end it is empty.
+    /// Moves to the next word; empty at the end.
     void next() {
         at_ = std::min(text_.find_first_not_of(" \t\n\r", end_), text_.size());
         end_ = at_;
@@ -348,9 +348,9 @@ private:
     static std::string quoted(const std::string& word) { return "'" + word + "'"; }
 
     std::string text_;
-    std::string word_;     ///< the present word
-    std::size_t at_ = 0;   ///< where it begins
-    std::size_t end_ = 0;  ///< and ends
+    std::string word_;     ///< the current word
+    std::size_t at_ = 0;   ///< its begin
+    std::size_t end_ = 0;  ///< and end
     std::size_t depth_ = 0;
 };
 
@@ -365,7 +365,7 @@ void add_tensors(const RuleNode& node, std::vector<std::string>& names) {
 
 Rule parse_rule(std::string_view text) {
     std::string line(trimmed(text));
-    // A rule of several lines is told in one: in a remark of a program, too.
+    // A rule of several lines is shown in one, even in a program's comment.
     std::replace_if(
         line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     return Parser(line).rule();
@@ -375,7 +375,7 @@ RuleTree parse_expression(std::string_view text) { return Parser(trimmed(text)).
 
 Rule::Rule(const std::string& said) {
     if (said.empty()) return;
-    // Cards say the same rules again and again: each text is read once.
+    // Cards parse the same rules repeatedly: cache them by text.
     constexpr std::size_t most_kept = 1024;
     thread_local std::map<std::string, Rule, std::less<>> read;
     if (read.size() > most_kept) read.clear();

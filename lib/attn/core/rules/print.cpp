@@ -9,7 +9,7 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// How tightly an expression holds together, loosest first, as the parser reads it.
+/// Operator precedence, lowest first, as in the parser.
 enum Rank { open, either, both, negated, compared, added, multiplied, signed_, raised, single };
 
 Rank rank_of(const RuleNode& node) {
@@ -30,7 +30,7 @@ class Printer {
 public:
     explicit Printer(bool in_index = false) : in_index_(in_index) {}
 
-    /// The text of a node where only what holds at least so tightly is without brackets.
+    /// Formats a node, with brackets if its precedence is lower than `least`.
     std::string text(const RuleNode& node, Rank least) const {
         if (node.word == "//") {
             const RuleTree quotient = operate_node("/", node.parts);
@@ -68,7 +68,7 @@ private:
         return {};
     }
 
-    /// How far a sum goes, where no axis says it.
+    /// Formats the range of a sum if no axis implies it.
     static std::string range(const RuleNode& node) {
         if (node.parts.size() < 3) return {};
         const std::optional<std::size_t> length = length_said(*node.parts[2], node.index);
@@ -85,7 +85,7 @@ private:
         if (node.parts.size() == 1) {
             return node.word + (node.word == "not" ? " " : "") + text(*node.parts[0], rank);
         }
-        // Chains go from left to right, comparisons and powers do not chain.
+        // Most operators chain from left to right; comparisons and powers do not.
         const bool chains = rank != compared && rank != raised;
         const Rank left = chains ? rank : static_cast<Rank>(rank + 1);
         const Rank right = rank == raised ? signed_ : static_cast<Rank>(rank + 1);
@@ -100,7 +100,7 @@ private:
         return all;
     }
 
-    bool in_index_;  ///< where `/` rounds down
+    bool in_index_;  ///< `/` rounds down there
 };
 
 }  // namespace

@@ -7,14 +7,14 @@
 
 namespace attn {
 
-/// An expression as a rule writes it, with brackets only where they are needed: parse_rule reads it
-/// back as the same tree.
+/// Formats an expression in the notation of rules, with brackets only if needed: parse_rule reads
+/// it back as the same tree.
 std::string expression_text(const RuleNode& node);
 
-/// `weights[q,k] = exponentials[q,k] / row_sum[q]`
+/// Returns `weights[q,k] = exponentials[q,k] / row_sum[q]`.
 std::string rule_text(const Rule& rule);
 
-/// The number of a setting: a root of a whole number as `sqrt(2)`, which has all its digits.
+/// Returns the number of a setting: the root of an integer as `sqrt(2)`, which is exact.
 RuleTree setting_node(double number);
 
 }  // namespace attn

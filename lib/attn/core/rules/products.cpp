@@ -21,18 +21,18 @@ bool has(const Letters& letters, const std::string& letter) {
     return std::ranges::count(letters, letter) > 0;
 }
 
-/// How far the letters of a rule go.
+/// The lengths of a rule's letters.
 using Lengths = std::map<std::string, std::size_t>;
 
-/// Whether an expression does so anywhere.
+/// True if any part of an expression tells_apart().
 bool tells_some_apart(const RuleNode& node) {
     return tells_apart(node) || std::ranges::any_of(node.parts, [](const RuleTree& part) {
                return tells_some_apart(*part);
            });
 }
 
-/// Whether an expression adds and subtracts cells and numbers alone, and the letters of the cells,
-/// each over no more than its axis.
+/// True if an expression only adds and subtracts cells and numbers; collects the letters of the
+/// cells, each within its axis.
 bool adds_cells(const RuleNode& node, const Lengths& known, const RuleScope& scope,
                 Letters& letters) {
     if (node.kind == Kind::number) return true;
@@ -55,19 +55,18 @@ bool adds_cells(const RuleNode& node, const Lengths& known, const RuleScope& sco
     return true;
 }
 
-/// A cell whose indices are whole multiples of letters, each of which occurs once:
-/// `w_key_value[h * 12 + g, f]`; or its absolute value. Another index that does not depend on what
-/// is summed up, `place_key[h, distance[q,k], f]`, has a letter of its own, which goes over all of
-/// its axis.
+/// A cell whose indices are integer multiples of letters, each of which occurs once, `w_key_value[h
+/// * 12 + g, f]`, or its absolute value. Any other index that does not depend on summation indices,
+/// `place_key[h, distance[q,k], f]`, gets a letter of its own that runs over its whole axis.
 struct Factor {
-    std::string side;  ///< of the two
+    std::string side;  ///< left or right
     const Tensor* tensor = nullptr;
     bool is_absolute = false;
     Letters letters{};
     Shape lengths{}, strides{};  ///< of the letters
     std::size_t offset = 0;
-    std::map<std::string, RuleTree> places{};  ///< the indices that have a letter of their own
-    RuleTree sum{};                            ///< of cells, in the place of one
+    std::map<std::string, RuleTree> places{};  ///< the indices with a letter of their own
+    RuleTree sum{};                            ///< a sum of cells in place of a single one
     std::shared_ptr<const Tensor> worked_out{};
 
     static std::optional<Factor> of(const std::string& side, const RuleNode& node,
@@ -91,7 +90,7 @@ struct Factor {
         return factor;
     }
 
-    /// A sum of cells: `queries[h,q,f] + offset[h,f]`.
+    /// Parses a sum of cells: `queries[h,q,f] + offset[h,f]`.
     static std::optional<Factor> of_sum(const std::string& side, const RuleTree& node,
                                         const Lengths& known, const RuleScope& scope) {
         Factor factor{side};
@@ -116,7 +115,7 @@ struct Factor {
     }
     std::size_t length(const std::string& letter) const { return lengths[place(letter)]; }
 
-    /// As matrices of rows and what is added up, one for each of the shared letters.
+    /// Arranges it as matrices of rows and summed letters, one per combination of shared letters.
     template <class T>
     Array<T> laid(const Letters& shared, const Letters& rows, const Letters& sums) const {
         Shape shape, stride, folded{1, 1, 1};
@@ -138,7 +137,7 @@ struct Factor {
     }
 
 private:
-    /// What lies beyond the axis is not asked for, or the cell is refused where it is read.
+    /// Adds a letter. A cell beyond the axis is not used here: reading it is an error.
     bool add_letter(const std::string& letter, const Lengths& known, std::size_t length,
                     std::size_t stride) {
         if (has(letters, letter)) return false;
@@ -182,7 +181,7 @@ private:
     }
 };
 
-/// The products of rows of `a` and of `b`, matrix by matrix.
+/// Computes the products of rows of `a` and of `b`, matrix by matrix.
 ///
 /// Shapes  a (shared, m, k); b (shared, n, k); result (shared, m, n).
 template <class T>
@@ -202,7 +201,7 @@ Array<T> dot_products(const Array<T>& a, const Array<T>& b, const Arithmetic& ar
     return result;
 }
 
-/// Such a sum, and what its letters are.
+/// A sum that is a matrix product, with the roles of its letters.
 struct Product {
     Factor left, right;
     Letters shared{}, rows{}, columns{}, sums{};
@@ -222,7 +221,7 @@ struct Product {
         if (sums.empty() || !is_operation(*node, "*")) return std::nullopt;
         const auto factor = [&](const std::string& side, const RuleTree& part) {
             auto one = Factor::of(side, *part, sums, lengths, scope);
-            // In 16 bits each sum is rounded, and the factors of a product are not.
+            // In 16 bits each sum is rounded, but the factors of a product are not.
             const bool may_add = !one && !at_letters_alone && !is_16_bit(dtype);
             return may_add ? Factor::of_sum(side, part, lengths, scope) : one;
         };
@@ -250,7 +249,7 @@ struct Product {
             if (has(sums, letter)) return std::nullopt;
             product.columns.push_back(letter);
         }
-        // What has no rows or no columns is a sum of cells, which is added up from left to right.
+        // Without rows or columns it is a sum of cells, added from left to right.
         const bool is_matrix = !product.rows.empty() && !product.columns.empty();
         const bool sums_all = product.sums.size() == sums.size();
         if (!is_matrix || !sums_all || !product.is_worth_it(*node, lengths)) return std::nullopt;
@@ -261,7 +260,7 @@ struct Product {
 
     bool is_at_places() const { return !left.places.empty() || !right.places.empty(); }
 
-    /// Whether it has not many more cells than are read of it, as of a table of which few rows are.
+    /// True if it has not many more cells than are read, unlike a table of which few rows are used.
     bool is_worth_it(const RuleNode& factors, const Lengths& known) const {
         if (!is_at_places()) return true;
         double read = 4;
@@ -289,7 +288,7 @@ struct Product {
         return lengths;
     }
 
-    /// The cell that the sum is.
+    /// Returns the cell that replaces the sum.
     RuleTree cell_of(const std::string& tensor) const {
         std::vector<RuleTree> indices;
         for (const std::string& letter : letters()) {

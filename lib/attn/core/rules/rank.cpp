@@ -32,7 +32,7 @@ std::optional<RankedBy> ranked_by(const BoundRule& sum) {
     }
     const BoundRule& place = either.parts[1].parts[1].parts[1];
     if (place.node->kind != Kind::name) return std::nullopt;
-    // The same sum is made of what seems to be ranked, or it is another one.
+    // Verify by building the same sum for the supposed rank.
     RuleNode rank = *sum.node;
     rank.index = place.node->word;
     rank.parts.back() = either.node->parts[0]->parts[1];

@@ -14,7 +14,7 @@ namespace {
 using Kind = RuleNode::Kind;
 using Parts = std::vector<RuleTree>;
 
-/// Names of axes that count the same things.
+/// Returns the kind of things that an axis counts.
 std::string counted_by(const std::string& axis) {
     if (axis == "query" || axis == "key" || axis == "token") return "positions";
     if (axis == "in" || axis == "out" || axis == "feature") return "features";
@@ -37,7 +37,7 @@ private:
         if (std::ranges::count(all_, remark) == 0) all_.push_back(remark);
     }
 
-    /// An index that goes over other things here than there, which are as many.
+    /// Finds an index that runs over different kinds of axes of the same length.
     void look_at_axes(const RuleNode& node, const std::string& index, std::string known,
                       std::string known_from) {
         for (const RuleAxis& axis : axes_of(node, index)) {
@@ -55,7 +55,7 @@ private:
                 std::ranges::any_of(node.parts,
                                     [](const RuleTree& part) { return names_index(*part); }));
     }
-    /// `q / 2`, which is 0.5 for q = 1.
+    /// True for `q / 2`, which is 0.5 for q = 1.
     static bool is_quotient(const RuleNode& node) {
         return is_operation(node, "/") && node.parts[0]->type == RuleType::whole &&
                node.parts[1]->type == RuleType::whole && names_index(node);

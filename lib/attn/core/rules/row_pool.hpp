@@ -9,11 +9,11 @@
 
 namespace attn {
 
-/// Rows to work in, used again and again.
+/// A pool of reusable row buffers.
 template <class T>
 class RowPool {
 public:
-    /// One of them, given back at the end of its scope.
+    /// A buffer, returned to the pool at the end of its scope.
     class Row {
     public:
         Row(RowPool& pool, std::size_t count) : pool_(pool) {
@@ -37,7 +37,7 @@ private:
     std::vector<std::vector<T>> spare_;
 };
 
-/// The numbers of tensors in the type of the walk, converted once where they are of another.
+/// The numbers of tensors in the dtype of the walk, converted once if necessary.
 template <class T>
 class TypedCells {
 public:

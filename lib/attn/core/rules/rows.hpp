@@ -10,11 +10,11 @@
 
 namespace attn {
 
-/// One row of a rule, all cells of its last index: which of them are asked for, and
-/// where the tensors are read for them.
+/// One row of a rule, all cells of its last index: the active cells, and the places that they read
+/// in tensors.
 class RuleRows : protected RuleIndices {
 protected:
-    /// Which cells of the row are asked for; none: all.
+    /// Marks the active cells of the row; null: all.
     using Active = const char*;
 
     using RuleIndices::RuleIndices;
@@ -27,8 +27,8 @@ protected:
         return active == nullptr || std::memchr(active, 1, count_) != nullptr;
     }
 
-    /// How far each cell of the row is read from the first. It is worked out once, and again only
-    /// where other indices change it: heads are split and merged in every row alike.
+    /// Returns the offset of each cell's place from the first one's. Computed once, and again only
+    /// if other indices change it: splitting and merging heads is the same in every row.
     const std::vector<std::size_t>& moves_of(const BoundRule& node) {
         std::uint64_t uses = 0;
         for (const BoundRule::Place& place : node.places) {
@@ -46,7 +46,7 @@ protected:
         return moves;
     }
 
-    /// The first and the last cell of the row that are asked for, of some.
+    /// Returns the first and the last active cell of the row; some cell must be active.
     std::pair<std::size_t, std::size_t> asked_between(Active active) const {
         std::size_t first = 0, last = count_ - 1;
         while (active != nullptr && !active[first]) ++first;
@@ -63,13 +63,13 @@ protected:
         }
     }
 
-    /// A row whose cells are read one stride after another.
+    /// A row whose cells are read at a constant stride.
     struct Line {
         std::size_t base, stride;
     };
 
-    /// The line from one cell of the row to another; nothing where the places go otherwise. Where
-    /// both ends lie within their axes, so does all between.
+    /// Returns the line from one cell of the row to another; nullopt if the stride is not constant.
+    /// If both ends are in range, so is everything between them.
     std::optional<Line> line_of(const BoundRule& node, std::size_t first, std::size_t last) {
         Line line{0, 0};
         for (const BoundRule::Place& place : node.places) {
@@ -83,8 +83,8 @@ protected:
         return line;
     }
 
-    /// Calls `visit` with each cell of the row that is asked for and the place in the tensor that
-    /// is read for it, where they are on no line.
+    /// Calls `visit` with each active cell of the row and its place in the tensor, for rows that
+    /// are not lines.
     template <class Visit>
     void for_each_place(const BoundRule& node, Active active, Visit visit) {
         if (active == nullptr && row_ != BoundRule::none && index_.size() < 63) {

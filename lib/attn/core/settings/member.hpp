@@ -12,7 +12,7 @@
 
 namespace attn {
 
-/// The text that gives a member its value; empty of one that has none.
+/// Returns the text for a member's value; empty if it has none.
 template <class T>
 std::string text_of(const T& value) {
     if constexpr (is_optional<T>) {
@@ -30,7 +30,7 @@ std::string text_of(const T& value) {
     }
 }
 
-/// `0,1,2`
+/// Formats `0,1,2`.
 inline std::string text_of(const std::vector<std::int64_t>& numbers) {
     std::string text;
     for (const std::int64_t number : numbers) {
@@ -39,8 +39,8 @@ inline std::string text_of(const std::vector<std::int64_t>& numbers) {
     return text;
 }
 
-/// A text of a record: as it is where it is a number, in quotes elsewhere; `"none"` of an empty
-/// one.
+/// Formats a text for a record: unquoted for a number, otherwise in quotes; `"none"` if it is
+/// empty.
 inline std::string record_of(const std::string& text, bool is_number = false) {
     return is_number && !text.empty() ? text : json_string(text.empty() ? "none" : text);
 }
@@ -67,25 +67,25 @@ inline constexpr bool is_bare = std::is_arithmetic_v<T>;
 template <class T>
 inline constexpr bool is_bare<std::optional<T>> = std::is_arithmetic_v<T>;
 
-/// A member of the configuration, or a member of a member.
+/// Returns a member of the configuration, or a member of a member.
 template <auto... path>
 auto& member_of(auto& config) {
     return (config.*....*path);
 }
 
-/// The setting of that name with these two, under its name in records.
+/// Returns a setting with these two functions, with its name in records.
 Setting own_setting(std::string_view name, Setting::Set set, Setting::Text text,
                     Setting::Json json = nullptr);
-/// The same of one member; `usual` empty: what the configuration begins with.
+/// Returns a setting for one member; if `usual` is empty, the default is that of the configuration.
 Setting member_row(std::string_view name, std::string_view usual, const Takes& takes, bool alone,
                    bool is_number, Setting::Set set, Setting::Text text);
-/// The setting that a program brings: the record alone.
+/// Returns a setting that the program itself handles: only its record.
 Setting record_setting(std::string_view name, std::string_view key, Setting::Json json);
-/// The same with values and a default of its own.
+/// Returns a setting with other values and another default.
 Setting taking(Setting setting, const Takes& takes, std::string_view usual = {});
 
-/// The setting that is one member, or a member of a member: type, values, default and record follow
-/// from it. `usual` is the default of a member that the plan fills in.
+/// Returns a setting for one member, or a member of a member: type, values, default and record
+/// follow from it. `usual` is the default of a member that the plan fills in.
 template <auto... member>
 Setting member_setting(std::string_view name, std::string_view usual = {}) {
     using T = std::remove_cvref_t<decltype(member_of<member...>(std::declval<WalkConfig&>()))>;

@@ -8,7 +8,7 @@
 namespace attn {
 namespace {
 
-/// The number of the layer; alone it means the first.
+/// Sets the index of the layer; without text, 0.
 void set_depth(WalkConfig& config, std::string_view called, const std::string& text) {
     config.differential.depth = text.empty() ? 0 : parse_integer(called, text, 0, 1000);
 }
@@ -30,7 +30,7 @@ void set_number(WalkConfig& config, std::string_view called, const std::string& 
                                            parse_number(called, text.substr(at + 1)));
 }
 
-/// A list of a record, which leaves an empty one out.
+/// Formats a list for a record; an empty one is omitted.
 std::string list_json(const std::vector<std::string>& all) {
     return all.empty() ? std::string() : json_list(all);
 }

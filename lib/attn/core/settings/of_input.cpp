@@ -2,14 +2,14 @@
 #include "attn/core/settings/member.hpp"
 #include "attn/ground/tensor/error.hpp"
 
-// Where x and memory come from, and how long they are.
+// The sources of x and memory, and their lengths.
 
 namespace attn {
 namespace {
 
 const Tokens* tokens_in(const WalkConfig& config) { return std::get_if<Tokens>(&config.input); }
 
-/// The tokens that a setting is of.  Errors  ConfigError without any.
+/// Returns the tokens that a setting changes.  Errors  ConfigError if there are none.
 Tokens& tokens_of(WalkConfig& config, std::string_view called) {
     if (auto* tokens = std::get_if<Tokens>(&config.input)) return *tokens;
     throw ConfigError(std::string(called) + " belongs to text or ids: say them first");
@@ -75,7 +75,7 @@ void set_pad_id(WalkConfig& config, std::string_view called, const std::string& 
     tokens_of(config, called).pad_id = parse_pad_id(called, text);
 }
 
-/// A member of the tokens of x; empty without any.
+/// Returns a member of x's tokens; empty if there are none.
 template <auto member>
 std::string of_tokens(const WalkConfig& config) {
     const Tokens* tokens = tokens_in(config);
@@ -96,7 +96,7 @@ std::string memory_json(const Plan& plan) {
     return source ? source_json(*source, plan) : record_of("");
 }
 
-/// A memory of that length is drawn as x is.
+/// Makes a memory of that length, drawn like x.
 void set_key_len(WalkConfig& config, std::string_view called, const std::string& text) {
     config.key_len = parse_integer(called, text);
     const auto* drawn = std::get_if<RandomInput>(&config.input);
@@ -109,7 +109,7 @@ void set_lengths(WalkConfig& config, std::string_view called, const std::string&
     }
 }
 
-/// One that records hold within `input`, not by itself.
+/// Marks a setting whose record is part of `input`.
 Setting within_input(Setting setting) {
     setting.key.clear();
     return setting;

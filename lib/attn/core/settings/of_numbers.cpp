@@ -2,7 +2,7 @@
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
-// Which random numbers are drawn, in which type and by which machine is computed.
+// Random numbers, dtypes, and the arithmetic of a machine.
 
 namespace attn {
 namespace {
@@ -29,7 +29,7 @@ std::vector<std::string> burn_words(const std::vector<Burn>& burns) {
     return all;
 }
 
-/// The setting of draws that are spent.
+/// Returns the setting of discarded draws.
 template <std::vector<Burn> WalkConfig::*burns>
 Setting burn_setting(std::string_view name) {
     return own_setting(

@@ -4,7 +4,7 @@
 #include "attn/core/settings/member.hpp"
 #include "attn/ground/tensor/error.hpp"
 
-// Positions: embeddings, rotation, bias, and the norms of query and key beside it.
+// Positions: embeddings, rotation, bias, and the norms of query and key.
 
 namespace attn {
 namespace {
@@ -17,7 +17,7 @@ std::vector<std::int64_t> parse_positions(std::string_view called, const std::st
     return positions;
 }
 
-/// Those of x and, after a semicolon, those of the memory.
+/// Sets the positions of x and, after a semicolon, those of the memory.
 void set_positions(WalkConfig& config, std::string_view called, const std::string& text) {
     const std::vector<std::string> sources = split(text, ';');
     if (sources.size() > 2) {
@@ -51,7 +51,7 @@ struct ScalingTakes {
     const char* example;
     std::vector<double Scaling::*> numbers;
     std::size_t required;
-    std::vector<std::vector<double> Scaling::*> lists{};  ///< after the numbers, all of them
+    std::vector<std::vector<double> Scaling::*> lists{};  ///< after the numbers, complete
 };
 
 const std::vector<ScalingTakes>& scalings() {
@@ -78,13 +78,13 @@ const ScalingTakes& takes_of(Scaling::Kind kind) {
     return *std::ranges::find(scalings(), kind, &ScalingTakes::kind);
 }
 
-/// The named settings of yarn, after its numbers; the first of them longrope too.
+/// The named settings of yarn, after its numbers; longrope has only the first.
 constexpr std::array<std::pair<const char*, std::optional<double> Scaling::*>, 3> yarn_names{
     {{"attention_factor", &Scaling::attention_factor},
      {"mscale", &Scaling::mscale},
      {"mscale_all_dim", &Scaling::mscale_all_dim}}};
 
-/// `truncate=false` and its like.
+/// Sets `truncate=false` and the like.
 void set_named(Scaling& scaling, std::string_view called, const std::string& part) {
     const std::string name = part.substr(0, part.find('='));
     const std::string value = part.substr(part.find('=') + 1);
@@ -164,7 +164,7 @@ std::vector<std::string> scaling_words() {
     return all;
 }
 
-/// `alibi`, `t5`, `t5:32:128`: buckets and the largest distance.
+/// Sets `alibi`, `t5`, `t5:32:128`: buckets and the largest distance.
 void set_position_bias(WalkConfig& config, std::string_view called, const std::string& text) {
     using Of = PositionBias::Kind;
     PositionBias bias;

@@ -6,7 +6,7 @@
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
-// Heads, projections, and what becomes of scores: mask, scale, cap, softmax.
+// Heads, projections, and operations on scores: mask, scale, cap, softmax.
 
 namespace attn {
 namespace {
@@ -70,7 +70,7 @@ std::string scale_json(const Plan& plan) {
     return text.find_first_not_of("-0123456789") == text.npos ? text + ".0" : text;
 }
 
-/// The kinds of mask that are chosen by a word, those without numbers first.
+/// Returns the kinds of mask that are selected by a word, those without numbers first.
 std::vector<const MaskKind*> said_masks() {
     std::vector<const MaskKind*> kinds;
     for (const bool has_numbers : {false, true}) {
@@ -91,7 +91,7 @@ std::vector<std::string> mask_examples() {
     return plain;
 }
 
-/// Chooses the kind that a word names, with its numbers.
+/// Selects a kind of mask by its word, with its numbers.
 void set_mask_kind(MaskChoice& mask, std::string_view called, const std::string& text) {
     const std::string word = before(text, ':');
     for (const MaskKind& kind : mask_kinds()) {

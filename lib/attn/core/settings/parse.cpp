@@ -10,7 +10,7 @@
 namespace attn {
 namespace {
 
-/// Reads all of `text` as a number into `value`.
+/// Parses all of `text` as a number.
 template <class Number>
 std::errc read_into(std::string_view text, Number& value) {
     if (!text.empty() && text.front() == '+') text.remove_prefix(1);
@@ -23,7 +23,7 @@ std::errc read_into(std::string_view text, Number& value) {
     throw ConfigError(std::string(called) + reason);
 }
 
-/// Refuses a text that is not `what`, a number. Editors and web pages turn a minus into a dash.
+/// Refuses a text that is not `what`, a number. Editors and web pages may turn a minus into a dash.
 [[noreturn]] void refuse_number(std::string_view called, const std::string& text,
                                 const std::string& what) {
     const bool has_dash =

@@ -9,7 +9,7 @@
 namespace attn {
 namespace {
 
-/// What a configuration begins with.
+/// Returns the default configuration.
 const WalkConfig& unset() {
     static const WalkConfig config;
     return config;

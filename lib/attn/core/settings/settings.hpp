@@ -13,24 +13,24 @@ namespace attn {
 
 struct Plan;
 
-/// What a text may be, of a setting or of what else a program asks for.
+/// The values that a text may have, for a setting or another option of a program.
 struct Takes {
     enum class Kind { text, integer, number, word, list, cell, file, folder };
     Kind kind = Kind::text;
     std::int64_t least = std::numeric_limits<std::int64_t>::min();
     std::int64_t most = std::numeric_limits<std::int64_t>::max();
-    /// The words to choose from (for a list, several of them with commas between; for a cell, the
-    /// steps), with blanks between, or made when they are asked for: some are long catalogues.
+    /// The words to choose from (for a list, separated by commas; for a cell, the steps), separated
+    /// by spaces, or generated on demand: some are long catalogues.
     std::string_view few{};
     std::vector<std::string> (*catalogue)() = nullptr;
-    bool only_these = false;  ///< whether other words are refused
-    bool or_nothing = false;  ///< whether an empty text has a meaning of its own
-    bool flags = false;       ///< whether flags in one word are taken, also where it is one alone
+    bool only_these = false;  ///< other words are refused
+    bool or_nothing = false;  ///< an empty text has a meaning
+    bool flags = false;       ///< flags in one word are accepted, even a single one
 
     std::vector<std::string> words() const;
 };
 
-/// The words of a choice.
+/// Returns the words of an enumeration.
 template <class Choice>
 std::vector<std::string> words_of() {
     std::vector<std::string> all;
@@ -38,14 +38,14 @@ std::vector<std::string> words_of() {
     return all;
 }
 
-/// Any text; these words are offered.
+/// Accepts any text, and suggests these words.
 inline Takes such_as(std::string_view few, Takes::Kind kind = Takes::Kind::word) {
     return {kind, 0, 0, few};
 }
 inline Takes such_as(std::vector<std::string> (*words)(), Takes::Kind kind = Takes::Kind::word) {
     return {kind, 0, 0, {}, words};
 }
-/// One of these words, and no other.
+/// Accepts only these words.
 inline Takes one_of(std::string_view few) { return {Takes::Kind::word, 0, 0, few, nullptr, true}; }
 inline Takes one_of(std::vector<std::string> (*words)(), Takes::Kind kind = Takes::Kind::word) {
     return {kind, 0, 0, {}, words, true};
@@ -54,69 +54,69 @@ template <class Choice>
 Takes one_of() {
     return one_of(words_of<Choice>);
 }
-/// Several of these words, with commas between.
+/// Accepts several of these words, separated by commas.
 inline Takes some_of(std::vector<std::string> (*words)()) {
     return one_of(words, Takes::Kind::list);
 }
 
-/// Errors  ConfigError for a text that is none of these, naming the setting as it was called.
+/// Errors  ConfigError for an invalid text, naming the setting as the user wrote it.
 void check(const Takes& takes, std::string_view called, const std::string& text);
 
-/// One setting of a walk: text to configuration and back.
+/// A setting of a walk: parses text to the configuration and formats it back.
 struct Setting {
     std::string name;  ///< `head-dim`, in lines and, after dashes, as a flag
     Takes takes{};
-    bool alone = false;   ///< it takes no text: it is said or it is not
-    std::string usual{};  ///< the default, as it could be said, or in words
-    /// Takes over what a text says, which `check` let pass. Null of what a program brings: the
-    /// record alone is kept here.
+    bool alone = false;   ///< it takes no text: it is on or off
+    std::string usual{};  ///< the default, as it could be typed, or in words
+    /// Applies a text that passed `check`. Null for settings of a program: only the record is here.
     ///
-    /// Errors  ConfigError naming the setting as it was called, `heads` or `--heads`.
+    /// Errors  ConfigError naming the setting as the user wrote it, `heads` or `--heads`.
     using Set = void (*)(WalkConfig&, std::string_view called, const std::string& text);
     Set set = nullptr;
-    /// The text that sets it so; empty where nothing does. Null where one text does not say it all.
+    /// Returns the text that sets the current value; empty for the default. Null if one text is not
+    /// enough.
     using Text = std::string (*)(const WalkConfig&);
     Text text = nullptr;
     std::string key{};       ///< in records: the name with underscores
-    bool is_number = false;  ///< records hold its text as it is
-    /// The value in effect as JSON, where it is not the text; empty for one that is left out.
+    bool is_number = false;  ///< records have its text unquoted
+    /// Returns the value in effect as JSON, if it is not the text; empty if it is omitted.
     using Json = std::string (*)(const Plan&);
     Json json = nullptr;
 };
 
-/// All settings, those of the input first.
+/// Returns all settings, those of the input first.
 const std::vector<Setting>& settings();
-/// Errors  ConfigError for a name that none has.
+/// Errors  ConfigError for an unknown name.
 const Setting& find_setting(std::string_view name);
 
-/// Returns what to do about a step that a walk lacks, `add --output-projection`; empty if no setting
-/// on its own makes that step.
+/// Returns advice on a step that a walk lacks, `add --output-projection`; empty if no single
+/// setting adds that step.
 std::string remedy_for(std::string_view step);
 
-/// The text that sets it as it is; nothing where the configuration leaves it as it begins.
+/// Returns the text for the current value; nullopt if it is the default of the configuration.
 std::optional<std::string> said(const Setting& setting, const WalkConfig& config);
-/// The value in effect as JSON, `"none"` where there is none; empty for one that records leave out.
+/// Returns the value in effect as JSON, `"none"` if there is none; empty if records omit it.
 std::string json_of(const Setting& setting, const Plan& plan);
 
-/// A setting as a line says it.
+/// A setting in a line of settings.
 struct SaidSetting {
     std::string name, text;
 };
-/// The settings of a line, in its order.
+/// Splits a line into settings, in order.
 std::vector<SaidSetting> settings_in(std::string_view line);
 
-/// Takes over a line of settings, `heads 3, mask causal,window:2, bias`: commas with a blank after
-/// them are between settings, those without one belong to a text.
+/// Applies a line of settings, `heads 3, mask causal,window:2, bias`: commas followed by a space
+/// separate settings, others belong to a text.
 ///
 /// Errors  ConfigError naming the setting.
 void configure(WalkConfig& config, std::string_view line);
-/// The configuration that a line describes.
+/// Returns the configuration for a line of settings.
 WalkConfig configured(std::string_view line);
 
-/// What each kind of mask hides, for a help text.
+/// Returns a help text on the kinds of mask.
 std::string mask_help();
 
-// The rows, one function for each part of a walk.
+// The settings, one function for each part of a walk.
 std::vector<Setting> input_settings();
 std::vector<Setting> model_settings();
 std::vector<Setting> position_settings();

@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// The scores after `change(group, query, key, score)` of each.
+/// Returns the scores after applying `change(group, query, key, score)` to each.
 template <class T, class Change>
 Array<T> with_each_cell(Array<T> scores, const Change& change) {
     const MatrixView<T> cells = matrices_of(scores);

@@ -6,7 +6,7 @@
 namespace attn {
 namespace {
 
-/// The result before it is filled.
+/// Allocates the result.
 template <class T>
 Array<T> room_for_both(const Array<T>& past, const Array<T>& added) {
     Shape shape = past.shape();

@@ -9,11 +9,11 @@ namespace attn {
 ///
 /// Shapes  past (..., past_len, features), added (..., tokens, features); result
 ///         (..., past_len + tokens, features).
-/// Why     keys and values of a token never change when tokens follow it, so that a model keeps
-///         them and computes those of the new token alone.
-/// Errors  ShapeError when the leading axes or the features differ.
+/// Why     keys and values of a token do not change if tokens follow it, so that a model keeps them
+///         and computes only those of the new token.
+/// Errors  ShapeError if the leading axes or the features differ.
 ///
-/// A loop, and not the rule of its step, as in rotate.hpp.
+/// A loop, not the rule of its step; see rotate.hpp.
 template <class T>
 Array<T> append_tokens(const Array<T>& past, const Array<T>& added);
 

@@ -31,7 +31,7 @@ Array<T> loop::context(const Array<T>& weights, const Array<T>& value,
     const MatrixView<const T> values = matrices_of(value);
     const MatrixView<T> context = matrices_of(result);
 
-    // Multiply one feature of every value with the weight of its key and add up.
+    // Multiply one feature of every value by the weight of its key and sum over the keys.
     for (std::size_t g = 0; g < context.groups; ++g) {
         for (std::size_t q = 0; q < context.rows; ++q) {
             for (std::size_t f = 0; f < context.columns; ++f) {

@@ -9,7 +9,7 @@ namespace attn {
 ///
 /// Shapes  weights (..., query_len, key_len), value (..., key_len, value_dim);
 ///         context (..., query_len, value_dim).
-/// Errors  ShapeError when the numbers of keys or the leading axes differ.
+/// Errors  ShapeError if the numbers of keys or the leading axes differ.
 /// Source  Vaswani et al. 2017, eq. (1).
 namespace loop {
 template <class T>

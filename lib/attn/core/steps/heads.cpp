@@ -43,7 +43,7 @@ Shape repeated_shape(const Shape& tensor, std::size_t times) {
     return shape;
 }
 
-/// Exchanges the last axis but two with the last but one.
+/// Exchanges the third last axis with the second last.
 template <class T>
 Array<T> swap_tokens_and_heads(const Array<T>& tensor) {
     std::vector<std::size_t> order(tensor.dimension());
@@ -93,7 +93,7 @@ Array<T> loop::merge_heads(const Array<T>& context) {
     const std::size_t heads = context.shape(context.dimension() - 3);
     const std::size_t value_dim = split.columns;
 
-    // Write head h of token t into its own run of value_dim features.
+    // Write head h of token t to its own run of value_dim features.
     for (std::size_t b = 0; b < merged.groups; ++b) {
         for (std::size_t t = 0; t < merged.rows; ++t) {
             for (std::size_t h = 0; h < heads; ++h) {

@@ -3,16 +3,16 @@
 
 namespace attn {
 
-/// Cuts each token's features into heads and moves the head axis before the tokens, so that every
-/// head holds a matrix of its own.
+/// Splits each token's features into heads and moves the head axis before the tokens, so that each
+/// head has a matrix of its own.
 ///
 ///     result(b,h,t,f) = projected(b, t, h * head_dim + f)
 ///
 /// Shapes  projected (batch, tokens, heads * head_dim) or (tokens, heads * head_dim);
 ///         result (batch, heads, tokens, head_dim) or (heads, tokens, head_dim).
-/// Why     a head is head_dim neighbouring features; re-cutting memory without moving the axis
-///         would mix tokens.
-/// Errors  ShapeError when the features do not divide by the heads.
+/// Why     a head is head_dim adjacent features; reshaping without moving the axis would mix
+/// tokens.
+/// Errors  ShapeError if the features are not divisible by the heads.
 namespace loop {
 template <class T>
 Array<T> split_heads(const Array<T>& projected, std::size_t heads);
@@ -22,13 +22,13 @@ template <class T>
 Array<T> split_heads(const Array<T>& projected, std::size_t heads);
 }
 
-/// Puts the heads of each token side by side again: the inverse of split_heads.
+/// Joins the heads of each token side by side: the inverse of split_heads.
 ///
 ///     result(b, t, h * value_dim + f) = context(b,h,t,f)
 ///
 /// Shapes  context (batch, heads, tokens, value_dim) or (heads, tokens, value_dim);
 ///         result (batch, tokens, heads * value_dim) or (tokens, heads * value_dim).
-/// Errors  ShapeError when there is no head axis.
+/// Errors  ShapeError if there is no head axis.
 namespace loop {
 template <class T>
 Array<T> merge_heads(const Array<T>& context);
@@ -38,19 +38,19 @@ template <class T>
 Array<T> merge_heads(const Array<T>& context);
 }
 
-/// Gives each head of queries keys (or values) of its own: every head is copied `times` times, the
+/// Gives each query head its own keys (or values): every head is copied `times` times, with the
 /// copies side by side.
 ///
 ///     result(b,h,t,f) = tensor(b, h / times, t, f)
 ///
 /// Shapes  tensor (batch, kv_heads, tokens, features) or (kv_heads, tokens, features); result the
 ///         same with kv_heads * times heads.
-/// Why     grouped-query attention keeps fewer keys and values than queries. Nothing is computed:
-///         kernels read the shared head where it is.
-/// Errors  ShapeError when there is no head axis.
+/// Why     grouped-query attention has fewer keys and values than queries. Nothing is computed
+///         here: kernels read the shared head in place.
+/// Errors  ShapeError if there is no head axis.
 /// Source  Ainslie et al. 2023, GQA; torch.repeat_interleave.
 ///
-/// A loop, and not the rule of its step, as in rotate.hpp.
+/// A loop, not the rule of its step; see rotate.hpp.
 template <class T>
 Array<T> repeat_heads(const Array<T>& tensor, std::size_t times);
 

@@ -12,7 +12,7 @@ template <class T>
 Array<T> loop::apply_mask(Array<T> scores, const Array<bool>& mask) {
     const MaskView view = view_of(mask, scores.shape());
 
-    // Hide each cell that the mask hides and keep the scores of the others.
+    // Set each cell that the mask hides to minus infinity, and keep the others.
     return with_each_cell(std::move(scores),
                           [&](std::size_t g, std::size_t q, std::size_t k, T& score) {
                               if (view.hides(g, q, k)) score = minus_infinity<T>;

@@ -4,11 +4,11 @@
 
 namespace attn {
 
-/// Puts minus infinity where the mask hides a cell: its exponential, and so its weight, is exactly
-/// 0. In every mask here true means hidden.
+/// Sets hidden cells to minus infinity: their exponentials, and so their weights, are exactly 0. In
+/// every mask here true means hidden.
 ///
 /// Shapes  scores (..., query_len, key_len), mask broadcastable to it; result as scores.
-/// Errors  ShapeError when the mask does not broadcast to the scores.
+/// Errors  ShapeError if the mask does not broadcast to the scores.
 namespace loop {
 template <class T>
 Array<T> apply_mask(Array<T> scores, const Array<bool>& mask);
@@ -18,9 +18,10 @@ template <class T>
 Array<T> apply_mask(Array<T> scores, const Array<bool>& mask);
 }  // namespace vectorized
 
-/// The cells of a mask that broadcasts to scores of this shape, which outlive the view.
+/// Returns a view of a mask that broadcasts to scores of this shape; its cells must outlive the
+/// view.
 ///
-/// Errors  ShapeError when it does not broadcast.
+/// Errors  ShapeError if it does not broadcast.
 MaskView view_of(const Array<bool>& mask, const Shape& scores);
 
 }  // namespace attn

@@ -58,7 +58,7 @@ Array<T> loop::project(const Array<T>& x, const Array<T>& weight, const Array<T>
     const MatrixView<const T> tokens = matrices_of(x);
     const MatrixView<T> projected = matrices_of(result);
 
-    // Multiply the features of each token with the weights of each new feature and add up.
+    // Multiply the features of each token by the weights of each new feature and sum.
     for (std::size_t g = 0; g < s.batch * s.heads; ++g) {
         const std::size_t b = g / s.heads;
         const std::size_t h = g % s.heads;

@@ -8,7 +8,7 @@
 namespace attn {
 namespace {
 
-/// How many heads are normalised together.
+/// Returns the number of heads that are normalised together.
 std::size_t heads_together(const Shape& x, const Shape& gain, NormOver over, std::size_t heads) {
     const std::size_t together = over == NormOver::all ? heads : 1;
     const bool fits = together > 0 && groups_of(x).count % together == 0 &&
@@ -33,7 +33,7 @@ Array<T> normalise(const Array<T>& x, const Array<T>& gain, NormOver over, doubl
 
     for (std::size_t first = 0; first < rows.groups; first += together) {
         for (std::size_t t = 0; t < rows.rows; ++t) {
-            // Add up the squares of the row, of all heads that are normalised together.
+            // Sum the squares of the row, over all heads that are normalised together.
             T squares = 0;
             for (std::size_t h = 0; h < together; ++h) {
                 for (std::size_t f = 0; f < features; ++f) {

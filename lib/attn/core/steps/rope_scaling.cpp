@@ -7,7 +7,7 @@
 namespace attn {
 namespace {
 
-/// `0.1 weight ln(factor) + 1`: what yarn multiplies by.
+/// Returns yarn's factor: `0.1 weight ln(factor) + 1`.
 double magnitude(double factor, double weight) {
     return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1;
 }

@@ -8,7 +8,7 @@
 namespace attn {
 namespace {
 
-/// Errors  ShapeError when the cosines and sines are not those of the tokens.
+/// Errors  ShapeError if the cosines and sines do not fit the tokens.
 void require_angles(const Shape& x, const Shape& angles, const Shape& sines, std::size_t first) {
     if (x.size() >= 2 && angles.size() == 2 && sines == angles && x[x.size() - 2] == angles[0] &&
         x.back() >= first + 2 * angles[1]) {
@@ -34,7 +34,7 @@ template <class T>
 Array<T> angles(const Array<std::int64_t>& positions, const Array<T>& inverse_frequencies) {
     Array<T> result = empty_array<T>({positions.size(), inverse_frequencies.size()});
 
-    // Multiply every position with every inverse frequency.
+    // Multiply each position by each inverse frequency.
     for (std::size_t t = 0; t < positions.size(); ++t) {
         for (std::size_t i = 0; i < inverse_frequencies.size(); ++i) {
             result(t, i) = static_cast<T>(positions(t)) * inverse_frequencies(i);

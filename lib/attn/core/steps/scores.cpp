@@ -30,7 +30,7 @@ Array<T> loop::scores(const Array<T>& query, const Array<T>& key, const Arithmet
     const MatrixView<const T> keys = matrices_of(key);
     const MatrixView<T> scores = matrices_of(result);
 
-    // Multiply each query with each key of the same head, feature by feature, and add up.
+    // Multiply each query by each key of the same head, feature by feature, and sum.
     for (std::size_t g = 0; g < scores.groups; ++g) {
         for (std::size_t q = 0; q < scores.rows; ++q) {
             for (std::size_t k = 0; k < scores.columns; ++k) {

@@ -3,13 +3,13 @@
 
 namespace attn {
 
-/// Compares every query with every key: one dot product each. Also called attention logits.
+/// Compares each query with each key by a dot product. Also called attention logits.
 ///
 ///     scores(q,k) = sum over features f of query(q,f) * key(k,f)
 ///
 /// Shapes  query (..., query_len, head_dim), key (..., key_len, head_dim);
 ///         scores (..., query_len, key_len).
-/// Errors  ShapeError when the feature lengths or the leading axes differ.
+/// Errors  ShapeError if the feature lengths or the leading axes differ.
 /// Source  Vaswani et al. 2017, eq. (1).
 namespace loop {
 template <class T>

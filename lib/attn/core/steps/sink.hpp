@@ -5,20 +5,21 @@
 
 namespace attn {
 
-// An attention sink: a logit s of each head that joins the softmax of all its queries, as if a
-// further key had that score and a value of zero. What follows changes the parts of softmax
-// (attn/core/steps/softmax.hpp) between which it is. `sink` has one number for each head;
-// matrix g is of head g % heads.
+// An attention sink: a logit s per head that joins the softmax of all its queries, as if an
+// additional key had that score and a value of zero. The functions below change intermediate
+// results of softmax (attn/core/steps/softmax.hpp). `sink` has one number per head; matrix g
+// belongs to head g % heads.
 
-/// The sink joins the largest score of each row, so that its exponential cannot overflow either.
+/// Raises the maximum of each row to the sink's logit, so that its exponential cannot overflow,
+/// either.
 ///
 ///     row_max(q) = max(row_max(q), s)
 ///
-/// Range   a fully masked row has the sink's own logit; nan stays nan.
+/// Range   a fully masked row has the sink's logit; nan stays nan.
 template <class T>
 void raise_to_sink(std::span<const T> sink, MatrixView<T> row_max);
 
-/// The sink joins the sum that the exponentials of each row are divided by.
+/// Adds the sink to the sum that the exponentials of each row are divided by.
 ///
 ///     row_sum(q) = row_sum(q) + exp(s - row_max(q))
 ///

@@ -10,7 +10,7 @@ template <class T>
 Array<T> loop::soft_cap(Array<T> scores, double cap) {
     const T bound = static_cast<T>(cap);
 
-    // Divide every score by the cap, take tanh, multiply by the cap.
+    // Divide each score by the cap, take tanh, multiply by the cap.
     for (T& score : scores) score = bound * std::tanh(score / bound);
     return scores;
 }

@@ -8,9 +8,9 @@ namespace attn {
 ///     capped_scores(q,k) = cap * tanh(scaled_scores(q,k) / cap)
 ///
 /// Shapes  scores of any shape; result the same.
-/// Range   -cap to cap. The quotient, tanh and the product are rounded one after the other.
-/// Why     a single large score would take all the weight of its row; tanh keeps the order of the
-///         scores and has a slope everywhere, which cutting them off has not.
+/// Range   -cap to cap. The quotient, tanh and the product are each rounded.
+/// Why     a single large score would get all the weight of its row; tanh keeps the order of the
+///         scores and has a nonzero slope everywhere, unlike clamping.
 /// Source  Gemma Team 2024, Gemma 2, section 2.
 namespace loop {
 template <class T>

@@ -18,9 +18,9 @@ namespace {
                       "change the mask, or choose nan or zero for empty rows");
 }
 
-/// Room for one number for each row along an axis.
+/// Allocates one number per row along an axis.
 ///
-/// Errors  ShapeError when there is no such axis.
+/// Errors  ShapeError if there is no such axis.
 template <class T>
 Array<T> one_a_row(const Array<T>& cells, std::size_t axis) {
     axis_view(cells.shape(), axis);
@@ -44,7 +44,7 @@ Array<T> loop::row_max(const Array<T>& scores, std::size_t axis) {
     const Array<T> rows = with_axis_last(scores, axis);
     const MatrixView<const T> cells = rows_of(rows);
 
-    // Keep the largest score of each row; nan stays.
+    // Find the largest score of each row; nan stays.
     for (std::size_t q = 0; q < cells.rows; ++q) {
         T largest = minus_infinity<T>;
         for (std::size_t k = 0; k < cells.columns; ++k) {
@@ -77,7 +77,7 @@ Array<T> loop::row_sum(const Array<T>& exponentials, std::size_t axis) {
     const Array<T> rows = with_axis_last(exponentials, axis);
     const MatrixView<const T> cells = rows_of(rows);
 
-    // Add up each row from left to right.
+    // Sum each row from left to right.
     for (std::size_t q = 0; q < cells.rows; ++q) {
         T sum = 0;
         for (std::size_t k = 0; k < cells.columns; ++k) sum += cells(0, q, k);
@@ -110,7 +110,7 @@ Array<T> loop::softmax(Array<T> scores, std::size_t axis, EmptyRow empty_row,
 
 namespace {
 
-/// One number for each row: `reduce(row)`.
+/// Returns one number per row: `reduce(row)`.
 template <class T, class Reduce>
 Array<T> reduced(const Array<T>& array, std::size_t axis, const Reduce& reduce) {
     Array<T> result = one_a_row(array, axis);

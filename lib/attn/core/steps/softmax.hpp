@@ -7,18 +7,18 @@
 
 namespace attn {
 
-/// exp() of loop implementations: computed in double and rounded once, the same on every machine.
+/// exp() for the loop variant: computed in double and rounded once, the same on all machines.
 template <class T>
 T exact_exp(T x) {
     return static_cast<T>(std::exp(static_cast<double>(x)));
 }
 
-// Softmax in parts, along any axis of a tensor: the cells along it are a row. What has one number
-// for each row lacks that axis.
+// Softmax in parts, along any axis of a tensor: the cells along it are a row. Tensors with one
+// number per row lack that axis.
 
-/// The largest score of each row.
+/// Returns the largest score of each row.
 ///
-/// Range   -inf for a fully masked row; nan where a score is nan.
+/// Range   -inf for a fully masked row; nan if a score is nan.
 namespace loop {
 template <class T>
 Array<T> row_max(const Array<T>& scores, std::size_t axis);
@@ -28,13 +28,13 @@ template <class T>
 Array<T> row_max(const Array<T>& scores, std::size_t axis);
 }
 
-/// The exponential of each score less the largest one of its row.
+/// Returns the exponential of each score minus the largest one of its row.
 ///
 ///     exponentials(q,k) = exp(scores(q,k) - row_max(q))
 ///
 /// Range   from 0, hidden, to 1, the largest of its row; nan in a fully masked row.
 /// Why     subtracting the maximum changes nothing algebraically and keeps exp() from overflowing.
-/// Errors  ShapeError when row_max has not one number for each row.
+/// Errors  ShapeError if row_max does not have one number per row.
 namespace loop {
 template <class T>
 Array<T> exponentials(Array<T> scores, const Array<T>& row_max, std::size_t axis);
@@ -44,7 +44,7 @@ template <class T>
 Array<T> exponentials(Array<T> scores, const Array<T>& row_max, std::size_t axis);
 }
 
-/// The sum of the exponentials of each row.
+/// Returns the sum of the exponentials of each row.
 ///
 /// Range   from 1 to the length of the row; nan in a fully masked row.
 namespace loop {
@@ -56,12 +56,12 @@ template <class T>
 Array<T> row_sum(const Array<T>& exponentials, std::size_t axis);
 }
 
-/// Turns scores into attention weights: one softmax per row along `axis`, over the cells it may
-/// see.
+/// Computes attention weights from scores: one softmax per row along `axis`, over the visible
+/// cells.
 ///
 ///     m = max over keys of s(q,k);   w(q,k) = exp(s(q,k) - m) / sum over j of exp(s(q,j) - m)
 ///
-/// With a sink (attn/core/steps/sink.hpp), one number for each head, its exponential joins the sum.
+/// With a sink (attn/core/steps/sink.hpp), one number per head, its exponential joins the sum.
 ///
 /// Shapes  masked_scores (..., query_len, key_len); result the same. With a sink, axis is the last.
 /// Range   every row sums to 1 (to rounding); hidden cells are exactly 0; a fully masked row, whose

@@ -6,7 +6,7 @@
 namespace attn {
 namespace {
 
-/// The axes that steps have in common: features of one step are not those of another.
+/// The axes that steps share: features of one step are not those of another.
 constexpr std::array shared_axes{"batch", "head", "query", "key"};
 
 const std::string& counted_by(const std::string& axis, const std::string& tokens) {
@@ -65,7 +65,7 @@ std::optional<Tensor> Excerpt::cut(const Tensor& tensor, const std::string& toke
         const std::string& name = counted_by(tensor.axes()[i], tokens);
         const Axis* axis =
             std::ranges::find(shared_axes, name) == shared_axes.end() ? nullptr : find(name);
-        // An axis of length 1 serves every index.
+        // An axis of length 1 is broadcast.
         const bool takes_part = axis != nullptr && shape[i] != 1;
         if (takes_part && shape[i] != axis->length) return std::nullopt;
         parts.push_back(takes_part ? axis->part : AxisPart{0, 1, shape[i], false});

@@ -9,11 +9,11 @@
 
 namespace attn {
 
-/// Which cells of a walk are looked at: those of a slice of one step and, of the steps before it,
-/// the same sequences, heads, queries and keys. Without a slice it is the whole walk.
+/// The selected cells of a walk: those in a slice of one step and, in earlier steps, the same
+/// sequences, heads, queries and keys. Without a slice it is the whole walk.
 ///
-/// A cut tensor keeps every axis, so that code for whole tensors reads it too; only names and
-/// numbers of places have to be asked for here.
+/// A cut tensor keeps all axes, so that code for whole tensors works with it, too; only names and
+/// numbers of places must be looked up here.
 class Excerpt {
 public:
     Excerpt() = default;
@@ -22,22 +22,22 @@ public:
             const std::vector<AxisPart>& place);
 
     bool is_whole() const { return cut_.empty(); }
-    /// Whether every index of the axis is looked at. Tokens of the step are queries or keys, too.
+    /// True if every index of the axis is selected. Tokens of the step are queries or keys, too.
     bool has_all(std::string_view axis) const;
-    /// The same, and in their order.
+    /// True if every index is selected, in order.
     bool has_all_in_order(std::string_view axis) const { return find(axis) == nullptr; }
-    /// Where index i of what is looked at lies in the whole.
+    /// Returns the index in the whole walk for index i of the selection.
     std::size_t index(std::string_view axis, std::size_t i) const;
-    /// How many indices are looked at; `all` where that is all of them.
+    /// Returns the number of selected indices; `all` if none are left out.
     std::size_t count(std::string_view axis, std::size_t all) const;
 
-    /// How many there are in the whole; `all` where no slice was taken of the axis.
+    /// Returns the length in the whole walk; `all` if the axis was not sliced.
     std::size_t length(std::string_view axis, std::size_t all) const;
 
-    /// The part of another tensor that is looked at; nothing where its sequences, heads, queries or
-    /// keys are not those of the step, but others. `tokens` as in Step.
+    /// Returns the selected part of another tensor; nullopt if its sequences, heads, queries or
+    /// keys do not correspond to those of the step. `tokens` as in Step.
     std::optional<Tensor> cut(const Tensor& tensor, const std::string& tokens) const;
-    /// The record up to the step, without what is not looked at.
+    /// Returns the ledger up to the step, cut to the selection.
     Ledger cut(const Ledger& ledger, const StepTable& table) const;
 
 private:
@@ -49,8 +49,8 @@ private:
     const Axis* find(std::string_view axis) const;
 
     std::string step_, tokens_;
-    std::vector<AxisPart> place_;  ///< of the step's own tensor
-    std::vector<Axis> cut_;        ///< the axes that are not taken whole
+    std::vector<AxisPart> place_;  ///< in the step's own tensor
+    std::vector<Axis> cut_;        ///< the axes that are not whole
 };
 
 }  // namespace attn

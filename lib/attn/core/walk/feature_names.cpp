@@ -8,7 +8,7 @@
 namespace attn {
 namespace {
 
-/// The part of the walk whose features these are: x, query, key, value or output.
+/// Returns the part of the walk whose features these are: x, query, key, value or output.
 std::string features_of(const PlannedStep& of, const std::string& axis) {
     const std::string& name = of.step.gradient_of.empty() ? of.step.name : of.step.gradient_of;
     const Step& step = of.step.gradient_of.empty() ? of.step : find_step(of.table, name);
@@ -43,7 +43,7 @@ FeatureNames feature_names(const PlannedStep& of, const Tensor& tensor, std::siz
     const std::vector<std::string>& names = found->second;
     const std::size_t length = tensor.shape()[axis];
     if (names.size() == length) return {names};
-    // Names of several heads: as many lists as there are heads, which repeated heads share.
+    // Names of several heads: one list per head, which repeated heads share.
     if (!tensor.has_axis("head") || length == 0 || names.size() % length != 0) return {};
     const std::size_t heads = tensor.extent("head"), lists = names.size() / length;
     FeatureNames by_head;

@@ -6,16 +6,16 @@
 
 namespace attn {
 
-/// The names of the features along one axis of a tensor: one list, or one for each head.
+/// The names of the features along one axis of a tensor: one list, or one per head.
 using FeatureNames = std::vector<std::vector<std::string>>;
 
-/// The list of one head, or the one that all heads share. Range  `head` below their number.
+/// Returns the list of one head, or the shared one.  Range  `head` below their number.
 inline const std::vector<std::string>& in_head(const FeatureNames& lists, std::size_t head) {
     return lists.size() == 1 ? lists.front() : lists.at(head);
 }
 
 /// Returns the names of the features along an axis of a step's tensor; empty for an axis of tokens,
-/// and if no one named these features (WalkConfig::feature_names).
+/// and without names of these features (WalkConfig::feature_names).
 FeatureNames feature_names(const PlannedStep& of, const Tensor& tensor, std::size_t axis);
 
 }  // namespace attn

@@ -15,7 +15,7 @@
 namespace attn {
 namespace {
 
-/// Queries that follow each other.
+/// Consecutive queries.
 struct QueryRange {
     std::size_t first, count;
 };
@@ -24,7 +24,7 @@ bool is_row_axis(const Step& step, const std::string& axis) {
     return axis == "query" || (axis == "token" && step.tokens == "query");
 }
 
-/// Errors  ConfigError for a part without a number.
+/// Errors  ConfigError for an empty part.
 std::vector<AxisPart> place_of_part(const WantedPart& wanted, const Outline& whole) {
     std::vector<AxisPart> place =
         slice_parts(whole.axes, whole.shape, wanted.sliced ? wanted.indices : "...");
@@ -35,7 +35,7 @@ std::vector<AxisPart> place_of_part(const WantedPart& wanted, const Outline& who
     return place;
 }
 
-/// The queries that a part touches, from the first to the last of them.
+/// Returns the queries of a part, from the first to the last of them.
 QueryRange queries_of(const Plan& plan, const Step& step, const Outline& outline,
                       const std::vector<AxisPart>& place) {
     for (std::size_t axis = 0; axis < outline.axes.size(); ++axis) {
@@ -48,14 +48,14 @@ QueryRange queries_of(const Plan& plan, const Step& step, const Outline& outline
     return {0, plan.query_len};
 }
 
-/// The rows of these queries of a tensor, where it has one for each.
+/// Returns a tensor's rows for these queries, if it has one per query.
 Tensor rows_of_queries(const Tensor& tensor, std::size_t axis, const Plan& plan,
                        const QueryRange& queries) {
     if (tensor.shape()[axis] != plan.query_len) return tensor;
     return slice_of_axis(tensor, axis, queries.first, queries.count);
 }
 
-/// The plan of the same walk with these queries alone; the keys stay.
+/// Returns the plan of the walk with only these queries; the keys are the same.
 Plan plan_of_queries(const Plan& whole, const QueryRange& queries) {
     Plan plan = whole;
     plan.first_query = causal_offset(whole) + static_cast<std::ptrdiff_t>(queries.first);
@@ -68,13 +68,13 @@ Plan plan_of_queries(const Plan& whole, const QueryRange& queries) {
     return plan;
 }
 
-/// The steps of some queries, after those that all queries share.
+/// Computes steps for some queries, after the steps that all queries share.
 class RowsOfWalk {
 public:
     RowsOfWalk(const Plan& plan, const Ledger& given, const StepTable& table)
         : plan_(plan), given_(given), table_(table), begin_(steps_before_rows(table).size()) {}
 
-    /// The part of a step, and what its note looks at.
+    /// Returns the part of a step, and the tensors that its note needs.
     WalkPart part(const Step& step, const WantedPart& wanted) {
         const Outline outline = step.outline(plan_);
         const std::vector<AxisPart> place = place_of_part(wanted, outline);
@@ -105,7 +105,7 @@ private:
         return static_cast<std::size_t>(&step - table_.data());
     }
 
-    /// The walk up to a step, with these queries alone.
+    /// Computes the walk up to a step, with only these queries.
     Ledger walked(const Step& step, const QueryRange& queries) {
         const std::span<const Step> steps(table_);
         const bool of_rows = place_of(step) >= begin_;
@@ -137,7 +137,7 @@ bool is_of_file(const StepTable& table) {
     return std::ranges::any_of(table, [](const Step& step) { return !step.file.empty(); });
 }
 
-/// The table without the states that are neither asked for nor given.
+/// Returns the table without the states that are neither requested nor given.
 StepTable without_states(const Plan& plan, const Ledger& given, const StepTable& table,
                          const std::vector<WantedPart>& wanted) {
     std::set<std::string> kept;
@@ -146,8 +146,8 @@ StepTable without_states(const Plan& plan, const Ledger& given, const StepTable&
     return without_states(table, plan, kept);
 }
 
-/// The parts of a walk whose steps a file says: queries may not be alone there, states need not be
-/// kept.
+/// Returns the parts of a walk with attention files: their queries may depend on each other, but
+/// states need not be kept.
 std::vector<WalkPart> parts_of_file(const Plan& plan, const Ledger& given, const StepTable& table,
                                     const std::vector<WantedPart>& wanted) {
     const Ledger ledger = walk(plan, given, without_states(plan, given, table, wanted));
@@ -175,7 +175,7 @@ std::span<const Step> steps_before_rows(const StepTable& table) {
 bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& table) {
     if (plan.config.softmax_axis != SoftmaxAxis::key || plan.config.prefill) return false;
     const std::span<const Step> steps(table);
-    // Mistakes may mix rows, and a gradient of keys comes from all queries.
+    // Mistakes may mix rows, and a gradient of keys depends on all queries.
     const auto mixes = [](const Step& step) {
         return !step.mistake.empty() || !step.gradient_of.empty();
     };
@@ -210,7 +210,7 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
 
 namespace {
 
-/// The same rows of a list of one entry for each token.
+/// Keeps the entries of these rows in a list with one entry per token.
 template <class Entry>
 void keep(std::vector<Entry>& entries, std::size_t first, std::size_t count) {
     if (entries.size() < first + count) return;
@@ -229,7 +229,7 @@ Array<bool> first_columns(const Array<bool>& cells, std::size_t count) {
     return kept;
 }
 
-/// The rows of a chunk and the columns up to its end, of a bias that has one for each.
+/// Cuts a bias to the rows of a chunk and the columns up to its end, if it has them.
 Tensor bias_of_chunk(const Tensor& bias, const PrefillChunk& chunk) {
     const Shape shape = bias.shape();
     std::string indices;
@@ -243,7 +243,7 @@ Tensor bias_of_chunk(const Tensor& bias, const PrefillChunk& chunk) {
     return slice(bias, indices);
 }
 
-/// The plan of one chunk: its queries, and the keys up to its end.
+/// Returns the plan of one chunk: its queries, and the keys up to its end.
 Plan plan_of(const Plan& whole, const PrefillChunk& chunk) {
     Plan plan = whole;
     plan.query_len = chunk.count;
@@ -266,7 +266,7 @@ Plan plan_of(const Plan& whole, const PrefillChunk& chunk) {
     return plan;
 }
 
-/// The rows of a chunk of what a walk starts from; what has no tokens is the same for all.
+/// Returns the rows of a chunk in an input of the walk; an input without tokens is shared by all.
 Tensor rows_of_chunk(const Tensor& tensor, const PrefillChunk& chunk) {
     std::string indices;
     for (const std::string& axis : tensor.axes()) {
@@ -292,7 +292,7 @@ std::vector<Ledger> walk_chunks(const Plan& plan, const Ledger& whole, const Ste
             }
         }
         if (chunk.first > 0) {
-            // The cache holds the heads once: what repeats them comes later.
+            // The cache has each head once: heads are repeated later.
             given.record("past_key", ledgers.back().latest(Chain::keys, "repeated_key"));
             given.record("past_value", ledgers.back().latest(Chain::values, "repeated_value"));
         }

@@ -5,7 +5,7 @@
 
 namespace attn {
 
-/// What the tensors of some steps take together, by their outlines.
+/// The memory of the tensors of some steps, by their outlines.
 struct Room {
     double bytes = 0;
     const Step* largest = nullptr;  ///< among the steps
@@ -15,7 +15,7 @@ Room room_of(std::span<const Step> steps, const Plan& plan, Details details = De
 
 /// Refuses steps that, with the names of the tokens, would need more memory than the machine has.
 ///
-/// Errors  ConfigError with both sizes, and what to ask for instead.
+/// Errors  ConfigError with both sizes, and alternatives.
 void require_room(std::span<const Step> steps, const Plan& plan, Details details = Details::kept);
 
 }  // namespace attn

@@ -14,16 +14,16 @@
 namespace attn {
 namespace {
 
-/// A rule and what it makes.
+/// A rule and the outline of its result.
 struct RuleTensor {
     Rule rule;
     Outline outline;
 };
 
-/// A state and the one step that reads it.
+/// A state and the only step that reads it.
 struct Recurrence {
     RuleTensor state, reader;
-    std::size_t along = 0;         ///< the axis of the state whose rows follow each other
+    std::size_t along = 0;         ///< the axis of the state's rows
     std::size_t reader_along = 0;  ///< and that of the reader
 };
 
@@ -31,7 +31,8 @@ RuleTree moved(const std::string& index, std::ptrdiff_t by) {
     return operate_node("+", {name_node(index), number_node(static_cast<double>(by))});
 }
 
-/// How far before `index` an index lies: 0 for `t`, 1 for `t - 1`; nothing for any other.
+/// Returns how many rows before `index` an index is: 0 for `t`, 1 for `t - 1`; nullopt for any
+/// other.
 std::optional<std::ptrdiff_t> rows_before(const RuleNode& place, const std::string& index) {
     if (place.kind == RuleNode::Kind::name && place.word == index) return 0;
     const bool is_before = is_operation(place, "-") &&
@@ -40,8 +41,8 @@ std::optional<std::ptrdiff_t> rows_before(const RuleNode& place, const std::stri
     return is_before ? std::optional<std::ptrdiff_t>(1) : std::nullopt;
 }
 
-/// Whether all cells of a tensor are read in the row of `index`, or in the one before; and no sum
-/// takes that letter for itself.
+/// True if all cells of a tensor are read in the row of `index`, or in the previous one; and no sum
+/// binds that letter.
 bool reads_near(const RuleNode& node, const std::string& tensor, std::size_t axis,
                 const std::string& index) {
     if (node.kind == RuleNode::Kind::reduce && node.index == index) return false;
@@ -53,8 +54,8 @@ bool reads_near(const RuleNode& node, const std::string& tensor, std::size_t axi
         node.parts, [&](const RuleTree& part) { return reads_near(*part, tensor, axis, index); });
 }
 
-/// A rule whose index counts from row `first` on, reading the state from rows that are held: row r
-/// there is row r of `index` moved by `held`.
+/// Shifts a rule so that its index counts from row `first`, and reads the state from a few rows in
+/// memory: row r there is row r of `index`, shifted by `held`.
 RuleTree from_row(const RuleTree& tree, const std::string& index, std::ptrdiff_t first,
                   std::ptrdiff_t held, const std::string& state, std::size_t along,
                   const std::shared_ptr<const Outline>& rows) {
@@ -78,7 +79,7 @@ Outline with_rows(Outline outline, std::size_t axis, std::size_t rows) {
     return outline;
 }
 
-/// Lays rows into a tensor that has more of them, from row `first` on.
+/// Copies rows to a tensor with more rows, from row `first` on.
 template <class T>
 void put_rows(const Tensor& rows, std::size_t axis, std::size_t first, Array<T>& whole) {
     const auto [outer, length, row] = axis_view(whole.shape(), axis);
@@ -89,7 +90,8 @@ void put_rows(const Tensor& rows, std::size_t axis, std::size_t first, Array<T>&
     }
 }
 
-/// Rows first, first + 1, ... of both: the state's after `before`, its row in front of them.
+/// Computes rows first, first + 1, ... of both: the state's rows after `before`, preceded by that
+/// row.
 std::pair<Tensor, Tensor> rows_of_both(const Recurrence& of, const Tensor& before,
                                        std::size_t first, std::size_t count, DType type,
                                        const Ledger& ledger) {
@@ -127,7 +129,7 @@ std::pair<Tensor, Tensor> rows_of_both(const Recurrence& of, const Tensor& befor
     return {slice_of_axis(states, of.along, count, 1), std::move(read)};
 }
 
-/// The reader's tensor, a few rows at a time.
+/// Computes the reader's tensor, a few rows at a time.
 Tensor read_along(const Recurrence& of, DType type, const Ledger& ledger,
                   std::size_t numbers_held) {
     const std::size_t all = of.state.outline.shape[of.along];
@@ -157,7 +159,7 @@ std::optional<RuleTensor> made_by(const PlannedStep& of) {
     return RuleTensor{*rule, of.step.outline(of.plan)};
 }
 
-/// The axis along which a step reads the row before its own, and no other.
+/// Returns the axis along which a step reads its previous row, if it reads itself along no other.
 std::optional<std::size_t> axis_of_state(const RuleTensor& step) {
     const std::vector<RuleOrder> orders = orders_of(step.rule);
     if (orders.size() != 1 || orders[0].backwards) return std::nullopt;
@@ -167,7 +169,7 @@ std::optional<std::size_t> axis_of_state(const RuleTensor& step) {
     return is_near ? std::optional(axis) : std::nullopt;
 }
 
-/// The step that reads a state row by row; nothing where there is another reader, or none.
+/// Returns the step that reads a state row by row; nullopt if there are other readers, or none.
 std::optional<std::size_t> reader_of(const StepTable& table, const Plan& plan, std::size_t at,
                                      Recurrence& of) {
     std::optional<std::size_t> reader;
@@ -198,7 +200,7 @@ StepTable without_states(const StepTable& table, const Plan& plan,
                          const std::set<std::string>& kept, std::size_t numbers_held) {
     StepTable without = table;
     if (is_16_bit(plan.compute_dtype)) return without;
-    std::set<std::size_t> readers;  // each goes along with one state
+    std::set<std::size_t> readers;  // each is computed along with one state
     for (std::size_t at = 0; at < table.size(); ++at) {
         if (kept.contains(table[at].name)) continue;
         std::optional<RuleTensor> state = made_by({plan, table, table[at]});

@@ -6,13 +6,14 @@
 
 namespace attn {
 
-/// The table without the states that nobody has to see: of a recurrence that one later step reads,
-/// row t where it makes row t, a few rows are held at a time, and that step goes along with them.
-/// A state of (8, 4096, 64, 64) is half a gigabyte, and what is read from it 8 MB.
+/// Returns the table without states that are not requested: if one later step reads row t of a
+/// recurrence for its own row t, only a few rows of the state are in memory at a time, and that
+/// step is computed along with them. A state of (8, 4096, 64, 64) is half a gigabyte, but the
+/// tensor read from it is 8 MB.
 ///
-/// Some `numbers_held` numbers of a state are held at once, one row at least.
+/// Keeps about `numbers_held` numbers of a state at a time, but at least one row.
 ///
-/// Range   the numbers of the other steps stay as they are. A table without such a step stays too.
+/// Range   the numbers of other steps do not change, nor does a table without such a step.
 StepTable without_states(const StepTable& table, const Plan& plan,
                          const std::set<std::string>& kept, std::size_t numbers_held = 1 << 20);
 

@@ -23,7 +23,7 @@ struct Subject;
 /// The steps in order. A mistake is a function from one table to another.
 using StepTable = std::vector<Step>;
 
-/// One input of a step: the latest of a chain, or a step by its name where the walk has it.
+/// One input of a step: the latest of a chain, or a step by name if the walk has it.
 struct Input {
     Input(Chain latest_of) : chain(latest_of) {}
     Input(std::string name) : step(std::move(name)) {}
@@ -33,32 +33,32 @@ struct Input {
     std::string step;
 };
 
-/// Whether the table has a step of that name that applies to the plan.
+/// True if the table has a step with that name that applies to the plan.
 bool has_step(const StepTable& table, const Plan& plan, std::string_view name);
 
-/// A step of a walk that is planned, before there are numbers.
+/// A step of a planned walk, before it is computed.
 struct PlannedStep {
     const Plan& plan;
     const StepTable& table;
     const Step& step;
 
-    /// The name of the last step of the chain before this one.
+    /// Returns the name of the last step of the chain before this one.
     ///
-    /// Errors  ConfigError when the walk has none.
+    /// Errors  ConfigError if the walk has none.
     const std::string& latest(Chain chain) const;
-    /// The same of the step's own chain: what it changes.
+    /// Returns it for the step's own chain: the step that it changes.
     const std::string& before() const;
-    /// The name of the step that an input stands for, whether the walk has it or not.
+    /// Returns the name of an input's step, whether the walk has it or not.
     const std::string& name_of(const Input& input) const {
         return input.chain == Chain::none ? input.step : latest(input.chain);
     }
-    /// Whether it reads that tensor, or the latest of a chain that it is.
+    /// True if it reads that tensor, directly or as the latest of its chain.
     bool reads(const std::string& tensor) const;
-    /// Whether a step of that name is part of this walk, before this one or after.
+    /// True if a step with that name is part of this walk, before this one or after.
     bool has(std::string_view name) const { return has_step(table, plan, name); }
 };
 
-/// A function of a card. A table is copied for every mistake that is tried: its copies share them.
+/// A function of a card. A table is copied for each mistake that is tried: the copies share them.
 template <class Signature>
 class CardFunction;
 template <class Result, class... Arguments>
@@ -78,7 +78,7 @@ public:
         return (*held_)(std::forward<Arguments>(arguments)...);
     }
     explicit operator bool() const { return held_ != nullptr; }
-    /// As that of std::function.
+    /// As std::function::target.
     template <class Other>
     const Other* target() const {
         return held_ ? held_->template target<Other>() : nullptr;
@@ -88,11 +88,11 @@ private:
     std::shared_ptr<const Function> held_;
 };
 
-/// The card of one step of attention: one entry of the ledger, one section of the output. All that
-/// is said of a step is looked up here.
+/// The card of one step of attention: one entry of the ledger, one section of the output, with all
+/// properties of the step.
 struct Step {
     enum class Kind {
-        input,      ///< ids, embedding, x, memory: where the walk starts
+        input,      ///< ids, embedding, x, memory: inputs of the walk
         parameter,  ///< weights and biases of the projections
         computed,   ///< computed by attention
         detail,     ///< a part of softmax, shown on request
@@ -101,12 +101,12 @@ struct Step {
 
     std::string name{};
     Prose title{};
-    std::string called{};  ///< by other code: names in small letters, parted by blanks
+    std::string called{};  ///< aliases in other libraries: lower case, separated by spaces
     Kind kind = Kind::computed;
-    /// What its cells are, in rules: positions are whole numbers, the mask holds truths.
+    /// The type of its cells in rules: positions are integers, the mask is boolean.
     RuleType holds = RuleType::number;
-    bool shown = true;  ///< printed without being asked for
-    /// Whose positions a `token` axis counts: those of the queries, or of the keys.
+    bool shown = true;  ///< printed by default
+    /// The positions that a `token` axis counts: those of the queries, or of the keys.
     std::string tokens = "query";
     /// The chain that it begins or extends.
     Chain chain = Chain::none;
@@ -114,60 +114,61 @@ struct Step {
     CardFunction<std::vector<Input>(const Plan&)> reads = [](const Plan&) {
         return std::vector<Input>();
     };
-    /// Of its tensor. A mistake may make another.
+    /// The outline of its tensor. A mistake may change it.
     CardFunction<Outline(const Plan&)> outline{};
-    /// In 16 bits the libraries compute it in float32 and round the result once.
+    /// In 16 bits, libraries compute it in float32 and round the result once.
     CardFunction<bool(const Plan&)> at_once = [](const Plan&) { return false; };
-    /// It stays in float32 there, as libraries keep it: positions have more digits than 16 bits.
+    /// It stays float32 in 16-bit walks, as in libraries: positions need more digits than 16 bits
+    /// have.
     bool in_float32 = false;
-    /// Programs differ in what they write where the mask hides, and may: ALiBi of later keys.
+    /// Values under the mask are implementation-defined, such as ALiBi's of later keys.
     bool varies_where_hidden = false;
-    /// Its features are no longer those of the step of its chain that it reads.
+    /// The step mixes features: they no longer correspond to those of its input in the chain.
     bool mixes_features = false;
-    /// The step whose gradient it is.
+    /// The step whose gradient this is.
     std::string gradient_of{};
-    /// Whether its rule names steps as they are called, and no chains.
+    /// True if its rule names steps directly, not by chains.
     bool names_steps() const { return !gradient_of.empty(); }
-    /// Its arithmetic in index notation (attn/core/rules/rule.hpp), with names of settings and
-    /// chains and without the leading axes that all share; empty where the walk starts from it.
+    /// Its equation in index notation (attn/core/rules/rule.hpp), with names of settings and chains
+    /// and without the leading axes that all tensors share; empty for inputs of the walk.
     CardFunction<Rule(const PlannedStep&)> rule{};
-    /// Printed beside the rule: how the field writes it, `query @ key^T`. Without a rule where
-    /// it comes from.
+    /// The usual notation, printed next to the rule: `query @ key^T`. Without a rule, the origin of
+    /// the tensor.
     CardFunction<std::string(const PlannedStep&)> formula{};
-    /// The tensor, from the plan and what came before. Steps whose tensor was drawn or given are
-    /// not computed; those that can only be given have none.
+    /// Computes the tensor from the plan and earlier steps. Drawn and given tensors are not
+    /// computed; steps that can only be given have no function.
     Compute compute{};
-    /// Computed even when the tensor was given, which `compute` then finds in the ledger: how a
-    /// mistake reaches what a walk starts from.
+    /// Computed even if the tensor is given, which `compute` then reads from the ledger: this is
+    /// how a mistake changes an input of the walk.
     bool replaces_given = false;
-    /// The first mistake made here and its effect; empty in the reference.
+    /// The first mistake in this step and its effect; empty in the reference.
     Prose mistake{};
     std::string mistake_ids{};  ///< `scale-missing, k-dot-k`
-    std::string file{};         ///< the attention file that says it
-    bool of_user = false;       ///< it follows a rule of the user, or of an attention file
+    std::string file{};         ///< the attention file that defines it
+    bool of_user = false;       ///< it has a rule of the user, or of an attention file
     bool follows_rule = false;  ///< its rule replaced that of its card
     /// Its paragraphs in the text of attention (attn/core/cards/card_text.hpp); null if it is
-    /// written in C++, or no longer follows them.
+    /// defined in C++, or changed.
     const CardText* text = nullptr;
-    /// Whether what attn/explain/notes has under its name is true of its numbers.
+    /// True if its note in attn/explain/notes is true of its numbers.
     bool is_told = true;
-    /// What its attention file says of them, and what there is to say of a rule of the user.
+    /// The notes of its attention file, and remarks on a rule of the user.
     Prose file_note{};
     Prose torch_remark{}, numpy_remark{};
     std::string remarks{};
-    /// One or two sentences on the numbers of a step that a walk alone has, as a gradient.
+    /// One or two sentences on the numbers of a step that only some walks have, such as a gradient.
     CardFunction<std::string(const notes::Subject&)> note{};
-    /// The lines of Python that make it, in the place of those that attn/explain/codegen writes.
+    /// Its Python code, in place of that from attn/explain/codegen.
     CardFunction<std::string(const StepLines&)> code{};
 };
 
-/// The step of that name.  Errors  ConfigError, listing the names there are.
+/// Returns the step with that name.  Errors  ConfigError, listing the existing names.
 const Step& find_step(const StepTable& table, std::string_view name);
 
-/// The steps of each chain.
+/// Returns the steps of each chain.
 Chains chains_of(const StepTable& table);
 
-/// A given tensor under the axis names of its step, where it has as many axes.
+/// Returns a given tensor with the axis names of its step, if the number of axes is the same.
 Tensor with_axes_of(const Step& step, const Plan& plan, const Tensor& given);
 
 }  // namespace attn

@@ -17,19 +17,19 @@
 namespace attn {
 namespace {
 
-/// The plan that keeps every step: blocks are explained by the scores that they never hold.
+/// Returns a plan that keeps all steps: blocks are explained by scores that they do not keep.
 Plan keeping(const Plan& plan) {
     Plan kept = plan;
     kept.config.variant = Variant::loop;
     return kept;
 }
 
-/// Whether a rule may name a step that this plan does not keep.
+/// True if a rule may name a step that this plan does not keep.
 bool exists(const Step& step, const Plan& plan) {
     return step.applies(plan) || (plan.fused() && step.applies(keeping(plan)));
 }
 
-/// The step that a name in a rule of this step stands for.
+/// Returns the step for a name in a rule of this step.
 std::string step_called(const std::string& name, const PlannedStep& of) {
     const auto itself = std::ranges::find(of.table, of.step.name, &Step::name);
     const std::ranges::subrange before(of.table.begin(), itself);
@@ -40,7 +40,7 @@ std::string step_called(const std::string& name, const PlannedStep& of) {
         if (may_be && exists(step, of.plan)) meant = &step;
     }
     if (meant != nullptr) return meant->name;
-    if (name == of.step.name) return name;  // rows before, as require_order() asks
+    if (name == of.step.name) return name;  // earlier rows, which require_order() checks
     if (of.has(name)) throw ConfigError(name + " is made after " + of.step.name);
     std::vector<std::string> names, nearby{"queries", "keys", "values"};
     for (const Step& step : before) {
@@ -95,7 +95,7 @@ RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& 
     scope.threads = plan.arithmetic.threads;
     scope.other_forms = other_forms(plan);
     if (names_steps) {
-        scope.tensor = by_step;  // and goes back by kernels, as PyTorch does, whichever way it came
+        scope.tensor = by_step;  // gradients use kernels, as in PyTorch, whatever the variant
     } else if (plan.config.variant == Variant::loop) {
         scope.dots = plan.arithmetic;
     }
@@ -109,7 +109,7 @@ Rule rule_as_written(const PlannedStep& of) {
     return has_rule ? of.step.rule(of) : Rule();
 }
 
-/// What is told in the place of words of a rule's text, by where they are.
+/// Replacements for words of a rule's text, by their places.
 class RuleWords {
 public:
     RuleWords(const PlannedStep& of, const Rule& rule)
@@ -161,7 +161,7 @@ private:
 
     const PlannedStep& of_;
     std::map<std::string, double> settings_;
-    std::vector<std::string> scope_;  ///< the indices around
+    std::vector<std::string> scope_;  ///< the enclosing indices
     std::map<std::size_t, std::pair<std::string, std::string>> instead_;
 };
 
@@ -181,7 +181,7 @@ std::string told_rule(const PlannedStep& of) {
 
 namespace {
 
-/// The text with at most six digits of each number: to be read, not computed with.
+/// Shortens the numbers of a text to six digits, for display.
 std::string shortened(const std::string& text) {
     constexpr std::size_t readable = 8;
     std::string result;
@@ -209,7 +209,7 @@ std::string formula_of(const Step& step, const Plan& plan, const StepTable& tabl
 }
 
 Step::Compute by_rule(const Step& step) {
-    // Of the card no more than its rule asks for, held once for all copies of a table.
+    // Only the parts of the card that its rule needs, shared by all copies of a table.
     struct RuleOfCard {
         Step step;
         CompletedRule rule{};

@@ -8,38 +8,39 @@
 
 namespace attn {
 
-/// The chain that a name in a rule stands for: `queries`, `keys`, `values`, `scores`, `weights`,
-/// `contexts`; none for all others.
+/// Returns the chain for a name in a rule: `queries`, `keys`, `values`, `scores`, `weights`,
+/// `contexts`; none for other names.
 Chain chain_called(const std::string& name);
-/// And the name that a chain has there.
+/// Returns the name of a chain in rules.
 std::string word(Chain chain);
 
-/// The meaning of names in a rule of this step: the steps of the walk before it; `queries`,
+/// Returns the meaning of names in a rule of this step: earlier steps of the walk; `queries`,
 /// `keys`, `values`, `scores` and `weights` are the latest of their chains.
 RuleNames rule_names(const PlannedStep& of);
 
-/// The tensor of a name in a rule of this step: one of the ledger, or the latest of a chain.
+/// Returns the tensor for a name in a rule of this step: one in the ledger, or the latest of a
+/// chain.
 std::string tensor_called(const Ledger& ledger, const std::string& name, const std::string& step);
-/// The meaning of names in a rule of this step in a ledger, which it must not outlive.
+/// Returns the scope of a rule of this step in a ledger, which must outlive it.
 RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& step,
                      bool names_steps = false);
 
-/// The rule of a step as it is told: the names of this walk's steps in the place of chains, numbers
-/// in the place of settings, without the axes that all share; empty for what the walk starts from.
+/// Returns the rule of a step for display: with the names of this walk's steps in place of chains,
+/// numbers in place of settings, and without shared leading axes; empty for inputs of the walk.
 std::string told_rule(const PlannedStep& of);
-/// The same as a rule.
+/// Returns it as a rule.
 Rule rule_as_told(const PlannedStep& of);
 
-/// The formula of a step of this table: its rule as it is told, and how the field writes it.
+/// Returns the formula of a step in this table: its displayed rule, and the usual notation.
 std::string formula_of(const Step& step, const Plan& plan, const StepTable& table);
 
-/// The step as its rule makes it, in the type of the walk. The rule follows from the plan and calls
-/// what it reads by chains, not by the steps that a table has.
+/// Returns the computation of a step by its rule, in the dtype of the walk. The rule depends only
+/// on the plan and reads its inputs by chains, not by steps of a table.
 ///
-/// Errors  ShapeError where a mistake before it left tensors that do not fit.
+/// Errors  ShapeError if an earlier mistake left tensors that do not fit.
 Step::Compute by_rule(const Step& step);
 
-/// The rule of a step, completed; nothing for one that the walk starts from.
+/// Returns the completed rule of a step; nullopt for inputs of the walk.
 std::optional<Rule> rule_of(const PlannedStep& of);
 
 }  // namespace attn

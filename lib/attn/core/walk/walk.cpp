@@ -21,7 +21,7 @@ void require_shape(const Step& step, const Plan& plan, const Tensor& given) {
                      ": draw or give it for the same plan");
 }
 
-/// What an expression rounds: nothing where its numbers are those of a tensor.
+/// Returns the rounding of an expression: nothing if its numbers are those of a tensor.
 RoundedAt rounding_in(const RuleNode& node) {
     using Kind = RuleNode::Kind;
     if (node.kind == Kind::cell || !reads_cells(node)) return RoundedAt::nothing;

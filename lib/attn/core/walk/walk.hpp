@@ -12,78 +12,77 @@
 
 namespace attn {
 
-/// Whether a walk also records the parts of softmax.
+/// Whether a walk also computes the parts of softmax.
 enum class Details { kept, skipped };
 
-/// A walk that was performed, by this table.
+/// A computed walk, with its table.
 struct Walked {
     Plan plan;
     StepTable table;
     Ledger ledger;
 };
 
-/// Performs every step of the table that applies, in order, and records every tensor.
+/// Computes all steps of the table that apply, in order, and records their tensors.
 ///
-/// `given` holds what was drawn or loaded; a step found there is taken, not computed.
+/// `given` has the drawn or loaded tensors; a step in it is not computed.
 Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table,
             Details details = Details::kept);
 
-/// The same for some steps of a table, after those that the ledger holds already; in a 16-bit type
-/// each as rounded_at() says.
+/// Computes some steps of a table, after those already in the ledger; in a 16-bit dtype each is
+/// rounded as by rounded_at().
 void perform(std::span<const Step> steps, const StepTable& table, const Plan& plan,
              const Ledger& given, Details details, Ledger& ledger);
 
-/// What a step of a 16-bit walk rounds, as libraries do. What has no numbers of its own rounds
-/// nothing; a product of matrices, or softmax, its result, which float32 adds up; other arithmetic
-/// stores what each of its operations makes.
+/// The numbers that a step of a 16-bit walk rounds, as in libraries: none in a copy; the result of
+/// a matrix product or softmax, which is computed in float32; in other arithmetic the result of
+/// each operation.
 enum class RoundedAt { nothing, result, operations };
 RoundedAt rounded_at(const PlannedStep& of);
 
-/// The tensor of a step before it is rounded to 16 bits, from the rounded ones that it reads.
+/// Returns the tensor of a step before its rounding to 16 bits, computed from rounded inputs.
 Tensor made_in_float32(const Step& step, const Plan& plan, const Ledger& ledger);
 
-/// A step that is asked for, whole or a part of it.
+/// A requested step, or a part of it.
 struct WantedPart {
     std::string name;
-    std::string indices{};  ///< as slice() takes them
+    std::string indices{};  ///< as for slice()
     bool sliced = false;
 };
 
-/// The tensor asked for, and its place in the whole tensor (empty for a whole one).
+/// The requested tensor, and its place in the whole tensor (empty for a whole one).
 struct WalkPart {
     Tensor tensor;
     std::vector<AxisPart> place;
     Excerpt excerpt{};
-    /// The step and those before it, cut to the excerpt: what its note looks at. Empty for a whole
-    /// one.
+    /// The step and earlier ones, cut to the excerpt, for its note. Empty for a whole tensor.
     Ledger seen{};
 };
 
-/// Whether each query of this walk goes its own way from the scores on, so that some rows can be
-/// had without the others: not with softmax over another axis, and not where a mistake or a given
-/// tensor is between.
+/// True if the queries of this walk are independent from the scores on, so that some rows can be
+/// computed without the others: false for softmax over another axis, or with a mistake or a given
+/// tensor in between.
 bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& table);
 
-/// The steps before those that work on each query alone.
+/// Returns the steps before those that work on each query separately.
 std::span<const Step> steps_before_rows(const StepTable& table);
 
-/// Performs no more of a walk than the parts that are asked for need: the steps up to query, key
-/// and value, and the others for those queries alone that a part touches, from its first to its
-/// last. The steps are those of the whole walk, with fewer rows.
+/// Computes only the parts of a walk that are needed for the requested ones: the steps up to query,
+/// key and value, and the others for the queries of a part, from its first to its last. The steps
+/// are those of the whole walk, with fewer rows.
 ///
 /// Shapes  as slice() of the whole tensors.
-/// Range   the numbers of the whole walk, but for the order in which BLAS adds products.
-/// Errors  ConfigError for a step that this walk does not have, or when even these rows are larger
-///         than the memory; ShapeError as slice().
+/// Range   the numbers of the whole walk, except for the order in which BLAS adds products.
+/// Errors  ConfigError for a step that this walk does not have, or if even these rows exceed the
+///         memory; ShapeError as slice().
 std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const StepTable& table,
                                  const std::vector<WantedPart>& wanted);
 
-/// The walks of the chunks, one after the other: each starts from its own rows of x and from the
-/// keys and values that the chunks before it left.
+/// Computes the walks of the chunks in order: each starts from its own rows of x and from the keys
+/// and values of the earlier chunks.
 ///
-/// Range   every row of each ledger is that of the whole walk. With the loops scores and weights
-///         are so bit for bit, and the context wherever a chunk ends at an even number of keys: an
-///         odd last key is added after the others (loop::Dot).
+/// Range   every row of each ledger is that of the whole walk. With loops, scores and weights are
+///         bit-identical, and so is the context if a chunk ends at an even number of keys: an odd
+///         last key is added after the others (loop::Dot).
 std::vector<Ledger> walk_chunks(const Plan& plan, const Ledger& whole, const StepTable& table);
 
 }  // namespace attn

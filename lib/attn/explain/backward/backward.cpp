@@ -15,7 +15,7 @@
 namespace attn {
 namespace {
 
-/// Writes the way back after a table that ends with the loss.
+/// Appends the backward pass to a table that ends with the loss.
 class Backward {
 public:
     Backward(StepTable& table, const Plan& plan)
@@ -37,8 +37,8 @@ private:
         return name == "row_max" || name == "exponentials" || name == "row_sum";
     }
 
-    /// In PyTorch the loss goes back by itself, and each gradient is that of its tensor. A tensor
-    /// that a user's rule makes may depend on nothing, and the loss not on one that it should read.
+    /// Uses PyTorch's autograd: the loss calls backward(), and each gradient is a tensor's .grad.
+    /// With user rules a tensor may not need gradients, or the loss may not depend on it.
     void let_torch_go_back() {
         const bool is_sure = plan_.config.rules.empty() && plan_.config.attentions.empty();
         const DrawList drawn = draw_list(plan_);
@@ -75,8 +75,8 @@ private:
         };
     }
 
-    /// Of a tensor that is made row by row: each row's gradient when it was made, which has what
-    /// later rows read of it.
+    /// Returns the gradient of a tensor that is computed row by row, from each row's version at
+    /// that time: that version's .grad includes the later rows that read it.
     static std::string rows_gradient(const std::string& tensor, const RuleOrder& order) {
         const std::string axis = std::to_string(order.axis), rows = tensor + "_rows";
         return "(torch.zeros_like(" + tensor + ") if " + tensor +
@@ -84,8 +84,8 @@ private:
                ", place) for place, each in enumerate(" + rows + ")], dim=" + axis + "))";
     }
 
-    /// Whether softmax is that of the table, and no other step reads what is inside: then it goes
-    /// back in one step, as people write it.
+    /// True if softmax is the standard one, and no other step reads its intermediate tensors: then
+    /// it is differentiated in one step, as is usual.
     bool softmax_stands() const {
         if (!graph_.has_gradient("weights")) return false;
         for (const char* name : {"row_max", "exponentials", "row_sum", "weights"}) {
@@ -105,7 +105,7 @@ private:
         return find_step(table_, name).outline(plan_);
     }
 
-    /// The cell of a tensor, with the letters of another or without an axis of them.
+    /// Returns a cell of a tensor, with the given index letters.
     RuleTree cell(const std::string& name, const std::vector<std::string>& letters) const {
         std::vector<RuleTree> indices;
         for (const std::string& letter : letters) indices.push_back(name_node(letter));
@@ -158,12 +158,12 @@ private:
             if (tree != nullptr) shares.push_back(tree);
         }
         if (node.rule) {
-            // Rows that later rows of the step itself read.
+            // Earlier rows that the step itself reads.
             const RuleTree tree = gradient_of(*node.rule, name, indices,
                                               [&](const std::string& of) { return outline(of); });
             if (tree != nullptr) shares.push_back(tree);
         }
-        // A number that is only rounded down passes nothing on.
+        // Integer division has no gradient.
         if (shares.empty()) shares.push_back(number_node(0));
         RuleTree all = shares.front();
         for (std::size_t i = 1; i < shares.size(); ++i) all = operate_node("+", {all, shares[i]});
@@ -171,7 +171,7 @@ private:
         const DrawnTensor* const row = find_drawn(drawn, name);
         const bool has_zero = row != nullptr && row->zero_row.has_value();
         if (has_zero) {
-            // PyTorch's Embedding learns nothing for padding.
+            // PyTorch's Embedding has no gradient for padding.
             const double padding = static_cast<double>(*row->zero_row);
             const RuleTree is = operate_node("==", {name_node(indices[0]), number_node(padding)});
             all = choose_node(is, number_node(0), all);
@@ -192,7 +192,7 @@ private:
         };
     }
 
-    /// The card of a gradient, before its numbers are known.
+    /// Describes the origin of a gradient, before its numbers are known.
     std::string how_it_comes(const BackwardNode& node) const {
         const std::string& name = node.step->name;
         const std::string& reader = node.readers.front();
@@ -218,7 +218,7 @@ private:
         return "It comes back through " + reader + ".";
     }
 
-    /// Whether softmax was taken of it.
+    /// True if softmax reads this tensor.
     bool softmax_reads(const std::string& name) const {
         return name == "sink" || graph_["exponentials"].reads.contains(name);
     }
@@ -232,7 +232,7 @@ private:
             shares.push_back(operate_node("*", {cell("weights", all), more}));
             return;
         }
-        // The sink is a further key of every query, without a value.
+        // The sink is an additional key of every query, without a value.
         const std::vector<std::string> row = letters("sink_weight");
         RuleTree less = cell("row_dot", row);
         if (graph_.has_gradient("sink_weight")) {
@@ -260,7 +260,7 @@ private:
         step.replaces_given = false;
     }
 
-    const StepTable forward_;  ///< with the loss
+    const StepTable forward_;  ///< including the loss
     StepTable& table_;
     const Plan& plan_;
     BackwardGraph graph_;

@@ -17,16 +17,16 @@
 namespace attn {
 namespace {
 
-constexpr double of_double = 0x1p-52;  // what 1 is rounded by
+constexpr double of_double = 0x1p-52;  // relative rounding error of a double
 
-/// The forward steps in float64, walked once for all gradients.
+/// Computes the forward steps in float64, once for all gradients.
 class Differences {
 public:
     Differences(StepTable forward, std::vector<std::string> names, const Teller& tell)
         : forward_(std::move(forward)), names_(std::move(names)), tell_(tell) {}
 
-    /// (loss(a + h) - loss(a - h)) / 2h for each cell a of a tensor; nan where the loss has a kink
-    /// or a jump, so that the slopes on both sides of a differ.
+    /// Returns (loss(a + h) - loss(a - h)) / 2h for each cell a of a tensor; nan if the loss has a
+    /// kink or a jump there, so that the slopes on both sides differ.
     Tensor central(const Plan& plan, const std::string& name) {
         start(plan);
         const Tensor& tensor = walked_[name];
@@ -36,7 +36,7 @@ public:
         const auto step = std::ranges::find(forward_, name, &Step::name);
         const std::span<const Step> after(std::to_address(step) + 1,
                                           std::to_address(forward_.end()));
-        // What comes after is made anew, and reads the latest of what was made before it.
+        // Later steps are recomputed, and read the latest of the earlier tensors.
         Ledger earlier(chains_of(forward_));
         for (const Ledger::Entry& entry : walked_.entries()) {
             if (entry.name == name) break;
@@ -47,11 +47,11 @@ public:
         const std::size_t width = tensor.dimension() == 2 ? tensor.shape()[1] : cells.size();
         for (std::size_t i = 0; i < cells.size(); ++i) {
             if (row != nullptr && row->zero_row && i / width == *row->zero_row) {
-                result.data()[i] = 0;  // padding, which is not learned
+                result.data()[i] = 0;  // padding, which has no gradient
                 continue;
             }
             if (!std::isfinite(cells[i])) {
-                // However little -inf is moved, it stays.
+                // -inf cannot be changed by a small step.
                 result.data()[i] = std::isnan(cells[i]) ? cells[i] : 0;
                 continue;
             }
@@ -80,7 +80,7 @@ private:
         plan_.compute_dtype = DType::float64;
         given_ = draw(plan_);
         walked_ = walk(plan_, given_, forward_);
-        // The first walk binds the rules of its steps, the others find them bound.
+        // The first walk compiles the rules of its steps; time the second.
         const std::clock_t before = std::clock();
         walk(plan_, given_, forward_);
         const double each = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
@@ -91,13 +91,13 @@ private:
     }
 
     StepTable forward_;
-    std::vector<std::string> names_;  ///< of the tensors that are moved
+    std::vector<std::string> names_;  ///< of the tensors that are varied
     Teller tell_;
     Plan plan_;
     Ledger given_, walked_;
 };
 
-/// Where a tensor's gradients are as good as 0, the rounding of the differences says nothing.
+/// Returns the size below which gradients are noise: rounding of the differences exceeds them.
 double least_of(const Tensor& gradient) {
     double largest = 0;
     for (std::size_t i = 0; i < gradient.size(); ++i) {
@@ -119,8 +119,8 @@ Tensor relative_error(const Tensor& gradient, const Tensor& central) {
     return {gradient.axes(), std::move(result)};
 }
 
-/// What rounding explains: in the type of the gradients, among numbers as large as theirs, and in
-/// the differences of a loss this large.
+/// Returns the tolerance for rounding: in the dtype of the gradients, for numbers of their size,
+/// and in the differences of a loss of this size.
 Tolerance rounding_in(const Ledger& ledger) {
     double size = 0, type = of_double;
     for (const auto& [name, tensor] : ledger.entries()) {
@@ -131,12 +131,12 @@ Tolerance rounding_in(const Ledger& ledger) {
         type = std::max(type, epsilon(tensor.dtype()));
     }
     const double loss = std::abs(ledger["loss"].at(0));
-    // In 16 bits each step was rounded by more than what is left of the sums before it.
+    // In 16 bits, the rounding of each step exceeds that of the sums.
     if (type > 1e-4) return {2 * type * size, 8 * type};
     return {256 * type * size + 1e-9 * (1 + loss), std::max(1e-6, 1e4 * type)};
 }
 
-/// Adds what the differences say of one gradient.
+/// Checks one gradient against its central differences.
 void check_one(const std::string& name, const Ledger& ledger, const Tolerance& allowed,
                GradientCheck& check) {
     const Tensor &gradient = ledger[name], &central = ledger[name + "_central"];
@@ -181,7 +181,7 @@ std::string error_note(const notes::Subject& subject) {
            kinks;
 }
 
-/// A step beside a gradient, made of its tensor and another.
+/// Returns a step that depends on a gradient and another tensor.
 Step step_beside(const Step& gradient, const std::string& end, const std::string& title,
                  const std::vector<Input>& reads, const std::string& formula) {
     Step step;
@@ -271,8 +271,7 @@ StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const T
     if (loss == table.end()) {
         throw ConfigError("there are no gradients to check: the table does not go back");
     }
-    // A cell that is moved would move later cells of its own step, which the walk takes as they
-    // are.
+    // A varied cell would change later cells of its own step, but the walk takes those as given.
     const auto reads_itself = [&](const std::string& name) {
         const std::optional<Rule> rule = rule_of({plan, table, find_step(table, name)});
         return rule && std::ranges::count(tensors_read(*rule), name) > 0;

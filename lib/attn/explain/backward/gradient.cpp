@@ -17,8 +17,8 @@ namespace {
 using Kind = RuleNode::Kind;
 using Outlines = std::function<Outline(const std::string&)>;
 
-/// The expression with a mark on the names of its indices, so that they are told from those of the
-/// gradient; each reduction with an index of its own.
+/// Marks the names of an expression's indices, to distinguish them from those of the gradient; each
+/// reduction gets an index of its own.
 class Marker {
 public:
     explicit Marker(const std::vector<std::string>& indices) {
@@ -56,7 +56,7 @@ private:
     std::set<std::string> taken_;
 };
 
-/// What the table of functions says of a derivative.
+/// Returns the parsed derivative in the table of functions.
 const RuleTree& parsed(const char* text) {
     static std::map<std::string, RuleTree> known;
     RuleTree& tree = known[text];
@@ -64,7 +64,7 @@ const RuleTree& parsed(const char* text) {
     return tree;
 }
 
-/// With the parts of the node in the place of x and y, and its value in that of v.
+/// Substitutes the parts of the node for x and y, and its value for v.
 RuleTree meant(const RuleTree& by, const RuleNode& node, const RuleTree& value) {
     if (by->kind == Kind::name)
         return by->word == "v" ? value : node.parts[by->word == "x" ? 0 : 1];
@@ -87,7 +87,7 @@ RuleTree meant(const RuleTree& by, const RuleNode& node, const RuleTree& value) 
     return known ? number_node(*known) : tree;
 }
 
-/// Goes down to each cell of the tensor and collects what its derivative is multiplied with.
+/// Visits each cell of the tensor in a rule, and collects the factors of its derivative.
 class Differentiator {
 public:
     Differentiator(const Rule& rule, const std::string& tensor,
@@ -127,7 +127,7 @@ private:
                         .outline = std::make_shared<const Outline>(made)});
     }
 
-    /// The node, or the cell of the result where it is all of the rule.
+    /// Returns the node, or the cell of the result if it is the whole rule.
     RuleTree value_of(const RuleTree& node) const { return node == root_ ? made_ : node; }
 
     bool reads(const RuleNode& node) const {
@@ -160,13 +160,13 @@ private:
         }
     }
 
-    /// By each part of a function or an operator.
+    /// Differentiates a function or an operator by each of its arguments.
     void follow(const RuleTree& node, const GradientTerm& term) {
         const RuleFunction& function = *find_rule_function(node->word, node->parts.size());
         for (const std::size_t i : {0U, 1U}) {
             if (i == node->parts.size() || !reads(*node->parts[i])) continue;
             const std::vector<const char*>& terms = i == 0 ? function.by_x : function.by_y;
-            // A number clamps: at the number itself there is still a gradient, as in PyTorch.
+            // A clamp by a constant still has a gradient at the bound, as in PyTorch.
             const bool is_largest = node->word == "max" || node->word == "min";
             const bool clamps = is_largest && python::number_of(*node->parts[1 - i]).has_value();
             for (std::size_t each = 0; each < (clamps ? 1 : terms.size()); ++each) {
@@ -181,7 +181,7 @@ private:
         }
     }
 
-    /// The term times a derivative, factor by factor, or over it.
+    /// Multiplies the term by a derivative, factor by factor, or divides by it.
     GradientTerm times(const GradientTerm& term, const RuleNode& by, const RuleTree& node,
                        bool is_under) {
         if (by.kind == Kind::operate && by.parts.size() == 1) {
@@ -211,7 +211,7 @@ private:
         const RuleTree& body = node->parts.back();
         const GradientLoop loop{node->index, node->parts[0], node->parts[1]};
         if (node->word == "argmax") return;
-        // The mean of nothing has no terms, and none is divided by 0.
+        // The mean over nothing has no terms: avoid a division by 0.
         if (node->word == "mean") term = term.over_by(places_in(loop, spans_, 1));
         const std::string own = marker_.mark(node->index);
         spans_[own] = spans_.at(node->index);
@@ -220,17 +220,17 @@ private:
                                substituted(each, {{node->index, name_node(own)}}, spans_));
         };
         if (node->word == "max" || node->word == "min") {
-            // The largest ones share it.
+            // The largest ones share the gradient.
             const RuleTree equal = operate_node("==", {body, value_of(node)});
             const RuleTree one = choose_node(equal, number_node(1), number_node(0));
             RuleTree count = over_all("sum", one);
-            // Of nothing there is no largest, and none is divided by 0.
+            // Over nothing there is no largest one: avoid a division by 0.
             const bool may_be_empty = places_in(loop, spans_, 1)->kind == Kind::call;
             if (may_be_empty) count = call_node("max", {count, number_node(1)});
             term = term.over_by(count).where(equal);
         }
         if (node->word == "prod") {
-            // The product of the others, which is there where one of them is 0.
+            // The product of the other factors, which is defined even if one factor is 0.
             const std::string here = marker_.mark(node->index);
             spans_[here] = spans_.at(node->index);
             const RuleTree is_it = operate_node("==", {name_node(node->index), name_node(here)});
@@ -241,7 +241,7 @@ private:
         visit(body, std::move(term));
     }
 
-    /// Notes how far the indices of reductions go.
+    /// Records the ranges of the indices of reductions.
     void note_spans(const RuleNode& node) {
         if (node.kind == Kind::reduce) {
             const IndexSpan first = span_of(*node.parts[0], spans_);
@@ -257,7 +257,7 @@ private:
     Marker marker_;
     IndexSpans spans_;
     RuleTree root_;
-    RuleTree made_;  ///< the cell that the rule makes
+    RuleTree made_;  ///< a cell of the rule's result
     std::vector<GradientTerm> terms_;
 };
 

@@ -74,7 +74,7 @@ private:
         const bool plain = value.parts().size() == 1 && value.parts()[0].factor == 1 &&
                            value.parts()[0].atom->kind == Kind::name && value.constant() == 0;
         const double last = value.span(spans_).last;
-        // One length an index: what goes on beyond the tensor is read under a condition.
+        // An index has one length: beyond the tensor it is read only under a condition.
         if (plain && last < spans_.at(name).last) {
             kept_.push_back(operate_node("<", {value.tree(), number_node(last + 1)}));
         }
@@ -82,7 +82,7 @@ private:
         return true;
     }
 
-    /// The same number divided by n here, its remainder there: both are known, and so is it.
+    /// Combines quotient and remainder of the same number by n, which determine the number.
     bool solve_pair(Equation& equation) {
         if (!is_operation(*equation.part, "//")) return false;
         const RuleNode& n = *equation.part->parts[1];
@@ -103,7 +103,7 @@ private:
         return false;
     }
 
-    /// `h * 4 + f = o`: each index is a digit of what is left.
+    /// Solves `h * 4 + f = o`: each index is a digit of the remainder.
     bool solve_linear(Equation& equation) {
         const auto linear = Linear::of(*now(equation.part), spans_);
         if (!linear) return false;
@@ -143,7 +143,7 @@ private:
         return true;
     }
 
-    /// `v / n = a`: v goes over n numbers.
+    /// Solves `v / n = a`: v has n values.
     bool solve_quotient(Equation& equation) {
         const RuleTree part = now(equation.part);
         if (!is_operation(*part, "//") || part->parts[1]->kind != Kind::number) return false;
@@ -209,7 +209,7 @@ private:
     std::vector<Equation> equations_;
     std::map<std::string, RuleTree> solution_;
     std::vector<std::string> solved_;
-    std::vector<RuleTree> kept_;  ///< conditions that always hold
+    std::vector<RuleTree> kept_;  ///< conditions that are always needed
 };
 
 }  // namespace
@@ -219,7 +219,8 @@ std::optional<GradientTerm> solved(GradientTerm term, const std::vector<RuleTree
                                    IndexSpans spans) {
     Solver solver(std::move(term), spans);
     for (std::size_t axis = 0; axis < parts.size(); ++axis) {
-        // A cell of an axis of length 1 is read by all: by one, where there is only one.
+        // A cell of an axis of length 1 is read for all indices: it has no equation, unless there
+        // is only one.
         const RuleNode& part = *parts[axis];
         const bool is_single = part.kind == Kind::name && spans.at(part.word).last == 0;
         if (shape[axis] != 1 || is_single) solver.equal(parts[axis], indices[axis]);

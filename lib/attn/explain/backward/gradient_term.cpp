@@ -9,7 +9,7 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// Factors as powers of what they are made of, so that what is multiplied and divided by goes away.
+/// A product of powers of factors, in which equal factors and divisors cancel.
 class Product {
 public:
     void multiply(const RuleTree& factor, double power) {
@@ -77,15 +77,15 @@ private:
     std::vector<Factor> factors_;
 };
 
-/// How many of the loops have to be entered before the expression is known.
+/// Returns the number of loops that an expression depends on.
 std::size_t level_of(const RuleNode& node, const std::vector<GradientLoop>& loops) {
     std::size_t level = loops.size();
     while (level > 0 && !holds_index(node, loops[level - 1].index)) --level;
     return level;
 }
 
-/// Whether the conditions alone keep an index of a cell within its tensor, as in `f < k + 1` of
-/// `value[f,f]` where there are more features than tokens; in that case the deepest level of those.
+/// If conditions alone keep an index of a cell in range, as `f < k + 1` for `value[f,f]` with more
+/// features than tokens, returns the deepest loop level of those conditions; else 0.
 std::size_t guarded_level(const RuleNode& factor, const GradientTerm& term,
                           const IndexSpans& spans) {
     std::size_t level = 0;
@@ -108,7 +108,7 @@ std::size_t guarded_level(const RuleNode& factor, const GradientTerm& term,
     return level;
 }
 
-/// Whether anything changes with the loop at that place.
+/// True if the term depends on that loop.
 bool is_used(const GradientTerm& term, std::size_t loop) {
     const auto names = [&](const RuleTree& tree) {
         return holds_index(*tree, term.loops[loop].index);
@@ -122,7 +122,7 @@ bool is_used(const GradientTerm& term, std::size_t loop) {
            });
 }
 
-/// Whether the term is 0, as deviations from their mean add up to 0: `sum j: a[j] - (mean i:
+/// True if the term is 0, because deviations from their mean sum to 0: `sum j: a[j] - (mean i:
 /// a[i])`.
 bool is_deviations(const GradientTerm& term, std::size_t place) {
     const GradientLoop& loop = term.loops[place];
@@ -139,8 +139,8 @@ bool is_deviations(const GradientTerm& term, std::size_t place) {
            same_tree(*substituted(each, {{loop.index, name_node(mean.index)}}, {}), *mean.parts[2]);
 }
 
-/// The place of factors within the first loops: a factor is before a sum that it does not
-/// change with, but after the conditions under which there is such a cell.
+/// Places the factors within the first loops: a factor goes before a sum that it does not depend
+/// on, but after the conditions under which its cell exists.
 RuleTree nest(const GradientTerm& term, std::size_t level, const IndexSpans& spans,
               bool& negative) {
     Product product;
@@ -159,7 +159,7 @@ RuleTree nest(const GradientTerm& term, std::size_t level, const IndexSpans& spa
     }
     negative = negative != product.negative();
     RuleTree value = product.tree();
-    // Where it is asked what a cell is, it has been asked before whether there is one.
+    // Conditions that read cells come after those that check that the cells exist.
     RuleTree condition;
     for (const bool asks_cells : {false, true}) {
         for (const RuleTree& each : term.conditions) {
@@ -174,7 +174,7 @@ RuleTree nest(const GradientTerm& term, std::size_t level, const IndexSpans& spa
     return choose_node(condition, value, number_node(0));
 }
 
-/// Puts letters in the place of marked indices.
+/// Replaces marked indices by letters.
 class Letters {
 public:
     RuleTree tree(const RuleTree& tree, const std::set<std::string>& taken) const {
@@ -213,8 +213,7 @@ bool same_trees(const std::vector<RuleTree>& a, const std::vector<RuleTree>& b) 
         a, b, [](const RuleTree& left, const RuleTree& right) { return same_tree(*left, *right); });
 }
 
-/// Joins two terms that are alike but for one condition, which holds in the one where it does not
-/// in the other.
+/// Merges two terms that differ only in one condition, which is true in one and false in the other.
 bool join(GradientTerm& term, const GradientTerm& other) {
     const auto same_loop = [](const GradientLoop& a, const GradientLoop& b) {
         return a.index == b.index && same_tree(*a.first, *b.first) && same_tree(*a.end, *b.end);

@@ -18,7 +18,7 @@ bool compares(const RuleNode& node) {
            (first == '<' || first == '>' || first == '=' || first == '!');
 }
 
-/// The tensors that a rule reads as numbers, not in indices or conditions.
+/// Collects the tensors that a rule reads as numbers, not in indices or conditions.
 void add_reads(const RuleNode& node, std::set<std::string>& names) {
     if (node.kind == Kind::cell) names.insert(node.word);
     if (node.kind == Kind::cell || compares(node)) return;
@@ -28,8 +28,8 @@ void add_reads(const RuleNode& node, std::set<std::string>& names) {
     for (std::size_t i = first; i < node.parts.size(); ++i) add_reads(*node.parts[i], names);
 }
 
-/// Whether a walk starts from this step, with a number that could be another: the mask of dropout
-/// is chance alone.
+/// True if a step is an input of the walk that could have other numbers; a dropout mask cannot,
+/// because it is random.
 bool is_leaf(const Step& step, const DrawList& drawn) {
     const DrawnTensor* const row = find_drawn(drawn, step.name);
     if (row != nullptr && row->is_mask()) return false;
@@ -104,7 +104,7 @@ std::vector<std::string> BackwardGraph::order() const {
             done.insert(name);
         }
     };
-    // Pairs stay together: the weights and the values that they weigh.
+    // Keep pairs together: the weights and their values.
     for (std::size_t i = nodes_.size(); i-- > 0;) {
         if (is_ready(nodes_[i])) add(nodes_[i]);
         if (!nodes_[i].rule) continue;

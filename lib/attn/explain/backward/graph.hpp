@@ -11,29 +11,29 @@
 
 namespace attn {
 
-/// A step of a walk as the way back sees it.
+/// A step of a walk in the backward pass.
 struct BackwardNode {
     const Step* step = nullptr;
     Outline outline{};
-    std::optional<Rule> rule{};     ///< nothing where the walk starts from it
-    std::set<std::string> reads{};  ///< the tensors whose numbers it is made of
+    std::optional<Rule> rule{};     ///< nullopt for inputs of the walk
+    std::set<std::string> reads{};  ///< the tensors that its numbers depend on
     std::vector<std::string> readers{};
-    bool has_gradient = false;  ///< it is made of what is learned or given, and the loss of it
+    bool has_gradient = false;  ///< it depends on inputs or parameters, and the loss on it
 };
 
-/// The dependencies in a walk, from the table's last step, which is the loss.
+/// The dependencies in a walk, starting from the table's last step, the loss.
 class BackwardGraph {
 public:
     /// Errors  ConfigError for a table without steps, and for a mistake without a rule.
     BackwardGraph(const StepTable& table, const Plan& plan);
 
     const std::vector<BackwardNode>& nodes() const { return nodes_; }
-    /// Errors  ConfigError for a step that the walk has not.
+    /// Errors  ConfigError for a step that the walk does not have.
     const BackwardNode& operator[](const std::string& name) const;
     bool has_gradient(const std::string& name) const;
-    /// The tensors with a gradient, each after all that read it.
+    /// Returns the tensors with a gradient, each after all its readers.
     std::vector<std::string> order() const;
-    /// A letter for each axis of a tensor, those of the walk: `h,q,k`.
+    /// Returns the letters of a tensor's axes, as in the walk: `h,q,k`.
     static std::vector<std::string> indices_of(const Outline& outline);
 
 private:
@@ -41,8 +41,7 @@ private:
     std::map<std::string, std::size_t> places_;
 };
 
-/// Adds the steps that bring a walk to one number: `target` or `upstream` where the loss has one,
-/// and `loss`.
+/// Appends the steps of the loss: `target` or `upstream` if the loss has one, and `loss`.
 void add_loss(StepTable& table, const Plan& plan, const Loss& loss);
 
 }  // namespace attn

@@ -11,8 +11,8 @@
 namespace attn {
 namespace {
 
-/// The last step of the walk that has a rule: the last of the contexts, or of a walk without values
-/// its weights.
+/// Returns the last step of the walk that has a rule: the last of the contexts or, in a walk
+/// without values, the weights.
 const Step& last_step(const StepTable& table, const Plan& plan) {
     const Step *last = nullptr, *any = nullptr;
     for (const Step& step : table) {
@@ -33,7 +33,7 @@ std::string bracketed(const std::vector<std::string>& letters) {
     return "[" + all + "]";
 }
 
-/// `weights[0,1]`, with words as numbers.
+/// Returns `weights[0,1]`, with words replaced by numbers.
 std::string cell_of(const StepTable& table, const Plan& plan, const std::string& text) {
     Ledger shapes;
     for (const Step& step : table) {
@@ -44,7 +44,7 @@ std::string cell_of(const StepTable& table, const Plan& plan, const std::string&
     return cell_text(parse_cell(plan, table, shapes, text));
 }
 
-/// The step of a tensor that is given for the loss.
+/// Returns the step for a tensor that is given for the loss.
 Step given_step(const std::string& name, const std::string& title, const Step& last,
                 const Plan& plan, const Loss& loss) {
     const Outline outline = last.outline(plan);

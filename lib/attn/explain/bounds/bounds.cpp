@@ -17,8 +17,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// The radii as they count: nothing moves what is 0 or infinite by itself, and where the exact
-/// number is beyond the type, any may come.
+/// Adjusts radii that are nan or too large: an exact 0 or infinity is not rounded, and an exact
+/// number beyond the range of the type may become infinite.
 Tensor settled(const Tensor& middle, Tensor radius, const Rounding& rounding) {
     Array<double> cells = radius.as<double>();
     const double* const exact = middle.as<double>().data();
@@ -33,7 +33,7 @@ Tensor settled(const Tensor& middle, Tensor radius, const Rounding& rounding) {
     return {radius.axes(), std::move(cells)};
 }
 
-/// A tensor with more digits than the type, of which some were lost where it was used, so often.
+/// Returns a ball for a tensor with more digits than the type, some of which were lost at each use.
 Ball rounded(const Tensor& tensor, const Rounding& rounding, double times = 1) {
     Array<double> middle = empty_array<double>(tensor.shape()), radius = middle;
     for (std::size_t i = 0; i < middle.size(); ++i) {
@@ -62,8 +62,8 @@ const Tensor* Bounds::exact(const std::string& name) {
     bool is_exact = !rounding_.kept_more;
     if (!is_exact) known_[name] = rounded(*tensor, rounding_);
     if (rounding_.is_half && !step.in_float32) {
-        // Code may use others than it saves: weights before they were stored, or exponentials that
-        // were stored themselves.
+        // Code may use other numbers than it saves: weights before rounding, or rounded
+        // exponentials.
         is_exact = step.chain != Chain::weights && holds(rounding_, *tensor);
         const double times = step.chain == Chain::weights ? 2 : 1;
         if (!is_exact) known_[name] = rounded(*tensor, rounding_, times);
@@ -91,7 +91,7 @@ std::optional<Ball> Bounds::by_rule(const std::string& step) {
     const std::optional<Rule> rule = rule_of(planned);
     if (!rule || planned.step.holds != RuleType::number || gives_truth(*rule->value)) return {};
     for (const std::string& name : tensors_read(*rule)) {
-        // Its own rows before are made in order, and so are their radii.
+        // Its earlier rows are computed in order, and so are their radii.
         const bool has_ball = name == step || exact(name) != nullptr || known(name) != nullptr;
         if (!has_ball) return std::nullopt;
     }
@@ -134,7 +134,7 @@ std::string WithinBall::text(const Shape& shape) const {
 
 namespace {
 
-/// Errors  ShapeError if the ball is of a tensor of another size.
+/// Errors  ShapeError if the ball has another size.
 void require_cells(const Tensor& tensor, const Ball& ball) {
     if (tensor.size() == ball.middle.size() && tensor.size() == ball.radius.size()) return;
     throw ShapeError("bounds of shape " + shape_text(ball.middle.shape()) +

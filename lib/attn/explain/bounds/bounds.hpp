@@ -8,24 +8,24 @@
 
 namespace attn {
 
-/// The exact cells of a step, and how far right code can be from each.
+/// The exact cells of a step, and the largest error of correct code for each.
 struct Ball {
     Tensor middle;  ///< float64
-    Tensor radius;  ///< float64, the same axes; infinite where the type has no such number
+    Tensor radius;  ///< float64, the same axes; infinite if the number is beyond the type's range
 };
 
-/// Works out what rounding allows of each step, by its own rule (attn/explain/bounds/radius.hpp).
+/// Computes the rounding error that each step may have, by its rule
+/// (attn/explain/bounds/radius.hpp).
 class Bounds {
 public:
-    /// `used` are the tensors that code has used: they count as they are. What it lacks is a ball
-    /// that is worked out of what it has, and so are the parts of softmax, which libraries keep to
-    /// themselves. Code of 16 bits may have rounded what it used once more, and the weights in
-    /// particular. All must outlive this.
+    /// `used` has the tensors that code has used, which count as exact. Balls of the others,
+    /// including the parts of softmax, which libraries do not save, are computed from them. Code in
+    /// 16 bits may have rounded them once more, in particular the weights. All must outlive this.
     Bounds(const Plan& plan, const StepTable& table, const Ledger& used, const Rounding& rounding)
         : plan_(plan), table_(table), used_(used), rounding_(rounding) {}
 
-    /// The ball of a step, of the tensors that its rule reads; nothing for a step without a rule,
-    /// of no floating type, or without what it reads.
+    /// Returns the ball of a step, given the tensors that its rule reads; nullopt for a step
+    /// without a rule, not of floating-point type, or with missing inputs.
     std::optional<Ball> of(const std::string& step);
 
 private:
@@ -41,41 +41,42 @@ private:
     std::map<std::string, std::optional<Ball>> known_, by_rule_;
 };
 
-/// How a tensor lies to its ball.
+/// The place of a tensor in its ball.
 struct WithinBall {
-    double difference = 0;   ///< the largest
+    double difference = 0;   ///< the largest one
     double allowed = 0;      ///< at that cell
-    std::size_t beyond = 0;  ///< cells that are further off than their radius
-    std::size_t first = 0;   ///< of these, in row-major order
+    std::size_t beyond = 0;  ///< number of cells off by more than their radius
+    std::size_t first = 0;   ///< the first of them, in row-major order
     double first_difference = 0, first_allowed = 0;
-    std::string way{};  ///< to run the step, where not the usual one: `sums in 16 bits`
+    std::string way{};  ///< another way to compute the step: `sums in 16 bits`
 
-    /// `rounding explains it: largest 3e-08 of at most 9e-08`, or that it does not and where.
+    /// Returns `rounding explains it: largest 3e-08 of at most 9e-08`, or that it does not, and
+    /// where.
     std::string text(const Shape& shape) const;
 };
 
-/// Compares cell by cell. Equal infinities and two nan differ by 0.
+/// Compares cell by cell. Equal infinities and two nan have distance 0.
 ///
 /// Shapes  both the same.
 WithinBall within(const Tensor& tensor, const Ball& ball);
 
-/// What the numbers of a tensor are of those they should be, and the standard error of that.
-/// Rounding scatters, a mistake does not: 1.02 +- 0.0001 is none.
+/// The ratio of a tensor's numbers to the expected ones, with its standard error. Rounding errors
+/// scatter around 1, but mistakes do not: 1.02 +- 0.0001 is not rounding.
 struct Slope {
     double factor = 1, error = 0;
-    bool is_all = false;  ///< with that factor every cell is within its ball
-    /// The part of a number that is lost when it is stored; 0 if the factor is 1 without it.
+    bool is_all = false;  ///< with that factor all cells are within their balls
+    /// The relative error of storing a number; 0 if the factor is 1 without it.
     double lost = 0;
 
-    /// Whether rounding explains it: so many standard errors, or a unit, by which a constant that
-    /// was rounded may be off in every cell; less where the numbers themselves lose nothing:
-    /// weights that should be 1.
+    /// True if rounding explains the factor: within `deviations` standard errors or, because a
+    /// rounded constant may affect all cells, one unit; less if the numbers themselves are exact,
+    /// such as weights that should be 1.
     bool is_one(const Rounding& rounding, double deviations = 5) const;
     /// `every number is 1.020 times what it should be, +- 0.0001`
     std::string text() const;
 };
 
-/// Least squares over the cells, each weighed by its radius; nothing where there are too few.
+/// Fits the factor by least squares, weighted by the radii; nullopt for too few cells.
 ///
 /// Shapes  both the same.
 std::optional<Slope> slope_of(const Tensor& tensor, const Ball& ball, const Rounding& rounding);

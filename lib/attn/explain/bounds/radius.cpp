@@ -16,10 +16,10 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// Of functions that are worked out by themselves: no library is further off than five units.
+/// Error of a computed function: no libm is off by more than 5 ulp.
 constexpr double off = 5;
-/// Of a sum of n numbers: so many times the root of n, as errors go up and down. One that adds
-/// numbers of one sign from left to right is beyond in one of ten million.
+/// Error of a sum of n numbers, as a multiple of sqrt(n), because errors have both signs. A
+/// left-to-right sum of numbers of one sign exceeds it once in ten million.
 constexpr double likely = 3;
 
 bool is_any_of(const std::string& word, std::initializer_list<const char*> words) {
@@ -38,8 +38,8 @@ RuleTree times(double factor, const RuleTree& tree) {
 
 RuleTree zero_for_none(const RuleTree& tree) { return tree ? tree : number_node(0); }
 
-/// The absolute value: that of a product is one of its factors', so that a sum of such products is
-/// one of matrices.
+/// Returns the absolute value. For a product it is the product of absolute values, so that a sum of
+/// such products is a product of matrices.
 RuleTree magnitude(const RuleTree& node) {
     const std::string& word = node->word;
     if (node->kind == Kind::number) return number_node(std::abs(node->number));
@@ -55,7 +55,7 @@ RuleTree magnitude(const RuleTree& node) {
     return is_positive ? node : call_node("abs", {node});
 }
 
-/// Walks down a rule and collects the radius of each node; nothing stands for 0.
+/// Computes the radius of each node of a rule; nullptr means 0.
 class Radius {
 public:
     Radius(const Rule& rule, const Outline& made, const Rounding& rounding,
@@ -72,14 +72,14 @@ public:
     RuleTree tree() { return of(root_); }
 
 private:
-    /// The node, or the cell of the result where it is all of the rule.
+    /// Returns the node, or the cell of the result if it is the whole rule.
     const RuleTree& value_of(const RuleTree& node) const { return node == root_ ? made_ : node; }
 
     RuleTree of(const RuleTree& node) {
         return plus(handed_on(node), rounded(node, rounding_.unit));
     }
 
-    /// What the node itself adds, as a number that is stored with that unit.
+    /// Returns the rounding error of the node itself, for a result stored with that unit.
     RuleTree rounded(const RuleTree& node, double unit) {
         const std::string& word = node->word;
         const auto of_value = [&](double units) { return times(units, magnitude(value_of(node))); };
@@ -105,13 +105,13 @@ private:
         }
         if (word == "half") return of_value(std::ldexp(1.0, -11));
         if (is_any_of(word, {"abs", "relu", "min", "max", "floor"})) return nullptr;
-        // 1 / (1 + exp(-x)) is stored three times.
+        // 1 / (1 + exp(-x)) stores three results.
         const bool is_made = is_any_of(word, {"sigmoid", "tanh"});
         return of_value(is_made ? functions + 2 * unit : functions);
     }
 
-    /// A difference times a factor may be written out, (x - mean) / root as x / root - mean / root:
-    /// what is rounded then; nothing for other nodes.
+    /// Returns the rounding error of a difference times a factor if it is expanded, (x - mean) /
+    /// root as x / root - mean / root; nullptr for other nodes.
     static RuleTree written_out(const RuleTree& node) {
         if (!is_operation(*node, "*") && !is_operation(*node, "/")) return nullptr;
         RuleTree all;
@@ -125,7 +125,7 @@ private:
         return all;
     }
 
-    /// What the radii of its parts make of a node.
+    /// Returns the error propagated from the operands.
     RuleTree handed_on(const RuleTree& node) {
         switch (node->kind) {
             case Kind::cell: {
@@ -177,16 +177,16 @@ private:
         return all;
     }
 
-    /// exp(x + off) - exp(x), for an error that is infinite at exp(-inf), which is 0 all the same.
-    /// A small one is as good as its own exponential less 1.
+    /// Returns exp(x + off) - exp(x), without an infinite error for exp(-inf), which is exactly 0.
+    /// A small error is about exp(off) - 1, relative to exp(x).
     RuleTree exponential(const RuleTree& node, const RuleTree& off_x) const {
         const RuleTree off_by = call_node("min", {off_x, number_node(600)});
         const RuleTree grown = operate_node("-", {call_node("exp", {off_by}), number_node(1)});
         return operate_node("*", {value_of(node), rounding_.is_half ? grown : off_by});
     }
 
-    /// Whether a sum of 16-bit numbers may run in 16 bits: PyTorch 1.13 adds those up of small
-    /// products of matrices.
+    /// True if a sum of 16-bit numbers may run in 16 bits: PyTorch 1.13 does so for small matrix
+    /// products.
     bool adds_in_16_bits(const RuleNode& sum) const {
         constexpr double small = 4096;
         const Shape& shape = made_->outline->shape;
@@ -197,8 +197,8 @@ private:
         return (end.number - first.number) * cells <= small;
     }
 
-    /// The reduction of other terms. A sum of products that were added is several sums of products,
-    /// each of which runs as a product of matrices.
+    /// Reduces other terms. A sum over sums of products is split into several sums of products,
+    /// each of which is computed as a matrix product.
     static RuleTree along(const RuleNode& node, const std::string& word, const RuleTree& term) {
         if (term == nullptr) return nullptr;
         const auto is_multiplied = [](const RuleTree& part) { return is_operation(*part, "*"); };
@@ -219,13 +219,13 @@ private:
         if (node->word == "max" || node->word == "min") return along("max", of(body));
         if (node->word == "argmax") return nullptr;
         if (node->word == "prod") {
-            // Relative errors of factors add up.
+            // Relative errors of factors are summed.
             const RuleTree of_one = plus(of(body), rounded(body, rounding_.sums));
             const RuleTree relative =
                 along("sum", of_one ? operate_node("/", {of_one, magnitude(body)}) : nullptr);
             return relative ? operate_node("*", {magnitude(value_of(node)), relative}) : nullptr;
         }
-        // A term is worked out in the type of the sum: a product counts as one more addition.
+        // A term is computed in the type of the sum: a product counts as one more addition.
         const bool is_operation = body->kind == Kind::operate;
         const double own = is_operation ? 1 : 0;
         const RuleTree within =
@@ -233,7 +233,7 @@ private:
         const RuleTree terms = along(node->word, magnitude(body));
         const RuleTree moved = along(node->word, within);
         const double sums = adds_in_16_bits(*node) ? rounding_.unit : rounding_.sums;
-        // PyTorch 1.13 stores the running means of a norm: what each rounds is a part of those so
+        // PyTorch 1.13 stores the running means of a norm: each is rounded relative to the mean so
         // far.
         const bool is_running = rounding_.is_half && node->word == "mean";
         RuleTree spread;
@@ -256,7 +256,7 @@ private:
     const RuleTree root_;
     const Rounding& rounding_;
     const std::function<bool(const std::string&)>& is_exact_;
-    RuleTree made_;  ///< the cell that the rule makes
+    RuleTree made_;  ///< a cell of the rule's result
 };
 
 }  // namespace
@@ -271,7 +271,7 @@ Rounding rounding_of(DType dtype) {
             return {std::ldexp(1.0, -24), std::ldexp(1.0, -149), std::ldexp(1.0, -24),
                     std::numeric_limits<float>::max()};
         case DType::float64:
-            // The exact numbers have as many digits and no more.
+            // The exact numbers have the same number of digits.
             return {std::ldexp(1.0, -52), smallest, std::ldexp(1.0, -52),
                     std::numeric_limits<double>::max()};
         default:

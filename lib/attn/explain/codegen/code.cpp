@@ -11,8 +11,8 @@
 namespace attn {
 namespace {
 
-/// The lines that have PyTorch record the gradients of what is drawn for a step, where the walk
-/// goes back to it.
+/// Returns lines that make PyTorch record gradients of a step's drawn tensors, if the backward pass
+/// reaches them.
 std::string recording(const DrawList& list, const Step& step, const Plan& plan,
                       const StepTable& table) {
     std::string code;
@@ -25,15 +25,14 @@ std::string recording(const DrawList& list, const Step& step, const Plan& plan,
     return code;
 }
 
-/// Whether lines give a tensor a second name, `key = x`: PyTorch would add up the gradients of
-/// both.
+/// True if code gives a tensor a second name, `key = x`: PyTorch would sum the gradients of both.
 bool is_another_name(const std::string& step, const std::string& code) {
     const std::size_t end = code.rfind(step + " = ");
     const std::size_t line = code.rfind('\n') + 1;
     return end == line && code.find_first_of(" .[(", end + step.size() + 3) == std::string::npos;
 }
 
-/// Whether code that makes a tensor reads another one that has a gradient: a rule may read none.
+/// True if code for a tensor reads another one that has a gradient: a rule may read none.
 bool reads_gradients(const StepTable& table, const Plan& plan, const std::string& step,
                      const std::string& code) {
     return std::ranges::any_of(table, [&](const Step& other) {
@@ -42,7 +41,7 @@ bool reads_gradients(const StepTable& table, const Plan& plan, const std::string
     });
 }
 
-/// Whether a user's rule chooses between its numbers: what it reads may be asked for alone.
+/// True if a user's rule chooses among its inputs: it may not depend on any of them.
 bool may_read_none(const StepLines& of) {
     const auto chooses = [](const auto& self, const RuleNode& node) -> bool {
         return node.kind == RuleNode::Kind::choose || node.word == "argmax" ||

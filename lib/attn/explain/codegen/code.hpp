@@ -12,36 +12,37 @@ namespace attn {
 /// Whether generated PyTorch lines record gradients, which shows in the printed form.
 enum class Gradients { off, on };
 
-/// Lines that make one step of a walk.
+/// The code for one step of a walk.
 struct StepCode {
     std::string step;
     std::string code;
 };
 
-/// Lines before the first step: imports, the seed, and print options that are not the default.
+/// Returns the lines before the first step: imports, the seed, and print options that are not the
+/// default.
 ///
-/// A plan that follows the portable build asks PyTorch for its portable kernels.
+/// A plan for the portable build makes PyTorch use its portable kernels.
 std::string setup_code(const Plan& plan, CodeLanguage language, const PrintOptions& options = {});
 
-/// The lines of every step that the walk has, in the order of the step table. Run after
-/// `setup_code`, each gives its variable, named like the step, the numbers of this very walk: same
-/// draws in the same order, same types, masks, scale and axes.
+/// Returns the lines of all steps of the walk, in the order of the step table. After `setup_code`,
+/// each assigns the walk's numbers to a variable with the name of the step: same draws in the same
+/// order, same types, masks, scale and axes.
 ///
-/// Draws are made by the library whose generator the plan follows, whatever the language of the
-/// rest. The projection weights are drawn in one piece, by the first of their steps.
+/// Random numbers are drawn by the library whose generator the plan uses, whatever the language of
+/// the other lines. The projection weights are drawn together, by the first of their steps.
 std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeLanguage language,
                                  Gradients gradients = Gradients::off);
 
-/// The lines of one step.  Errors  ConfigError when the walk has no such step.
+/// Returns the lines of one step.  Errors  ConfigError if the walk has no such step.
 std::string step_code(std::string_view step, const Plan& plan, const StepTable& table,
                       CodeLanguage language, Gradients gradients = Gradients::off);
 
-/// The line that sets print options which are not the default; empty when all are.
+/// Returns the line that sets print options; empty if all have their defaults.
 std::string print_option_code(CodeLanguage language, const PrintOptions& options);
 
-/// The lines that draw or give what a walk starts from, of one step: the rows of the list that name
-/// it, then a given parameter in the place of the drawn one. Empty for a step that is computed, or
-/// drawn together with one before it.
+/// Returns the lines that draw or define an input of a walk, for one step: the rows of the list
+/// with its name, then a given parameter in place of a drawn one. Empty for a step that is
+/// computed, or drawn together with an earlier one.
 std::string draw_code(const DrawList& list, std::string_view step, const Plan& plan,
                       CodeLanguage language, Gradients gradients);
 

@@ -15,8 +15,8 @@ std::string indented(const std::string& code) {
     return text;
 }
 
-/// Writes rows of the list: in the library whose generator is followed, handed over to the language
-/// of the rest.
+/// Writes rows of the draw list: drawn by the library of the generator, and converted to the
+/// language of the program.
 class DrawWriter {
 public:
     DrawWriter(const Plan& plan, CodeLanguage language, Gradients gradients)
@@ -26,7 +26,7 @@ public:
           language_(language),
           gradients_(gradients) {}
 
-    /// The lines of these rows, which are drawn together.
+    /// Returns the lines for rows that are drawn together.
     std::string lines(const std::vector<const DrawnTensor*>& rows) const {
         std::string spent;
         std::string once;
@@ -68,7 +68,7 @@ public:
         return spent + once + stacked;
     }
 
-    /// Ids, or a given x or memory, written out.
+    /// Writes ids, or a given x or memory, as literals.
     std::string taken(const DrawnTensor& row) const {
         const Shape shape = row.shape();
         if (std::holds_alternative<Tokens>(*row.taken)) {
@@ -88,7 +88,7 @@ public:
         return python_name(name) + " = " + tensor_literal(tensor, plan_.dtype, language_);
     }
 
-    /// Converts to the type of the arithmetic, where it is another one than that of the draws.
+    /// Converts to the type of the computation if it differs from that of the draws.
     std::string to_compute_dtype() const {
         return plan_.compute_dtype == plan_.dtype ? "" : to(plan_.compute_dtype);
     }
@@ -109,7 +109,7 @@ private:
         return gradients_ == Gradients::on ? owner : owner + ".data";
     }
 
-    /// A drawn expression as the rest of the program reads it: its library and its type.
+    /// Converts a drawn expression to the program's library and type.
     std::string handed_over(std::string expression) const {
         if (rng_ == Rng::torch && numpy_) expression += ".numpy()";
         if (rng_ != Rng::torch) {
@@ -120,7 +120,8 @@ private:
         return expression + to_compute_dtype();
     }
 
-    /// A fresh tensor of draws, not yet handed over. NumPy has no layers, only their numbers.
+    /// Returns an expression that draws a tensor, before conversion. NumPy has no layers, only
+    /// their numbers.
     std::string draw(Initialisation how, const Shape& shape) const {
         if (how == Initialisation::linear_weight || how == Initialisation::linear_bias) {
             return std::string(rng_ == Rng::numpy ? "np.random" : "generator") +
@@ -147,13 +148,14 @@ private:
                size_tuple(shape) + ")";
     }
 
-    /// The mask of dropout, whose generator leaves that of the other draws alone. NumPy's is made
-    /// of uniforms; PyTorch's is what F.dropout draws.
+    /// Draws the dropout mask, with a generator that does not affect the other draws. In NumPy it
+    /// is computed from uniform numbers; in PyTorch it is the mask that F.dropout draws.
     std::string draw_kept(const Shape& shape) const {
         const Dropout& dropout = plan_.config.dropout;
         const std::string seed = std::to_string(dropout.seed.value_or(plan_.config.seed));
         if (rng_ == Rng::torch) {
-            // float16 has no Bernoulli draws in older versions; the type changes none.
+            // Older versions have no Bernoulli draws in float16; the type does not change the
+            // draws.
             const std::string type = is_16_bit(plan_.dtype) ? "" : torch_dtype();
             const std::string drawn = "torch.empty(" + size_list(shape) + type + ").bernoulli_(" +
                                       json_number(dropout.share()) +
@@ -166,7 +168,7 @@ private:
                " >= " + json_number(dropout.p) + ").astype(float)";
     }
 
-    /// An embedding whose rows have seeds of their own, each made of its word.
+    /// Draws an embedding with a seed for each row, computed from its word.
     std::string draw_words(const DrawnTensor& row) const {
         const bool torch = rng_ == Rng::torch;
         const std::string name = python_name(row.name), width = size_list({row.shape().back()});
@@ -184,7 +186,7 @@ private:
         return code;
     }
 
-    /// Matrices with ones on their diagonals.
+    /// Returns identity matrices.
     std::string identity(const Shape& shape) const {
         const Shape matrix(shape.end() - 2, shape.end());
         if (rng_ != Rng::torch) {
@@ -196,7 +198,7 @@ private:
         return shape == matrix ? one : one + ".expand(" + size_list(shape) + ")";
     }
 
-    /// The line that draws one row, or one head's part of it.
+    /// Returns the line that draws one row of the list, or one head's part of it.
     std::string line(const DrawnTensor& row) const {
         const bool torch = rng_ == Rng::torch;
         const bool in_turn = row.turns > 1;
@@ -242,7 +244,7 @@ private:
                handed_over(expression) + (in_turn ? ")" : "") + after;
     }
 
-    /// The layer that holds all parameters of a walk with nn.MultiheadAttention.
+    /// Returns the layer with all parameters of a walk with nn.MultiheadAttention.
     std::string multihead() const {
         std::string call =
             "attention = torch.nn.MultiheadAttention(" + size_list({plan_.embed_dim, plan_.heads});
@@ -254,7 +256,7 @@ private:
         return call + torch_dtype() + ")";
     }
 
-    /// The weights or biases of query, key and value in this order.
+    /// Returns the weights or biases of query, key and value in this order.
     static std::vector<const DrawnTensor*> in_part_order(
         const std::vector<const DrawnTensor*>& rows, char kind) {
         std::vector<const DrawnTensor*> found;

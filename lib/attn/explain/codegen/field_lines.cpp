@@ -15,7 +15,7 @@
 namespace attn {
 namespace {
 
-/// The names that PyTorch and NumPy have for one thing.
+/// The names of the same thing in PyTorch and NumPy.
 struct Called {
     std::string_view word, torch, numpy;
 };
@@ -51,7 +51,7 @@ std::optional<std::string> start_word(std::string_view word, const StepLines& of
     return word == "embedding" ? std::optional(start.embedding) : std::nullopt;
 }
 
-/// Whether positions are 0, 1, 2, ...
+/// True if positions are 0, 1, 2, ...
 bool counts_from_zero(const std::vector<std::int64_t>& positions) {
     for (std::size_t t = 0; t < positions.size(); ++t) {
         if (positions[t] != static_cast<std::int64_t>(t)) return false;
@@ -81,7 +81,7 @@ std::optional<std::string> norm_word(std::string_view word, const StepLines& of)
     return of.plan.config.parameters.has("b_x") ? "b_x" : "None";
 }
 
-/// The features that rotate, one after the other: `4:8:2`.
+/// Returns a slice of the features that are rotated together: `4:8:2`.
 std::optional<std::string> rotated_word(std::string_view word, const StepLines& of) {
     const bool is_key = of.step.chain == Chain::keys;
     const std::size_t all = projected_of(is_key ? 'k' : 'q').width(of.plan);
@@ -97,7 +97,7 @@ std::optional<std::string> rotated_word(std::string_view word, const StepLines& 
     return std::nullopt;
 }
 
-/// The weights with a sink, which is one column more while softmax is taken.
+/// The weights with a sink, as an additional column during softmax.
 constexpr const char* torch_sink =
     "with_sink = torch.cat([{scores}, {sinks}.expand(*{scores}.shape[:-1], 1)], dim=-1)\n"
     "weights = F.softmax(with_sink, dim=-1)[..., :-1]";
@@ -108,7 +108,8 @@ constexpr const char* numpy_sink =
     "shares = {open}shares / shares.sum(axis=-1, keepdims=True){close}\n"
     "weights = shares[..., :-1]";
 
-/// The axis of softmax, the sink's logits along it, and the softmax of NumPy, which has none.
+/// Returns the axis of softmax, the sink's logits along it, or NumPy's softmax, which has no
+/// function.
 std::optional<std::string> softmax_lines_word(std::string_view word, const StepLines& of) {
     if (word == "sinks") return of.plan.has_head ? "sink[:, None, None]" : "sink";
     if (word == "axis") {
@@ -153,7 +154,7 @@ bool rotates_some(const Plan& plan) {
     return rotates_neighbours(plan) && 2 * plan.rotary_pairs() < plan.head_dim;
 }
 
-/// A line of both languages, or of each. A language without one has that of the rule.
+/// One line for both languages, or one each. A language without a line uses that of the rule.
 struct FieldLine {
     FieldLine(const char* both) : torch(both), numpy(both) {}
     FieldLine(const char* of_torch, const char* of_numpy) : torch(of_torch), numpy(of_numpy) {}
@@ -165,7 +166,7 @@ struct FieldLine {
     const char *torch, *numpy;
 };
 
-/// The lines for some steps: the first whose condition holds.
+/// The lines for some steps: the first with a true condition.
 struct FieldLines {
     std::vector<std::string_view> steps;
     std::vector<FieldLine> lines;

@@ -55,7 +55,7 @@ std::string Writer::line(const Rule& rule) {
 Written Writer::filling(const RuleNode& node, const Frame& frame, bool in_index) {
     Written text = written(node, frame, in_index);
     if (!text || text->along == all_of(frame)) return text;
-    std::vector<std::string> missing;  // in front of the array
+    std::vector<std::string> missing;  // leading dimensions of the array
     bool only_ones = true;
     for (std::size_t place = 0; place < frame.size(); ++place) {
         const bool has = (text->along & bit(place)) != 0;
@@ -144,7 +144,7 @@ std::optional<Writer::Texts> Writer::parts_of(const RuleNode& node, const Frame&
 Written Writer::operation(const RuleNode& node, const Frame& frame, bool in_index) {
     const bool is_floor = node.word == "//" && reads_numbers(node);
     if (with_.records && (is_floor || (node.word == "%" && reads_numbers(*node.parts[1])))) {
-        // PyTorch does not go back through floor_divide, nor to what a remainder is of.
+        // PyTorch's floor_divide and remainder have no gradients here.
         const RuleTree times = call_node("floor", {operate_node("/", node.parts)});
         if (is_floor) return call(*times, frame, in_index);
         return operation(
@@ -250,7 +250,7 @@ Written Writer::choice(const RuleNode& node, const Frame& frame, bool in_index) 
     const Written condition = written(*node.parts[0], frame, in_index);
     if (condition && condition->is_number) {
         const std::optional<bool> known = known_truth(*node.parts[0]);
-        // A loop decides, and one of the sides has no line.
+        // The loop variable decides, and one of the sides has no line.
         if (!known && !known_text(*condition)) return std::nullopt;
         const RuleNode& side = *node.parts[known.value_or(condition->text == "True") ? 1 : 2];
         const Written taken = written(side, frame, in_index);
@@ -265,7 +265,7 @@ Written Writer::choice(const RuleNode& node, const Frame& frame, bool in_index) 
     Texts sides{*yes, *no};
     for (Text& side : sides) {
         const bool is_whole = side.text.find_first_not_of("-0123456789") == side.text.npos;
-        if (is_whole && !in_index) side.text += ".0";  // of the type of the other side
+        if (is_whole && !in_index) side.text += ".0";  // in the type of the other side
     }
     if (are_numbers && needs_type()) {
         sides[0].text = "torch.tensor(" + sides[0].text + of_type() + ")";
@@ -315,12 +315,12 @@ namespace attn {
 
 std::string python_name(const std::string& name) {
     static const std::set<std::string_view> taken{
-        // Python's own, which may be no names,
+        // Python's keywords, which cannot be names,
         "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class",
         "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global",
         "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return",
         "try", "while", "with", "yield",
-        // and those that programs use, or give to variables.
+        // and names that programs use, or assign to.
         "bool", "float", "getattr", "min", "print", "range", "F", "math", "np", "os", "sys",
         "torch", "attention", "bound", "causal", "chunk", "dilated", "documents", "first",
         "generator", "head", "hidden", "linear", "matmul", "new_row", "padding", "prefix", "second",

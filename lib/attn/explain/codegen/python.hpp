@@ -6,20 +6,20 @@
 
 namespace attn {
 
-/// The name of a tensor in a program: `def_` if Python or the program itself uses the name.
-/// Single letters but x are left to the variables of loops.
+/// Returns the variable name for a tensor: `def_` if Python or the program itself uses the name.
+/// Single letters except x are reserved for loop variables.
 std::string python_name(const std::string& name);
 
-/// The surroundings of a rule that is written in Python.
+/// The context of a rule that is written in Python.
 struct RulePython {
     bool is_torch = true;
     Shape made;
     std::string type;      ///< of numbers: `float32`, `int64`
-    bool records = false;  ///< PyTorch goes back through the line by itself
+    bool records = false;  ///< autograd differentiates the line
 };
 
-/// The lines that make the tensor of a completed rule: an index is a variable that counts along a
-/// dimension of its own, a sum adds up along one, and nothing else has to be known of the tensors.
+/// Returns the lines for a completed rule: an index becomes an array along a dimension of its own,
+/// and a sum reduces one dimension, so the code needs no knowledge of the tensors.
 std::string rule_python(const Rule& rule, const RulePython& with);
 
 }  // namespace attn

@@ -10,13 +10,13 @@ namespace {
 using Kind = RuleNode::Kind;
 using Whole = std::int64_t;
 
-/// A tensor, and what is to become of its axes.
+/// A tensor, and operations on its axes.
 struct Pieces {
     std::string text;
-    Frame has{};                           ///< an empty index serves any
-    std::vector<std::string> cut{};        ///< what is taken along each axis,
-    Frame split{};                         ///< the axes where one is split in two,
-    std::vector<std::string> cut_after{};  ///< and what is taken then
+    Frame has{};                           ///< an empty index can stand for any
+    std::vector<std::string> cut{};        ///< the slice along each axis,
+    Frame split{};                         ///< the axes of which one is split in two,
+    std::vector<std::string> cut_after{};  ///< and the slices after that
 
     void add(const Dimension& dimension, const std::string& range, Whole size) {
         has.push_back(dimension);
@@ -25,13 +25,13 @@ struct Pieces {
     }
 };
 
-/// `4:8` of so many.
+/// Returns `4:8` for a part of `of` places.
 std::string range_text(Whole first, Whole count, Whole of) {
     return (first == 0 ? "" : std::to_string(first)) + ":" +
            (first + count == of ? "" : std::to_string(first + count));
 }
 
-/// `2:6`, every second, or `h * 4 + f` as two dimensions.
+/// Slices `2:6`, takes every second place, or splits `h * 4 + f` into two dimensions.
 bool cut_along(const Affine& at, Whole length, Pieces& pieces) {
     const auto& [index, stride, count] = at.terms[0];
     if (at.terms.size() == 1) {
@@ -79,7 +79,7 @@ private:
             }
             const bool is_inside = at && stays_within(part, frame_, length);
             if (is_inside && cut_along(*at, length, pieces)) continue;
-            // Looked up along one axis: `embedding[ids]`.
+            // Look up along one axis: `embedding[ids]`.
             const Frame own = indices_in(part, frame_);
             const Written places = place(axis, own);
             const bool is_first = !std::exchange(looks_up, true);
@@ -94,7 +94,7 @@ private:
         return turned(pieces);
     }
 
-    /// `context[c / 4, t, c % 4]`: two dimensions as one.
+    /// Merges two dimensions: `context[c / 4, t, c % 4]`.
     Written side_by_side() const {
         const std::size_t last = shape_.size() - 1;
         const auto is_part = [&](std::size_t axis, const char* sign) {
@@ -125,7 +125,7 @@ private:
                     all_of(frame_) >> first << first};
     }
 
-    /// An index for each axis.
+    /// Indexes each axis separately.
     Written one_by_one() const {
         std::string places;
         std::uint64_t along = 0;
@@ -138,7 +138,7 @@ private:
         return Text{python_name(cell_.word) + "[" + places + "]", Binds::single, along};
     }
 
-    /// The places along an axis. A side of `where` that is not taken may lie outside.
+    /// Returns the index along an axis. The unused side of a `where` may be out of range.
     Written place(std::size_t axis, const Frame& frame) const {
         const RuleNode& part = *cell_.parts[axis];
         const auto last = static_cast<double>(shape_[axis]) - 1;
@@ -154,7 +154,7 @@ private:
                     Binds::single, index->along};
     }
 
-    /// With its dimensions in the order of the frame.
+    /// Transposes the dimensions to the frame's order.
     Written turned(const Pieces& pieces) const {
         const Frame& has = pieces.has;
         std::vector<std::size_t> places(has.size());
@@ -180,7 +180,7 @@ private:
         return line;
     }
 
-    /// What puts dimensions in the order of their places.
+    /// Returns the operation that sorts dimensions by their places.
     std::string order(const std::vector<std::size_t>& places) const {
         Frame axes;  // the length is the number of an axis
         for (std::size_t i = 0; i < places.size(); ++i) axes.push_back({"", static_cast<Whole>(i)});

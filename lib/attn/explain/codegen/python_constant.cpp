@@ -12,10 +12,10 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// More places than this are not tried one by one.
+/// Limit for trying places one by one.
 constexpr std::int64_t most_places = 100'000;
 
-/// The value of an expression for these places of the frame; nothing where it reads a tensor.
+/// Returns the value of an expression at a place of the frame; nullopt if it reads a tensor.
 std::optional<double> value_at(const RuleNode& node, const Frame& frame,
                                const std::vector<std::int64_t>& places) {
     const auto part = [&](std::size_t i) { return value_at(*node.parts[i], frame, places); };
@@ -78,7 +78,7 @@ std::optional<IndexSpan> bounds_of(const RuleNode& node, const Frame& frame) {
 Written constant(const RuleNode& node) {
     const std::optional<double> value = number_of(node);
     if (!value || node.type == RuleType::truth) return std::nullopt;
-    // Python knows no roots of numbers below 0, nor whole numbers as large as these.
+    // Python has no roots of negative numbers; larger integers are not printed exactly.
     constexpr double most = 1e15;
     const bool is_plain = std::isfinite(*value) && std::abs(*value) < most;
     const bool is_function = node.word == "sqrt" || node.word == "exp" || node.word == "log";

@@ -14,10 +14,10 @@ namespace {
 using Kind = RuleNode::Kind;
 using Whole = std::int64_t;
 
-/// The largest number of a whole one that may count cells.
+/// The largest integer that may count cells.
 constexpr Whole largest = Whole{1} << 31;
 
-/// How tightly an operator holds what it is between.
+/// Returns the precedence of an operator.
 Binds binds_of(const RuleNode& node) {
     if (node.kind != Kind::operate) return Binds::single;
     if (node.parts.size() == 1) return Binds::negated;

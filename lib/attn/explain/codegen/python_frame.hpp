@@ -11,23 +11,23 @@
 
 namespace attn::python {
 
-// Arrays in generated Python, and what their dimensions stand for.
+// Arrays in generated Python, and the meaning of their dimensions.
 
-/// An index and how far it goes: a dimension of what is written.
+/// An index and its length: a dimension of an expression.
 struct Dimension {
     std::string index;
     std::int64_t length;
 };
 using Frame = std::vector<Dimension>;
 
-/// The place of an index in the frame; its size where it is not there.
+/// Returns the place of an index in the frame; the frame's size if it is not there.
 std::size_t place_of(const Frame& frame, const std::string& index);
 
-/// A number that may count cells: a whole one of at most 2^31; nothing for others.
+/// Returns an integer that may count cells, of at most 2^31; nullopt for other numbers.
 std::optional<std::int64_t> whole_number(const RuleNode& node);
 
-/// An index expression as `first + stride * index + ...` of one index or two, the larger stride
-/// first.
+/// An index expression of the form `first + stride * index + ...` in one or two indices, the larger
+/// stride first.
 struct Affine {
     struct Term {
         std::string index;
@@ -37,31 +37,33 @@ struct Affine {
     std::vector<Term> terms{};
 };
 
-/// Nothing where it is another expression, or of indices that the frame has not.
+/// Returns nullopt for other expressions, or for indices that are not in the frame.
 std::optional<Affine> affine(const RuleNode& node, const Frame& frame);
 
-/// How far the indices of a frame go.
+/// Returns the ranges of a frame's indices.
 IndexSpans spans_of(const Frame& frame);
 
-/// The least and the largest value of an expression of indices; nothing where it reads a tensor.
+/// Returns the smallest and the largest value of an expression of indices; nullopt if it reads a
+/// tensor.
 std::optional<IndexSpan> bounds_of(const RuleNode& node, const Frame& frame);
 
-/// Whether an index expression stays within so many places.
+/// True if an index expression stays below `length`.
 bool stays_within(const RuleNode& node, const Frame& frame, std::int64_t length);
 
-/// The indices in an expression, in the order of the frame.
+/// Returns the indices in an expression, in the order of the frame.
 Frame indices_in(const RuleNode& node, const Frame& frame);
 
-/// How tightly Python holds an expression together, loosest first.
+/// Python's operator precedence, lowest first.
 enum class Binds { compared, either, both, added, multiplied, negated, raised, single };
 
-/// An array whose dimensions lie at the end of a frame's; a bit for each that it goes along.
+/// An array with the last dimensions of a frame; `along` has a bit for each one that it varies
+/// along.
 struct Text {
     std::string text;
     Binds binds = Binds::single;
     std::uint64_t along = 0;
-    bool is_number = false;      ///< or a truth of Python's own, no array
-    bool may_be_number = false;  ///< in some turns of a loop
+    bool is_number = false;      ///< or a bool of Python, not an array
+    bool may_be_number = false;  ///< in some iterations of a loop
 
     std::string held(Binds least = Binds::single) const {
         return binds < least ? "(" + text + ")" : text;
@@ -69,30 +71,30 @@ struct Text {
 };
 using Written = std::optional<Text>;
 
-/// The name of the variable that loops over an index: no tensor is called so.
+/// Returns the name of the loop variable for an index; no tensor has such a name.
 std::string variable_name(const std::string& index);
 
 inline std::uint64_t bit(std::size_t place) { return std::uint64_t{1} << place; }
 inline std::uint64_t all_of(const Frame& frame) { return bit(frame.size()) - 1; }
 
-/// The value of numbers alone; nothing where there is more.
+/// Returns the value of an expression of numbers; nullopt for other expressions.
 std::optional<double> number_of(const RuleNode& node);
-/// Numbers alone as Python writes them: `math.sqrt(4)`; nothing where there is more.
+/// Formats an expression of numbers in Python: `math.sqrt(4)`; nullopt for other expressions.
 Written constant(const RuleNode& node);
-/// Whether a truth is True or False whatever the loop around.
+/// True if a condition is True or False independently of the loop.
 inline bool known_text(const Text& truth) { return truth.text == "True" || truth.text == "False"; }
-/// An operator between its parts, which are written.
+/// Applies an operator to its operands, which are already text.
 Text operated(const RuleNode& node, const std::vector<Text>& parts);
 
-/// An array along some dimensions of the frame, with those between that it lacks.
+/// Reshapes an array along some dimensions of the frame, adding missing ones in between.
 Text laid(const std::string& text, const Frame& frame, std::uint64_t along);
-/// `[..., 4:8]`: what is taken along each dimension, `:` for all; empty where all is all.
+/// Returns the slice of each dimension, `[..., 4:8]`, with `:` for all; empty if all are whole.
 std::string taken(const std::vector<std::string>& places);
-/// `2, 3, 4`: some lengths of a frame.
+/// Returns lengths of a frame: `2, 3, 4`.
 std::string sizes_text(const Frame& frame, std::size_t first = 0);
 
-/// What is tried for a cell, simplest first: its tensor as it lies, with its dimensions exchanged,
-/// and the cells looked up one by one.
+/// Attempts for a cell, simplest first: the tensor as it is, with its dimensions transposed, or
+/// with its cells looked up.
 enum Effort { as_it_lies, exchanged, looked_up };
 
 struct CellPython {
@@ -101,8 +103,8 @@ struct CellPython {
     std::function<Written(const RuleNode& index, const Frame& frame)> index;
 };
 
-/// A cell as an array along the frame, of a tensor that is cut, reshaped and turned: `query`,
-/// `key.transpose(-2, -1)`, `qkv[..., 4:8]`, `embedding[ids]`.
+/// Returns a cell as an array along the frame, from a tensor that is sliced, reshaped and
+/// transposed: `query`, `key.transpose(-2, -1)`, `qkv[..., 4:8]`, `embedding[ids]`.
 Written cell_array(const RuleNode& cell, const Shape& shape, const Frame& frame,
                    const CellPython& with);
 

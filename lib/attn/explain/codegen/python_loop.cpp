@@ -12,7 +12,7 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// The variable of a loop: what is written of it is its name.
+/// Returns the variable of a loop, which is written as its name.
 RuleTree variable(const std::string& name) {
     return tree_of({.kind = Kind::cell,
                     .word = name,
@@ -20,7 +20,7 @@ RuleTree variable(const std::string& name) {
                     .outline = std::make_shared<const Outline>()});
 }
 
-/// Whether an expression is made of the loop's variable and numbers alone.
+/// True if an expression contains only the loop's variable and numbers.
 bool is_of_loop(const RuleNode& node, const std::string& name) {
     if (node.kind == Kind::number) return true;
     if (node.kind == Kind::cell) return node.word == name && node.parts.empty();
@@ -50,7 +50,7 @@ RuleTree Writer::at_place(const RuleTree& tree) {
         places.emplace_back(":");
         if (is_one) {
             places.back() = written(*node.parts[axis], {}, true)->text;
-            // A side of `where` that is not taken is read all the same.
+            // The unused side of a `where` is evaluated, too.
             const std::size_t last = node.outline->shape[axis] - 1;
             const auto span = bounds_in_loop(*node.parts[axis], {});
             if (span && span->last > static_cast<double>(last)) {
@@ -91,7 +91,7 @@ std::string Writer::loop(const Rule& rule, const RuleOrder& order) {
     places[order.axis] = variable_name(loop_->index);
     const bool is_typed = torch_ ? needs_type() : with_.type != "float64";
     const std::string made = python_name(rule.step), counter = places[order.axis];
-    // What is read of a row by later ones goes back through the tensor as it was then.
+    // Rows that later rows read are differentiated through a copy of the tensor at that time.
     const std::string rows = made + "_rows";
     const std::string kept = with_.records ? "\n    " + rows + "[" + counter + "] = " + made +
                                                  ".requires_grad_()\n    " + made + ".retain_grad()"
@@ -114,7 +114,7 @@ Written Writer::choice_of_loop(const RuleNode& node, const Frame& frame, bool in
     const bool decides = condition && condition->is_number && !known_text(*condition);
     if (!decides) return std::nullopt;
     const auto side = [&](std::size_t i) {
-        // A number has no sum.
+        // A plain number cannot be summed over.
         return sums_ > 0 ? filling(*node.parts[i], frame, in_index)
                          : written(*node.parts[i], frame, in_index);
     };

@@ -54,7 +54,7 @@ Writer::Range Writer::range_of(const RuleNode& node, const Frame& frame) const {
     std::optional<IndexSpan> first = bounds_in_loop(*node.parts[0], frame);
     std::optional<IndexSpan> end = bounds_in_loop(*node.parts[1], frame);
     const bool is_known = first && end;
-    // What a tensor says of the range has to stay within the axes that it goes over.
+    // A range that depends on a tensor must stay within the axes that it indexes.
     const std::vector<RuleAxis> axes = axes_of(*node.parts.back(), node.index);
     if (!first && !axes.empty()) first = {0, 0};
     if (!end && !axes.empty()) {
@@ -99,7 +99,7 @@ RuleTree Writer::counted_from(const RuleNode& node, Whole first, const Frame& fr
     other.parts.back() = changed(other.parts.back(), [&](const RuleNode& each) -> RuleTree {
         return each.kind == Kind::name && each.word == node.index ? index : nullptr;
     });
-    // Where `first <= index < end`, with what is not so everywhere.
+    // Conditions for `first <= index < end`, if they are not always true.
     std::vector<RuleTree> limits;
     if (!number_of(*node.parts[0])) {
         limits.push_back(operate_node(">=", {index, node.parts[0]}));

@@ -15,25 +15,25 @@ public:
     explicit Writer(const RulePython& with)
         : with_(with), torch_(with.is_torch), module_(torch_ ? "torch." : "np.") {}
 
-    /// The whole tensor.
+    /// Returns the expression for the whole tensor.
     std::string line(const Rule& rule);
 
 private:
     std::string typed() const { return (torch_ ? ".to(torch." : ".astype(np.") + with_.type + ")"; }
     std::string of_type() const { return ", dtype=" + module_ + with_.type; }
-    /// Whether indices are numbers of the result's type.
+    /// True if indices are numbers of the result's type.
     bool has_type(bool in_index) const { return !in_index && !is_truth_; }
-    /// Of a number that PyTorch would hold in float32.
+    /// True for numbers that PyTorch would store as float32.
     bool needs_type() const { return torch_ && with_.type != "float32" && with_.type != "int64"; }
 
     std::string dimension(const char* word, std::size_t place, std::size_t count) const {
         return word + std::string("-") + std::to_string(count - place);
     }
 
-    /// With every dimension of the frame.
+    /// Broadcasts an expression to all dimensions of the frame.
     Written filling(const RuleNode& node, const Frame& frame, bool in_index = false);
 
-    /// An expression along the frame; `in_index`: of whole numbers.
+    /// Writes an expression along the frame; `in_index`: of integers.
     Written written(const RuleNode& node, const Frame& frame, bool in_index = false);
     Written by_kind(const RuleNode& node, const Frame& frame, bool in_index);
 
@@ -44,80 +44,81 @@ private:
 
     Written operation(const RuleNode& node, const Frame& frame, bool in_index);
 
-    /// A side of `where` that is not taken is worked out as well. What is infinite there has
-    /// gradients that are nan times 0, unless it is given 1 there.
+    /// The unused side of a `where` is evaluated, too. An infinity there would make the gradient
+    /// nan, so it gets the value 1.
     bool guard(Text& part, const RuleNode& node, const Frame& frame);
 
-    /// An index as a number: `torch.arange(4)[:, None]`.
+    /// Writes an index as a number: `torch.arange(4)[:, None]`.
     Written counted(const RuleNode& node, const Frame& frame, bool in_index) const;
 
     Written call(const RuleNode& node, const Frame& frame, bool in_index);
 
-    /// Rounded to 16 bits. PyTorch would round the gradient, too.
+    /// Rounds to 16 bits, without rounding the gradient as PyTorch would.
     std::string halved(const Text& x) const;
 
     Written choice(const RuleNode& node, const Frame& frame, bool in_index);
 
-    /// What is taken where a condition holds.
+    /// Writes a side of a condition.
     Written asking(const RuleTree& condition, const RuleNode& side, const Frame& frame,
                    bool in_index = false);
 
-    /// `if k < 3 then past_key[k,f] else key[k - 3,f]`: one piece after the other.
+    /// Concatenates the pieces of `if k < 3 then past_key[k,f] else key[k - 3,f]`.
     Written in_pieces(const RuleNode& node, const Frame& frame, bool in_index);
 
     // Reductions.
 
     Written reduction(const RuleNode& node, const Frame& frame);
 
-    /// The places that the index of a reduction can have.
+    /// The possible places of a reduction's index.
     struct Range {
         std::int64_t first = 0, length = 0;
-        bool is_all = false;   ///< it has them all, whatever the indices around
-        bool is_some = false;  ///< it has one at least
+        bool is_all = false;   ///< the range does not depend on other indices
+        bool is_some = false;  ///< the range is never empty
     };
     Range range_of(const RuleNode& node, const Frame& frame) const;
 
     Text array_of(const Text& number) const;
 
-    /// A reduction of nothing, or whose terms are all alike.
+    /// Simplifies a reduction over nothing, or over equal terms.
     static RuleTree of_the_same(const RuleNode& node, const Range& range);
 
-    /// With an index of its own, which counts from 0.
+    /// Replaces the index by a new one that counts from 0.
     static RuleTree counted_from(const RuleNode& node, std::int64_t first, const Frame& frame);
 
-    /// In the place of a dimension that nothing else needs, or beside the others.
+    /// Reduces along a dimension that nothing else needs, or an additional one.
     Written reduced(const RuleNode& node, const Dimension& along, const Frame& frame, bool is_all);
 
-    /// Along one dimension, which is kept with one place or goes. The parts are the terms, and
-    /// where they count before them.
+    /// Reduces along one dimension, which is kept with length 1 or removed. The parts are the
+    /// terms, and before them their condition if there is one.
     Written over(const RuleNode& node, const Frame& inside, std::size_t place, bool keeps,
                  bool is_all);
 
-    /// `a @ b`: a has the last dimension but one, b the last, and both that of the sum.
+    /// Writes `a @ b`: a has the second last dimension, b the last, and both the one that is
+    /// summed.
     Written matrices(const RuleNode& a, const RuleNode& b, const Dimension& along,
                      const Frame& frame);
 
     // A step that reads its own earlier rows.
 
-    /// The lines that make it, row by row.
+    /// Returns the lines that compute it row by row.
     std::string loop(const Rule& rule, const RuleOrder& order);
-    /// The expression at the place of the loop: cells are taken there, and lack that axis.
+    /// Restricts an expression to the loop's place: cells are read there, and lack that axis.
     RuleTree at_place(const RuleTree& tree);
-    /// `(a if t == 0 else b)`, where the loop alone decides; nothing elsewhere.
+    /// Writes `(a if t == 0 else b)` if only the loop variable decides; nullopt otherwise.
     Written choice_of_loop(const RuleNode& node, const Frame& frame, bool in_index);
-    /// As bounds_of(), with the loop's variable among the indices.
+    /// As bounds_of(), including the loop variable.
     std::optional<IndexSpan> bounds_in_loop(const RuleNode& node, const Frame& frame) const;
 
     const RulePython& with_;
     bool torch_;
     std::string module_;
     Effort effort_ = as_it_lies;
-    std::vector<RuleTree> asked_;    ///< the conditions under which a side is taken
-    bool is_truth_ = false;          ///< the rule makes truths
-    bool is_loose_ = false;          ///< numbers are written whose type nothing says
-    std::optional<Dimension> loop_;  ///< the variable of the loop around, and how far it goes
-    int sums_ = 0;                   ///< around what is written
-    bool is_apart_ = false;          ///< it is told apart from other numbers: no product
+    std::vector<RuleTree> asked_;    ///< the conditions around the current expression
+    bool is_truth_ = false;          ///< the rule makes booleans
+    bool is_loose_ = false;          ///< numbers without a given type are written
+    std::optional<Dimension> loop_;  ///< the loop variable around, and its range
+    int sums_ = 0;                   ///< number of sums around
+    bool is_apart_ = false;          ///< its type must be explicit: no product
 };
 
 }  // namespace attn::python

@@ -68,7 +68,7 @@ std::string number_code(T value, DType type) {
     }
 }
 
-/// The nested lists of one axis and all below it; `place` is the next element.
+/// Writes nested lists for one axis and all below it; `place` is the next element.
 template <class T>
 std::string nested_lists(const T* data, const Shape& shape, DType type, std::size_t axis,
                          std::size_t& place, std::size_t indent) {
@@ -111,7 +111,7 @@ std::string tensor_literal(const Tensor& tensor, DType dtype, CodeLanguage langu
                                 call.size());
         },
         tensor.values());
-    // Lists of integers and bools have the right type by themselves.
+    // Lists of integers and bools have the right type without a note.
     const std::string note =
         tensor.is_floating() ? ", dtype=" + dtype_code(dtype, language) : std::string();
     return call + lists + note + ")";

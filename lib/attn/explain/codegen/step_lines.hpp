@@ -7,10 +7,10 @@
 
 namespace attn {
 
-/// The library that generated lines are written for.
+/// The library for which code is generated.
 enum class CodeLanguage { torch, numpy };
 
-/// A step that writes its lines in one language, which read the variables of the steps before it.
+/// A step whose code is written in one language, and reads the variables of earlier steps.
 struct StepLines : PlannedStep {
     CodeLanguage language;
 
@@ -19,12 +19,13 @@ struct StepLines : PlannedStep {
     std::string module() const { return torch() ? "torch" : "np"; }
     bool out_in() const { return *plan.config.weight_layout == WeightLayout::out_in; }
 
-    /// What the program calls the latest of a chain, that of the step's own, and the step.
+    /// Variable names for the latest of a chain, for the previous one of the step's own chain, and
+    /// for the step.
     std::string latest(Chain chain) const { return python_name(PlannedStep::latest(chain)); }
     std::string before() const { return python_name(PlannedStep::before()); }
     std::string name() const { return python_name(step.name); }
 
-    /// The tensor with two axes exchanged.
+    /// Exchanges two axes of a tensor.
     std::string swapped(const std::string& name, const std::string& axes) const {
         return name + (torch() ? ".transpose(" : ".swapaxes(") + axes + ")";
     }
@@ -36,38 +37,36 @@ struct StepLines : PlannedStep {
     }
 };
 
-/// Whether the lines of a walk leave its way back to PyTorch: not where a gradient is another than
-/// PyTorch's.
+/// True if the code of a walk uses PyTorch's autograd: false if some gradient differs from it.
 bool goes_back_by_itself(const StepTable& table, CodeLanguage language);
 
-/// The type in which a step is computed: float32 where 16 bits are only what the result is rounded
-/// to.
+/// Returns the type in which a step is computed: float32 if only the result is rounded to 16 bits.
 DType type_within(const StepLines& of);
 
-/// The lines of Python that make the tensor of a completed rule in the type of the walk.
+/// Returns the Python lines for a completed rule, in the type of the walk.
 std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made);
 
-/// The lines of the step's own rule; empty without one.
+/// Returns the lines for the step's own rule; empty without one.
 std::string lines_by_rule(const StepLines& of);
 
-/// The lines that make the step: its own (Step::code), the field's, or its rule's.
+/// Returns the lines for the step: its own (Step::code), the usual ones, or those of its rule.
 std::string lines_of(const StepLines& of);
-/// The lines that make the step if it has none of its own.
+/// Returns the lines for a step that has none of its own.
 std::string card_lines(const StepLines& of);
-/// True if there are lines that make the step.
+/// True if the step has code.
 inline bool has_lines(const Step& step) { return step.code || step.rule; }
 
-/// The sizes as arguments: `2, 4, 8`.
+/// Returns sizes as arguments: `2, 4, 8`.
 std::string size_list(const Shape& shape);
 
-/// The sizes as Python's tuple: `(2, 4, 8)`, `(8,)`, `()`.
+/// Returns sizes as a Python tuple: `(2, 4, 8)`, `(8,)`, `()`.
 std::string size_tuple(const Shape& shape);
 
-/// `torch.float64`, `np.bool_`: the type as the language names it.
+/// Returns the name of the type: `torch.float64`, `np.bool_`.
 std::string dtype_code(DType dtype, CodeLanguage language);
 
-/// The tensor written out, `torch.tensor([[1, 2]])` or `np.array([[1, 2]])`, with digits that read
-/// back to the same bits. Floating values become `dtype`.
+/// Returns a tensor literal, `torch.tensor([[1, 2]])` or `np.array([[1, 2]])`, with digits that
+/// read back to the same bits. Floating-point values become `dtype`.
 std::string tensor_literal(const Tensor& tensor, DType dtype, CodeLanguage language);
 
 }  // namespace attn

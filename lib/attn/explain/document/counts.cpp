@@ -13,14 +13,14 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// `12,288`
+/// Returns `12,288`.
 std::string with_commas(double number) {
     std::string digits = fmt::format("{:.0f}", number);
     for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
     return digits;
 }
 
-/// The number of places that a sum of a completed rule has at most.
+/// Returns the largest number of terms of a sum in a completed rule.
 double most_places(const RuleNode& sum) {
     const RuleNode &first = *sum.parts[0], &end = *sum.parts[1];
     if (first.kind == Kind::number && end.kind == Kind::number) return end.number - first.number;
@@ -31,11 +31,11 @@ double most_places(const RuleNode& sum) {
     return most;
 }
 
-/// The number of products of two numbers of the walk in one cell: those of sums at their longest.
+/// Returns the number of products of two tensor elements in one cell, for sums at their longest.
 double products_in(const RuleNode& node) {
     const bool multiplies =
         is_operation(node, "*") && reads_cells(*node.parts[0]) && reads_cells(*node.parts[1]);
-    if (node.kind == Kind::choose) {  // one of two is made
+    if (node.kind == Kind::choose) {  // only one side is computed
         return products_in(*node.parts[0]) +
                std::max(products_in(*node.parts[1]), products_in(*node.parts[2]));
     }
@@ -60,8 +60,8 @@ struct Counts {
     }
 };
 
-/// The numbers of keys and values that later tokens need again; none if an attention file is
-/// walked, which may keep others.
+/// Counts the keys and values that later tokens need; none for attention files, whose caches may
+/// differ.
 Counts cached(const Plan& plan) {
     Counts counts;
     if (!plan.config.attentions.empty()) return counts;

@@ -16,7 +16,7 @@
 namespace attn {
 namespace {
 
-/// The entries of the ledger that a step was made from.
+/// Returns the entries of the ledger that a step was computed from.
 std::vector<std::string> read_by(const Step& step, const Plan& plan, const Ledger& ledger) {
     std::vector<std::string> names;
     for (const Input& input : step.reads(plan)) {
@@ -29,8 +29,8 @@ std::vector<std::string> read_by(const Step& step, const Plan& plan, const Ledge
     return names;
 }
 
-/// The walks of the chunks of a prefill up to the context, whose note compares them with the whole;
-/// none where it does not.
+/// Returns the walks of a prefill's chunks up to the context, for the note that compares them with
+/// the whole; empty if there is no such note.
 std::vector<Ledger> noted_chunks(const Plan& plan, const Ledger& ledger, const StepTable& table) {
     const Ledger::Entry* context = ledger.find_latest(Chain::contexts);
     if (!plan.config.prefill || context == nullptr || context->tensor.size() > notes::most_cells) {
@@ -113,7 +113,7 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
 
 namespace {
 
-/// The note on each matrix of a step's tensor, where there are several.
+/// Returns the note on each matrix of a step's tensor if there are several.
 std::vector<Prose> notes_of_matrices(const PlannedStep& of, const Ledger& ledger,
                                      const Prose& whole) {
     constexpr std::size_t most_matrices = 64;
@@ -145,7 +145,7 @@ void add_rules(Document& document, const Plan& plan, const StepTable& table) {
         const PlannedStep of{plan, table, find_step(table, section.name)};
         const std::optional<Rule> rule = rule_of(of);
         if (rule) section.rule = rule_text(*rule);
-        // What was drawn or given in the place of a computed step has no rule either.
+        // A given or drawn tensor in place of a computed step has no rule.
         const bool is_input = !rule && of.step.kind != Step::Kind::parameter;
         section.kind = is_input ? "input" : kinds.at(static_cast<std::size_t>(of.step.kind));
         const RoundedAt rounds =
@@ -158,8 +158,8 @@ void add_rules(Document& document, const Plan& plan, const StepTable& table) {
 
 namespace {
 
-/// How far right code may be from the numbers of the walk, which are rounded themselves: the radius
-/// is about the exact ones.
+/// Returns the largest distance of correct code from the walk's numbers, which are rounded, too:
+/// the radius is relative to the exact ones.
 Tensor bound_of(const Tensor& tensor, const Ball& ball) {
     if (tensor.shape() != ball.middle.shape()) return ball.radius;
     Array<double> cells = ball.radius.as<double>();

@@ -21,61 +21,59 @@
 
 namespace attn {
 
-/// One section of output: what a step made, and the words around it.
+/// One section of output: the result of a step, and the words around it.
 struct Section {
     std::string name;     ///< the step's name in the ledger, or a notebook's own word
     Prose title;          ///< a description in a few words
-    std::string formula;  ///< how it was made
+    std::string formula;  ///< how it was computed
     Prose note;           ///< one or two sentences about these numbers; may be empty
     Prose margin;         ///< a remark on a mistake made here; may be empty
-    std::string code;     ///< the PyTorch or NumPy lines that make it; may be empty
-    /// The tensor, or the text of something that is none: a shape, a number, a dictionary.
+    std::string code;     ///< the PyTorch or NumPy lines for it; may be empty
+    /// The tensor, or the text of another value: a shape, a number, a dictionary.
     std::variant<Tensor, std::string> content;
     std::string suffix;        ///< autograd note of PyTorch's printed form; may be empty
-    bool shown = true;         ///< printed without being asked for
-    std::string expression{};  ///< printed after `code`; empty when it is the name
-    /// Where the axes of a part that was cut out lie in the whole; empty for a whole tensor.
+    bool shown = true;         ///< printed by default
+    std::string expression{};  ///< printed after `code`; empty if it is the name
+    /// The place of a slice in each axis of the whole; empty for a whole tensor.
     std::vector<AxisPart> part{};
-    /// The cell at which a page opens a whole tensor; empty where none was asked for.
+    /// The cell at which a page opens a whole tensor; empty for the first.
     std::vector<std::size_t> opened_at{};
-    bool detail = false;           ///< a part of another step, whose lines are not needed for it
-    std::string tokens = "query";  ///< whose positions a `token` axis counts, as in Step
-    std::vector<std::string> reads{};  ///< the sections that it was made from
-    /// Of a notebook: the walk that makes these numbers, and which parts of its steps they are, as
-    /// --only takes them; empty where no walk does.
+    bool detail = false;               ///< a part of another step, whose code does not need it
+    std::string tokens = "query";      ///< the positions that a `token` axis counts, as in Step
+    std::vector<std::string> reads{};  ///< the sections that it was computed from
+    /// For a notebook: the walk with these numbers, and the parts of its steps, as for --only;
+    /// empty if no walk makes them.
     std::string walk{}, parts{};
     std::string called{};  ///< its names in the notebook, separated by spaces; may be empty
-    /// Notes on each of its matrices by itself, empty where that is `note`. Empty unless
-    /// asked for.
+    /// Notes on each of its matrices, empty for those with the note `note`. Empty by default.
     std::vector<Prose> notes{};
     std::string derived_by{};  ///< the command whose page derives these numbers; may be empty
-    /// How it is made of a walk's ledger where it is not the part itself.
+    /// Computes it from a walk's ledger if it is not a plain part of a step.
     using Remake = std::function<std::variant<Tensor, std::string>(const Plan&, const Ledger&)>;
     Remake remake{};
-    std::string rule{};     ///< the formula so that all it needs is in it; may be empty
+    std::string rule{};     ///< a self-contained formula; may be empty
     std::string kind{};     ///< `input`, `parameter`, `computed`, `detail`; set with the rule
     std::string rounded{};  ///< in 16 bits: `once` or after each `operation`; empty for copies
-    bool changed = false;   ///< no longer what its notebook printed: other settings made it
-    /// How its cells were made; empty unless they were asked for.
+    bool changed = false;   ///< it differs from the notebook's output, because of other settings
+    /// The derivations of its cells; empty unless requested.
     std::vector<DerivationPattern> derivations{};
 
-    /// The scores of which softmax is taken, where it is made of them cell by cell: keys at -inf
-    /// are hidden.
+    /// The input of softmax if weights are computed from it cell by cell: keys at -inf are hidden.
     std::optional<Tensor> scores{};
 
-    /// How far right code may be from each of its cells (attn/explain/bounds/bounds.hpp), where
-    /// asked for.
+    /// The largest error of correct code for each of its cells (attn/explain/bounds/bounds.hpp), if
+    /// requested.
     std::optional<Tensor> bound{};
 
-    /// Names of features along its axes, by axis; empty without names.
+    /// Names of features along its axes, by axis; empty if there are none.
     std::map<std::string, FeatureNames> features{};
-    std::vector<std::string> row_words{};  ///< of an embedding, the word of each row; may be empty
+    std::vector<std::string> row_words{};  ///< for an embedding, the word of each row; may be empty
 
-    /// The axis that counts the same things in other steps: `query` or `key` for `token`.
+    /// Returns the name under which other steps have this axis: `query` or `key` for `token`.
     const std::string& counted_by(const std::string& axis) const {
         return axis == "token" ? tokens : axis;
     }
-    /// Where index i of an axis lies in the whole tensor.
+    /// Returns the index in the whole tensor for index i of an axis.
     std::size_t whole_index(std::size_t axis, std::size_t i) const;
 };
 
@@ -83,99 +81,100 @@ struct Section {
 struct Document {
     std::vector<std::pair<std::string, std::string>> config;  ///< setting, its value as JSON text
     std::vector<Section> sections;
-    /// Words (or ids) of each query and key position, as in Plan; may be empty.
+    /// Words (or ids) at each query and key position, as in Plan; may be empty.
     std::vector<std::vector<std::string>> query_tokens{};
     std::vector<std::vector<std::string>> key_tokens{};
-    /// Sentences in front of all sections, one a line of printed forms; may be empty.
+    /// Sentences before all sections, one per line in printed forms; may be empty.
     std::vector<Prose> opening{};
-    /// The columns of the terminal that shows the words of rows beside them; 0 without these words.
+    /// The columns of the terminal for words next to rows; 0 without such words.
     std::size_t word_columns = 0;
-    std::string command{};  ///< the command line that makes it
-    std::string next{};     ///< one to try next, which printed forms end with; may be empty
-    /// The verdict of a check, in a line and as JSON; may be empty. Records have it under this key.
+    std::string command{};  ///< the command line that produces it
+    std::string next{};     ///< a command to try next, at the end of printed forms; may be empty
+    /// The verdict of a check, in a line and as JSON; may be empty. The third is its key in
+    /// records.
     std::string verdict{}, verdict_json{}, verdict_key = "gradient_check";
     bool is_wrong = false;  ///< by that verdict
     std::string counts{};   ///< lines of counts_text(), for a summary; may be empty
-    std::string name{};     ///< tells it from `other`: its flags, or `as printed`
-    /// A program and the steps of its lines, as JSON, which a page shows beside the walk; may be
-    /// empty.
+    std::string name{};     ///< distinguishes it from `other`: its flags, or `as printed`
+    /// A program and the steps of its lines, as JSON, for a page; may be empty.
     std::string listing{};
-    /// The same walk before a file changed, whose cells are told from these.
+    /// The walk before a file changed, to mark changed cells.
     std::shared_ptr<const Document> before{};
-    /// Another document that a page shows beside this one.
+    /// Another document that a page shows next to this one.
     std::shared_ptr<const Document> other{};
 
-    /// The words along an axis of a section, one list for each sequence, or nullptr without words.
+    /// Returns the words along an axis of a section, one list per sequence, or nullptr without
+    /// words.
     const std::vector<std::vector<std::string>>* tokens_on(const Section& section,
                                                            const std::string& axis) const {
         const std::string& side = section.counted_by(axis);
         const auto& tokens = side == "query" ? query_tokens : key_tokens;
         return (side == "query" || side == "key") && !tokens.empty() ? &tokens : nullptr;
     }
-    /// The names of features along an axis of a section in one head, or the tokens of one sequence;
-    /// nullptr without words.
+    /// Returns the names of features along an axis of a section in one head, or the tokens of one
+    /// sequence; nullptr without words.
     const std::vector<std::string>* words_on(const Section& section, const std::string& axis,
                                              std::size_t sequence, std::size_t head) const;
-    /// The sequence that a part was cut out of, where there are several.
+    /// Returns the sequence that a slice was taken from if there are several.
     std::optional<std::size_t> picked_sequence(const Section& section) const;
 };
 
-/// The document of a walk: one section for each entry of the ledger, in the order of the table.
-/// What a note says is looked up in all cells, which files of numbers can do without.
+/// Returns the document of a walk: one section per entry of the ledger, in the order of the table.
+/// Notes read all cells, which files of numbers do not need.
 Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table,
                      bool has_notes = true);
 
-/// The rules of the steps that are computed, completed (attn/core/rules/complete.hpp).
+/// Adds the completed rules of the computed steps (attn/core/rules/complete.hpp).
 void add_rules(Document& document, const Plan& plan, const StepTable& table);
-/// Says in the notes of a 16-bit walk where it was rounded, and by how much.
+/// Adds notes on the rounding of a 16-bit walk: where, and by how much.
 void add_rounding(Document& document, const Plan& plan, const StepTable& table,
                   const Ledger& ledger);
-/// What made numbers of a step infinite that float32 holds, and what people do about it; empty
-/// where none is.
+/// Explains why numbers of a step that float32 can represent became infinite, and the usual remedy;
+/// empty if there are none.
 std::string overflow_note(const PlannedStep& of, const Ledger& ledger);
-/// Says beside each section what rounding allows, worked out of the tensors of the ledger.
+/// Adds the rounding error that each section may have, computed from the tensors of the ledger.
 void add_bounds(Document& document, const Plan& plan, const StepTable& table, const Ledger& ledger);
-/// Says beside each section how its cells were made, for pages that answer when touched; but of
-/// those that read a tensor which is left out.
+/// Adds the derivations of cells to each section, for pages that show them on a click; except for
+/// sections that read a tensor which is left out.
 void add_derivations(Document& document, const Plan& plan, const StepTable& table,
                      const Ledger& ledger, const std::vector<std::string>& left_out = {});
 
-/// One line for each printed tensor: shape, type, least, largest and mean number, how many are nan
-/// or infinite; of weights also what their rows sum to and their mean entropy in bits.
+/// Returns one line per printed tensor: shape, type, minimum, maximum and mean, counts of nan and
+/// infinite numbers; for weights also the row sums and the mean entropy in bits.
 ///
-/// Range   numbers that are not finite count for none of the rest.
+/// Range   non-finite numbers are excluded from the other figures.
 std::string summary_text(const Document& document);
 
-/// The numbers of parameters, of products (of two numbers of the walk, in sums at their longest)
-/// and of what a cache keeps, each with the steps that they come from. One line each, without those
-/// of which there are none.
+/// Counts the parameters, the products (of two tensor elements, for sums at their longest) and the
+/// numbers in a cache, each with the steps that they belong to. One line each; zero counts are
+/// omitted.
 std::string counts_text(const Plan& plan, const StepTable& table);
 
-/// Which printed tensors have other cells than before, and how many: `x 1 of 12 cells, context
-/// all`; `nothing` where none has.
+/// Lists printed tensors with changed cells and their number: `x 1 of 12 cells, context all`;
+/// `nothing` if there are none.
 std::string changes_of(const Document& document, const Document& before);
 
-/// A printed tensor with the numbers set apart that it printed otherwise before. Where it is laid
-/// out otherwise too, all stays plain.
+/// Marks the numbers of a printed tensor that differ from its earlier print. If the layout differs
+/// as well, nothing is marked.
 std::string marked(std::string_view text, std::string_view before, const Ink& ink);
 
-/// Gives the sections of a walk their lines, the first one those of the setup too. A section named
-/// after a part of a step, `weights[0]`, gets the lines of the step.
+/// Adds code to the sections of a walk, with the setup in the first one. A section named after a
+/// part of a step, `weights[0]`, gets the code of the step.
 void add_code(Document& document, const Plan& plan, const StepTable& table, CodeLanguage language,
               const PrintOptions& options = {});
 
-/// Gives the sections their tensors as lines, `weights = torch.tensor([[...]])`, in the place of
-/// those that make them.
+/// Adds the tensors as literals, `weights = torch.tensor([[...]])`, in place of the code that
+/// computes them.
 void add_literals(Document& document, CodeLanguage language, const PrintOptions& options = {});
 
-/// Puts print options that are not the default after the imports of the first section.
+/// Adds print options that are not the default after the imports of the first section.
 void add_print_options(Document& document, CodeLanguage language, const PrintOptions& options);
 
-/// The expression that a program prints after the lines of a section.
+/// Returns the expression that a program prints after the code of a section.
 const std::string& printed_expression(const Section& section);
 
-/// Moves the lines of sections that are not printed to the next one that is, so that what is
-/// printed is a whole program. Parts of softmax that are not printed lose theirs.
+/// Moves the code of hidden sections to the next printed one, so that the output is a complete
+/// program. Hidden parts of softmax lose their code.
 void gather_code(Document& document);
 
 }  // namespace attn

@@ -9,7 +9,7 @@
 namespace attn {
 namespace {
 
-/// The step that a section shows: its name up to a slice.
+/// Returns the step that a section shows: its name without a slice.
 std::string_view step_of(const Section& section) {
     return std::string_view(section.name).substr(0, section.name.find('['));
 }
@@ -28,7 +28,7 @@ void add_code(Document& document, const Plan& plan, const StepTable& table, Code
         const auto* tensor = std::get_if<Tensor>(&section.content);
         const bool records = tensor != nullptr && tensor->is_floating() && goes_back &&
                              !section.name.starts_with("d_");
-        // Of what records gradients PyTorch prints that it does.
+        // PyTorch prints a suffix for tensors that record gradients.
         const std::string step(step_of(section)), name = python_name(step);
         if (records || name != step) {
             section.expression =
@@ -70,7 +70,7 @@ const std::string& printed_expression(const Section& section) {
 }
 
 void gather_code(Document& document) {
-    // A part of another step stays where it is shown, or where one that stays is made of it.
+    // A part of another step is kept if it is shown, or if a kept section needs it.
     std::set<std::string> needed;
     for (std::size_t i = document.sections.size(); i-- > 0;) {
         Section& section = document.sections[i];

@@ -8,7 +8,7 @@
 namespace attn {
 namespace {
 
-/// What rounding moved one number of a step by, at most, and the largest one that came out as
+/// The largest rounding error in the numbers of a step, and the largest number that became
 /// infinite.
 struct Moved {
     double most = 0, largest_lost = 0;

@@ -16,15 +16,15 @@ namespace {
 
 constexpr const char* line_of_summary = "{:<18}{:<16}{:<9}{:>12}{:>12}{:>12}{:>12}{}\n";
 
-/// `1`, or the least and the largest where they differ by more than rounding.
+/// Returns `1`, or minimum and maximum if they differ by more than rounding.
 std::string range_text(double least, double largest) {
     const bool same = largest - least < 1e-5;
     return brief(same ? std::round(least * 1e5) / 1e5 : least) +
            (same ? "" : " to " + brief(largest));
 }
 
-/// The sums of the rows of weights, and the mean of their entropies beside the largest possible
-/// one, over the keys that no mask hides.
+/// Describes the row sums of weights, and their mean entropy compared with the largest possible
+/// one, over the visible keys.
 std::string distribution_text(const Tensor& tensor, bool masked) {
     const std::size_t length = tensor.shape().empty() ? 0 : tensor.shape().back();
     double least = std::numeric_limits<double>::infinity();
@@ -113,7 +113,7 @@ std::string summary_text(const Document& document) {
 
 namespace {
 
-/// The change of one section, in words; empty where it is as it was.
+/// Describes the change of one section; empty if there is none.
 std::string change_of(const Section& section, const Document& before) {
     const auto old = std::find_if(before.sections.begin(), before.sections.end(),
                                   [&](const Section& each) { return each.name == section.name; });
@@ -136,7 +136,7 @@ std::string change_of(const Section& section, const Document& before) {
            (now->size() == 1 ? " cell" : " cells");
 }
 
-/// The words of printed numbers, and where each begins.
+/// Splits printed numbers into words.
 std::vector<std::string_view> numbers_in(std::string_view text) {
     constexpr std::string_view between = " \n\t,[]()";
     std::vector<std::string_view> numbers;

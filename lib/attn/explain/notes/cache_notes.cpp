@@ -32,7 +32,7 @@ std::string present_note(const Subject& subject, const Projected& part) {
     return note;
 }
 
-/// Returns `heads 0 to 1 have the same numbers here`; of an excerpt, the key head of its first
+/// Returns `heads 0 to 1 have the same numbers here`; for an excerpt, the key head of its first
 /// head.
 std::string same_numbers_text(const Subject& subject, const Projected& part) {
     const std::size_t times = subject.plan.queries_per_key();
@@ -50,7 +50,7 @@ std::string repeated_note(const Subject& subject, const Projected& part) {
     std::string note = counted(plan.kv_heads, part.name + " head") + " for " +
                        counted(plan.heads, "query head") + ": each is read by " + times + ", so " +
                        same_numbers_text(subject, part) + ". Nothing is computed.";
-    // The note of the latent itself explains what a cache keeps of it.
+    // The note of the latent itself explains its cache.
     if (part.letter() == 'v' || subject.has("latent")) return note;
     say(note, "Caching keys and values of " + counted(plan.kv_heads, "head") + " instead of " +
                   std::to_string(plan.heads) + " makes the cache " + times + " times smaller.");

@@ -39,7 +39,7 @@ bool row_has_nan(const Tensor& tensor, std::size_t row) {
     return false;
 }
 
-/// The queries whose context is nan, and the source of the nan.
+/// Describes the queries whose context is nan, and the source of the nan.
 std::string nan_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
     Rows found;
     for (std::size_t q = 0; q < rows.size(); ++q) {
@@ -52,7 +52,7 @@ std::string nan_sentence(const Subject& subject, const std::vector<AttentionRow>
                 : "a value that is nan or infinite reaches it, even with weight 0.");
 }
 
-/// One query as an example: the key it takes most from, or the value it copies.
+/// Describes one query as an example: the key with the largest weight, or the value that it copies.
 std::string example(const Subject& subject, const std::vector<AttentionRow>& rows) {
     std::string note;
     const Rows single = rows_where(
@@ -92,10 +92,10 @@ struct BlockCell {
     double value = 0;
 };
 
-/// The first number after block 0 for which `wanted(before, now)` holds.
+/// Finds the first number after block 0 for which `wanted(before, now)` is true.
 template <class Wanted>
 std::optional<BlockCell> first_block_where(const Subject& subject, Wanted wanted) {
-    // Only of all blocks each is after the one before it.
+    // Without all blocks, they are not consecutive.
     if (!subject.excerpt.has_all_in_order("block")) return std::nullopt;
     const Matrices matrices(subject.tensor);
     const Cells cells(subject.tensor);

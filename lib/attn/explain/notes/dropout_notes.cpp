@@ -12,7 +12,7 @@
 namespace attn::notes {
 namespace {
 
-/// The line of the user's own program that draws the same mask.
+/// Returns the line that draws the same mask in the user's own program.
 std::string drawn_by(const Subject& subject) {
     const WalkConfig& config = subject.plan.config;
     const Dropout& dropout = config.dropout;
@@ -50,7 +50,7 @@ std::string keep_note(const Subject& subject) {
     return note;
 }
 
-/// The smallest and the largest sum of a row; nothing if one is nan.
+/// Returns the smallest and the largest row sum; nullopt if one is nan.
 std::optional<std::pair<double, double>> sums_of_rows(const Tensor& weights) {
     const Cells cells(weights);
     const std::size_t keys = weights.shape().back();
@@ -65,7 +65,7 @@ std::optional<std::pair<double, double>> sums_of_rows(const Tensor& weights) {
     return std::pair(least, most);
 }
 
-/// Says how far dropout moved the sums of rows that summed to 1; empty for other rows.
+/// Describes the change of row sums by dropout if rows summed to 1; empty otherwise.
 std::string sums_note(const Subject& subject) {
     const Tensor* const before = subject.ledger.find("weights");
     const bool is_whole = subject.excerpt.has_all("key") && subject.tensor.size() <= most_cells;

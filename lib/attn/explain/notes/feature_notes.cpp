@@ -9,7 +9,7 @@
 namespace attn::notes {
 namespace {
 
-/// `noun, verb`, or `noun in head 0; verb in head 1`.
+/// Returns `noun, verb`, or `noun in head 0; verb in head 1`.
 std::string names_text(const FeatureNames& lists) {
     std::vector<std::string> texts;
     for (std::size_t head = 0; head < lists.size(); ++head) {

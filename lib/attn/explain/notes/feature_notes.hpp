@@ -5,8 +5,8 @@
 
 namespace attn::notes {
 
-/// Names the features along the axes of a tensor, and the example that they are from; empty if no
-/// one named them.
+/// Lists the names of the features along the axes of a tensor, and their example; empty if features
+/// have no names.
 std::string feature_sentence(const PlannedStep& of, const Tensor& tensor);
 
 }  // namespace attn::notes

@@ -32,7 +32,7 @@ Matrices::Matrices(const Tensor& tensor) {
 
 namespace {
 
-/// The place of matrix `group` along every axis before its last two.
+/// Returns the index of matrix `group` on every axis before its last two.
 std::vector<std::size_t> leading_indices(const Shape& shape, std::size_t group) {
     std::vector<std::size_t> indices(shape.size() < 2 ? 0 : shape.size() - 2);
     for (std::size_t i = indices.size(); i-- > 0;) {
@@ -42,7 +42,7 @@ std::vector<std::size_t> leading_indices(const Shape& shape, std::size_t group) 
     return indices;
 }
 
-/// True if a row of the chunk is looked at.
+/// True if the excerpt has a row of the chunk.
 bool looks_at(const Subject& subject, const PrefillChunk& chunk) {
     const Excerpt& excerpt = subject.excerpt;
     for (std::size_t q = 0; q < excerpt.count("query", subject.plan.query_len); ++q) {

@@ -8,10 +8,10 @@
 
 namespace attn::notes {
 
-/// Beyond this many cells a note looks at the first matrix alone, or at no numbers at all.
+/// Tensors with more cells are described by their first matrix only, or not at all.
 inline constexpr std::size_t most_cells = 10'000'000;
 
-/// The cells of a tensor in row-major order, widened to double, without a dispatch for each.
+/// The cells of a tensor in row-major order as double, without a type dispatch per cell.
 class Cells {
 public:
     explicit Cells(const Tensor& tensor);
@@ -27,7 +27,7 @@ private:
     const double* doubles_ = nullptr;
 };
 
-/// The tensor as a list of matrices, one for each batch and head; tensors of one axis are one row.
+/// A tensor as a list of matrices, one per batch and head; tensors with one axis are one row.
 struct Matrices {
     explicit Matrices(const Tensor& tensor);
 
@@ -38,38 +38,39 @@ struct Matrices {
     std::size_t count = 1, rows = 1, columns = 1;
 };
 
-/// Which sequence of the walk matrix number `group` belongs to.
+/// Returns the sequence that matrix number `group` belongs to.
 std::size_t batch_of(const Subject& subject, std::size_t group);
 
-/// `sequence 0, head 1`: what matrix `group` is, naming only what the walk has more than one of.
+/// Names matrix `group`, `sequence 0, head 1`, omitting axes of length 1.
 std::string matrix_name(const Excerpt& excerpt, const Tensor& tensor, std::size_t group);
 
-/// `In sequence 0, head 1, ` or nothing, as the start of a sentence, and in the middle of one.
+/// Returns `In sequence 0, head 1, `, or an empty text, for the beginning of a sentence, and for
+/// its middle.
 std::string in_matrix(const Subject& subject, std::size_t group = 0);
 std::string within_matrix(const Subject& subject, std::size_t group = 0);
-/// The same for the first matrix of another tensor of the subject.
+/// Returns it for the first matrix of another tensor of the subject.
 std::string within_matrix(const Subject& subject, const Tensor& tensor);
-/// A sentence about the first matrix, which says so where there are several.
+/// Returns a sentence about the first matrix, and names that matrix if there are several.
 std::string of_first_matrix(const Subject& subject, const std::string& sentence);
 
-/// How far apart two numbers of this tensor may lie that differ by rounding alone.
+/// Returns the difference of two numbers of this tensor that rounding may cause.
 double rounding(const Tensor& tensor);
 
 /// A cell of one matrix.
 struct MatrixCell {
     std::size_t row = 0, column = 0;
     double value = 0;
-    bool alone = true;  ///< no other cell is as large
+    bool alone = true;  ///< no other cell is equal
 };
 
-/// The largest cell of a matrix that is neither nan nor -inf; nothing when there is none.
+/// Returns the largest cell of a matrix that is neither nan nor -inf; nullopt if there is none.
 std::optional<MatrixCell> largest_cell(const Tensor& tensor, std::size_t group);
 
-/// The row with the greatest length (root of the sum of squares); nothing unless it is finite,
-/// positive and greater than all others.
+/// Returns the row with the largest norm (root of the sum of squares); nullopt unless it is finite,
+/// positive and unique.
 std::optional<MatrixCell> longest_row(const Tensor& tensor, std::size_t group);
 
-/// Rows of a matrix for which a fact holds: how many, and the first.
+/// The rows of a matrix for which a fact is true: their number, and the first.
 struct Rows {
     std::size_t count = 0, first = 0;
 
@@ -78,27 +79,27 @@ struct Rows {
     }
 };
 
-/// Rows that are all zero.
+/// Returns the rows that are all zero.
 Rows zero_rows(const Tensor& tensor, std::size_t group);
 
-/// `'a'`, `'a' and 1 other`, `'a' and 3 others`: the queries that `rows` are.
+/// Names queries: `'a'`, `'a' and 1 other`, `'a' and 3 others`.
 std::string named(const Subject& subject, const Rows& rows);
 
-/// The heads that are looked at: of a tensor with all heads side by side, `width` features each.
+/// Returns the heads in an excerpt of a tensor with its heads side by side, `width` features each.
 std::vector<std::size_t> heads_in(const Subject& subject, std::size_t width);
 
-/// `features 0 to 3 come from head 0, features 4 to 7 from head 1 and so on`: whose features are
-/// where, for the first two of these heads.
+/// Describes the features of the first two of these heads: `features 0 to 3 come from head 0,
+/// features 4 to 7 from head 1 and so on`.
 std::string features_of_heads(const std::vector<std::size_t>& heads, std::size_t width,
                               const std::string& verb, const std::string& preposition);
 
-/// A sentence on nan and infinite numbers in a tensor; empty when all are finite.
+/// Describes nan and infinite numbers in a tensor; empty if all are finite.
 std::string not_finite(const Tensor& tensor);
 
-/// `Chunk 0 is rows 0 to 2, chunk 1 rows 3 to 5.` for a walk in chunks; empty otherwise.
+/// Returns `Chunk 0 is rows 0 to 2, chunk 1 rows 3 to 5.` for a walk in chunks; empty otherwise.
 std::string chunk_rows(const Subject& subject);
 
-/// The context of the chunks that went through the cache, beside the context of the whole walk.
+/// Compares the context of chunks that went through the cache with that of the whole walk.
 std::string chunk_check(const Subject& subject);
 
 }  // namespace attn::notes

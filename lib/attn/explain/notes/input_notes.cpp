@@ -12,7 +12,7 @@
 namespace attn::notes {
 namespace {
 
-/// The tokens that a note of x or ids looks at; nothing if the source has none.
+/// Returns the tokens for a note on x or ids; nullopt if the source has none.
 std::optional<Tokens> tokens_of(const Start& start, const Subject& subject) {
     const Tokens* all = tokens_of(start, subject.plan);
     if (all == nullptr || all->sequences.empty()) return std::nullopt;
@@ -29,12 +29,12 @@ std::optional<Tokens> tokens_of(const Start& start, const Subject& subject) {
     return seen;
 }
 
-/// A token that occurs at two positions of one sequence, and where.
+/// A token that occurs twice in one sequence.
 struct Repeat {
     std::size_t batch, first, second;
 };
 
-/// The first token that occurs a second time and is no padding.
+/// Returns the first token, other than padding, that occurs a second time.
 std::optional<Repeat> first_repeat(const Tokens& tokens) {
     for (std::size_t b = 0; b < tokens.sequences.size(); ++b) {
         std::map<std::int64_t, std::size_t> seen;
@@ -48,14 +48,14 @@ std::optional<Repeat> first_repeat(const Tokens& tokens) {
     return {};
 }
 
-/// The name of a token without its position: its word or its id.
+/// Returns the name of a token without its position: its word or its id.
 std::string token_text(const Tokens& tokens, std::int64_t id) {
     const auto index = static_cast<std::size_t>(id);
     return index < tokens.vocabulary.size() ? quoted(tokens.vocabulary[index])
                                             : "id " + std::to_string(id);
 }
 
-/// Where padding is and how much of it there is; empty without any.
+/// Describes the place and amount of padding; empty if there is none.
 std::string padding_sentence(const Subject& subject, const Tokens& tokens) {
     if (!tokens.pad_id) return {};
     std::size_t count = 0;
@@ -115,7 +115,7 @@ std::string looked_up(const Start& start, const Subject& subject, const Tokens& 
                 : "");
 }
 
-/// Rows that look alike, and why: a repeated word, padding.
+/// Describes equal rows and the reason: a repeated word, padding.
 std::string alike_rows(const Subject& subject, const Tokens& tokens) {
     const Excerpt& excerpt = subject.excerpt;
     std::string note;

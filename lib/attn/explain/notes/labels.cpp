@@ -25,13 +25,13 @@ bool has_right_to_left(std::string_view text) {
     return false;
 }
 
-/// The source whose tokens are at the positions of that side; nullptr when it has none.
+/// Returns the source whose tokens are at the positions of that side; nullptr if it has none.
 const Tokens* tokens_of(const Plan& plan, Side side) {
     const bool remembered = side == Side::key && plan.config.memory.has_value();
     return std::get_if<Tokens>(remembered ? &*plan.config.memory : &plan.config.input);
 }
 
-/// The word, quoted, or the id if there is no word for it.
+/// Returns the word in quotes, or the id if it has no word.
 std::string token_name(const Tokens* tokens, std::size_t batch, std::size_t position,
                        const std::string& token) {
     if (tokens != nullptr && !tokens->sequences.empty()) {
@@ -44,7 +44,7 @@ std::string token_name(const Tokens* tokens, std::size_t batch, std::size_t posi
     return quoted(token);
 }
 
-/// Where a key of the subject is among all: those that are made of tokens come after the past.
+/// Returns the position of the subject's key among all keys: the keys of tokens follow the past.
 std::size_t key_position(const Subject& subject, std::size_t key) {
     if (!subject.tensor.has_axis("token")) return subject.excerpt.index("key", key);
     return subject.plan.past_len + subject.excerpt.index("token", key);
@@ -67,7 +67,7 @@ std::string quoted(std::string_view token) { return "'" + shortened(token) + "'"
 
 std::string label(const Plan& plan, Side side, std::size_t batch, std::size_t position) {
     const auto& sequences = side == Side::query ? plan.query_tokens : plan.key_tokens;
-    // With a past the queries go on where its keys end.
+    // With a past, the queries follow its keys.
     const std::size_t first = side == Side::query ? plan.past_len : 0;
     const std::string place = "position " + std::to_string(first + position);
     if (side == Side::key && position < plan.past_len) return place + " of the past";
@@ -113,7 +113,7 @@ std::string capitalised(std::string text) {
 
 std::string number(double value) {
     const double size = std::abs(value);
-    if (size < 1e6 && value == std::trunc(value)) return fixed_text(value + 0.0, 0);  // no -0
+    if (size < 1e6 && value == std::trunc(value)) return fixed_text(value + 0.0, 0);  // never -0
     return size >= 1e-3 && size < 1e6 ? fixed_text(value, 4) : brief(value);
 }
 

@@ -13,7 +13,7 @@
 namespace attn::notes {
 namespace {
 
-/// The mask as the scores see it: an axis of length 1 serves every index.
+/// The mask broadcast to the scores.
 class MaskCells {
 public:
     MaskCells(const Tensor& mask, std::size_t group) : cells_(mask), matrices_(mask) {
@@ -37,7 +37,7 @@ private:
     std::size_t start_ = 0;
 };
 
-/// How many cells are true, and the first matrix that has one.
+/// The number of true cells, and the first matrix with one.
 struct Hidden {
     std::size_t count = 0, group = 0;
 };
@@ -53,7 +53,7 @@ Hidden count_hidden(const Tensor& mask) {
     return hidden;
 }
 
-/// Why cells are hidden, in words, where the mask holds to it in matrix `group`.
+/// Explains in words why cells are hidden, if the mask of matrix `group` has only such cells.
 std::string mask_reason(const Subject& subject, std::size_t group) {
     const Plan& plan = subject.plan;
     if (plan.config.mask.given) return {};
@@ -86,7 +86,8 @@ std::string mask_reason(const Subject& subject, std::size_t group) {
     return reason;
 }
 
-/// `only itself`, `no key`, `all 6 keys`, `2 of the 6 keys`: what one query sees.
+/// Describes the keys that one query sees: `only itself`, `no key`, `all 6 keys`, `2 of the 6
+/// keys`.
 std::string visible_keys_text(const Subject& subject, const MaskCells& mask, std::size_t group,
                               std::size_t query) {
     const std::size_t keys = subject.excerpt.count("key", subject.plan.key_len);
@@ -102,7 +103,7 @@ std::string visible_keys_text(const Subject& subject, const MaskCells& mask, std
     return std::to_string(visible) + " of the " + counted(keys, "key") + shown;
 }
 
-/// Who sees least and who sees most.
+/// Describes the queries with the fewest and the most visible keys.
 std::string visible_keys_sentence(const Subject& subject, std::size_t group) {
     const MaskCells mask(subject.tensor, group);
     const std::size_t queries = subject.excerpt.count("query", subject.plan.query_len);
@@ -134,7 +135,7 @@ std::string visible_keys_sentence(const Subject& subject, std::size_t group) {
     return sentence + ".";
 }
 
-/// How many cells are -inf, and the rows of the first matrix in which all are.
+/// The number of cells with -inf, and the fully masked rows of the first matrix.
 struct MinusInfinities {
     std::size_t cells = 0;
     Rows rows;
@@ -154,7 +155,7 @@ MinusInfinities count_minus_infinity(const Tensor& scores) {
     return found;
 }
 
-/// The fate of rows that see no key.
+/// Describes the result of fully masked rows.
 std::string empty_rows_sentence(const Subject& subject, const Rows& rows) {
     if (rows.count == 0 || !subject.excerpt.has_all("key")) return {};
     std::string sentence =
@@ -191,14 +192,14 @@ std::string mask_note(const Subject& subject) {
     return note;
 }
 
-/// Which kinds of mask hide a cell, and why.
+/// Names the kinds of mask that hide a cell, and the reasons.
 std::string mask_reason_of_cell(const WalkView& view) {
     const auto index = [&](const char* axis) {
         const auto found = view.place.find(axis);
         return found == view.place.end() ? std::size_t{0} : found->second;
     };
     const ScoreCell cell{index("batch"), index("head"), index("query"), index("key")};
-    // A mistake may put the keys of all samples side by side: no kind describes those cells.
+    // A mistake may join the keys of all samples: no kind of mask describes those cells.
     const bool is_of_walk = cell.query < view.plan.query_len && cell.key < view.plan.key_len;
     std::string reason;
     for (const MaskKind& kind : mask_kinds()) {

@@ -10,7 +10,7 @@
 namespace attn::notes {
 namespace {
 
-/// The mean and the size of row `row` of x.
+/// Returns the mean and the size of row `row` of x.
 RowSize size_of_row(const Plan& plan, const Tensor& x, std::size_t row) {
     return with_floating(plan.compute_dtype, [&](auto zero) {
         const std::size_t features = x.shape().back();
@@ -20,7 +20,7 @@ RowSize size_of_row(const Plan& plan, const Tensor& x, std::size_t row) {
 }
 
 std::string norm_note(const Subject& subject) {
-    const Tensor* x = subject.ledger.find("x");  // with all features, which its size is made of
+    const Tensor* x = subject.ledger.find("x");  // with all features, which its size depends on
     std::string note = "Every token gets a row of the same size, whatever has been added to x.";
     if (x == nullptr || x->shape() != subject.tensor.shape()) return note;
     const RowSize size = size_of_row(subject.plan, *x, 0);
@@ -34,7 +34,7 @@ std::string norm_note(const Subject& subject) {
     return note;
 }
 
-/// The root that divides row `row`.
+/// Returns the root that divides row `row`.
 double root_of_row(double eps, const Plan& plan, const Tensor& before, std::size_t row) {
     return with_floating(plan.compute_dtype, [&](auto zero) {
         const std::size_t features = before.shape().back();
@@ -53,7 +53,7 @@ std::string rms_note(const Subject& subject, double eps, std::string note) {
     return note;
 }
 
-/// The longest row before and after.
+/// Describes the longest row before and after the norm.
 std::string longest_row_sentence(const Subject& subject) {
     const Ledger::Entry* before = subject.ledger.find_latest(subject.step.chain, subject.step.name);
     if (before == nullptr || before->tensor.shape() != subject.tensor.shape()) return {};

@@ -18,7 +18,7 @@ std::string positions_note(const Subject& subject) {
                : "Each position adds its own row to the token there.";
 }
 
-/// Why the frequencies are not those of theta.
+/// Explains why the frequencies differ from those of theta.
 std::string scaling_sentence(const Plan& plan) {
     const std::optional<RopeScaling>& scaling = plan.config.rotary.scaling;
     if (!scaling) return {};
@@ -64,7 +64,7 @@ std::string inverse_frequencies_note(const Subject& subject) {
     return note;
 }
 
-/// The first token that rotates, its first pair before and after.
+/// Describes the first token that is rotated: its first pair before and after.
 std::string rotated_pair(const Subject& subject) {
     const Plan& plan = subject.plan;
     const bool is_key = subject.step.chain == Chain::keys;

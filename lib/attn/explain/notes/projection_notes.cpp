@@ -8,7 +8,7 @@
 namespace attn::notes {
 namespace {
 
-/// True if one of `count` indices of an axis, from `first` on, is looked at.
+/// True if the subject has one of `count` indices of an axis, from `first` on.
 bool looks_at(const Subject& subject, const std::string& axis, std::size_t first,
               std::size_t count) {
     for (std::size_t i = 0; i < subject.tensor.extent(axis); ++i) {
@@ -91,7 +91,7 @@ std::string bias_note(const Subject& subject) {
     return note;
 }
 
-/// How this part came to be, whatever the projection.
+/// Describes the origin of this part, for any projection.
 std::string origin(const Subject& subject, const Projected& part) {
     const Plan& plan = subject.plan;
     const std::string source = part.source(plan);
@@ -123,7 +123,7 @@ std::string origin(const Subject& subject, const Projected& part) {
     return "The matrix w_" + part.parameter(plan) + " mixes " + mixed + ".";
 }
 
-/// The token whose row is longest: its dot products can be largest.
+/// Names the token with the longest row: its dot products can be largest.
 std::string longest_sentence(const Subject& subject, Side side) {
     const std::optional<MatrixCell> longest = longest_row(subject.tensor, 0);
     if (!longest) return {};

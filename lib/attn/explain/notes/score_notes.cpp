@@ -10,7 +10,7 @@
 namespace attn::notes {
 namespace {
 
-/// Rows of the first matrix whose finite scores are all the same, and rows that hold nan.
+/// Rows of the first matrix with equal finite scores, and rows that contain nan.
 struct ScoreRows {
     Rows equal, holding_nan;
 };
@@ -69,18 +69,18 @@ std::string scores_note(const Subject& subject) {
     return note;
 }
 
-/// The name of a query's width: those of a latent have features of two kinds.
+/// Returns the name of a query's width: with latents there are two kinds of features.
 std::string head_width_name(const PlannedStep& of) {
     return of.has("rotary_key") ? "head_dim + rotary_dim" : "head_dim";
 }
 
-/// The factor that yarn adds to the scale of latent attention: ` over yarn's 1.87`.
+/// Describes the factor that yarn adds to the scale: ` over yarn's 1.87`.
 std::string more_text(const Plan& plan) {
     const double more = plan.score_factor();
     return more == 1 ? std::string() : " over " + brief(more) + ", the square of yarn's magnitude";
 }
 
-/// How the scale is written: `divided by 2, the root of head_dim 4`.
+/// Describes the scale: `divided by 2, the root of head_dim 4`.
 std::string scale_text(const PlannedStep& of) {
     const Plan& plan = of.plan;
     const std::string by = brief(plan.scale.number);

@@ -75,7 +75,7 @@ std::string difference_note(const Subject& subject) {
     }
     const double lambda = subject.ledger["lambda_full"].at(0);
     if (!subject.excerpt.has_all("key")) {
-        // The sums of whole rows cannot be seen.
+        // Without whole rows, their sums are unknown.
     } else if (std::abs(sum - (1 - lambda)) < 1e-3) {
         say(note, "Each row sums to 1 - lambda = " + number(1 - lambda) + ", not to 1.");
     } else if (std::isfinite(sum)) {

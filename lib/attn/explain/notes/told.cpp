@@ -29,8 +29,8 @@ const StepNote* told_of(const Step& step) {
 
 namespace {
 
-/// Returns the number of an expression as text, an empty text if it is a truth that holds, nullopt
-/// if it is false or cannot be computed.
+/// Returns the number of an expression as text, an empty text for a true condition, nullopt if it
+/// is false or cannot be computed.
 std::optional<std::string> fact_of(std::string_view expression, const Subject& subject) {
     const Rule rule = parse_rule("fact[] = " + std::string(expression));
     try {
@@ -43,7 +43,7 @@ std::optional<std::string> fact_of(std::string_view expression, const Subject& s
     }
 }
 
-/// The places and numbers of the extremes; empty if all numbers are equal.
+/// Returns the places and numbers of the extremes; empty if all numbers are equal.
 std::map<std::string_view, std::string> extremes_of(const Tensor& tensor) {
     std::size_t largest = 0, smallest = 0;
     for (std::size_t i = 1; i < tensor.size(); ++i) {

@@ -11,14 +11,14 @@ struct WalkView;
 
 namespace attn::notes {
 
-/// What is said of one step: a note on its numbers, and of some why a cell is what it is.
+/// The note for a step on its numbers, and for some steps the reason for a cell.
 struct StepNote {
     std::string step;
     std::function<std::string(const Subject&)> note;
     std::function<std::string(const WalkView&)> remark{};
 };
 
-// The sentences are under the names of their steps, one file for each group of cards.
+// Notes by step name, in one file per group of cards.
 using NoteTable = std::vector<StepNote>;
 NoteTable input_notes();
 NoteTable norm_notes();
@@ -32,20 +32,20 @@ NoteTable share_notes();
 NoteTable dropout_notes();
 NoteTable context_notes();
 
-/// A note that is the same for every walk.
+/// A note that is the same for all walks.
 inline std::function<std::string(const Subject&)> says(std::string note) {
     return [note = std::move(note)](const Subject&) { return note; };
 }
 
-/// The sentences of an attention file that hold for this walk. In braces stand facts: `{largest}`
-/// and
-/// `{smallest}` are places in the step's tensor, `{largest_number}` and `{smallest_number}` the
-/// numbers there, and an expression in the notation of rules is its number. An expression that is
-/// true or false prints nothing. A sentence is left out if one of its facts is false or cannot be
-/// computed, as in an excerpt, whose places and numbers are not those of the whole walk.
+/// Returns the sentences of an attention file that are true for this walk. Braces contain facts:
+/// `{largest}` and `{smallest}` are places in the step's tensor, `{largest_number}` and
+/// `{smallest_number}` the numbers there, and an expression in the notation of rules stands for its
+/// value. A condition prints nothing. A sentence is left out if one of its facts is false or cannot
+/// be computed, for example in an excerpt, whose places and numbers are not those of the whole
+/// walk.
 std::string file_note(const Subject& subject);
 
-/// What is said of a step; nothing of one that mistakes or users have made, or without sentences.
+/// Returns the notes of a step; nullptr for steps of mistakes or users, or without notes.
 const StepNote* told_of(const Step& step);
 
 }  // namespace attn::notes

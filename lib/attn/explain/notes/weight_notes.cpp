@@ -13,8 +13,8 @@ namespace {
 /// The name of a set of weights that sums to 1: one row over keys, one column over queries, ...
 struct AxisWords {
     const char* axis;     ///< name of the axis
-    const char* subject;  ///< what sums to 1
-    const char* every;    ///< in all of what a cell would have to be hidden
+    const char* subject;  ///< the set that sums to 1
+    const char* every;    ///< the region in which all cells would have to be hidden
 };
 
 AxisWords axis_words(const Plan& plan) {
@@ -31,7 +31,7 @@ AxisWords axis_words(const Plan& plan) {
     }
 }
 
-/// The name of the axis that softmax looks through at a time.
+/// Returns the name of one line of the axis of softmax.
 std::string line_text(const Plan& plan) {
     switch (plan.config.softmax_axis) {
         case SoftmaxAxis::query:
@@ -45,7 +45,7 @@ std::string line_text(const Plan& plan) {
     }
 }
 
-/// True if everything along `axis` sums to 1, to rounding; except rows that are nan or all zero.
+/// True if everything along `axis` sums to 1, to rounding; ignores lines that are nan or all zero.
 bool sums_to_one(const Tensor& weights, const std::string& axis) {
     if (!weights.has_axis(axis) || weights.size() > most_cells) return false;
     const auto [outer, length, inner] = axis_view(weights.shape(), weights.axis(axis));
@@ -70,13 +70,13 @@ bool holds_nan(const Tensor& tensor) {
     return false;
 }
 
-/// `'short' attends most to 'eat'`, and what to say where several keys share the largest weight.
+/// Returns `'short' attends most to 'eat'`, and the number of other keys with an equal weight.
 std::string attends_text(const Subject& subject, std::size_t query, const AttentionRow& row) {
     return row_label(subject, query) + " attends most to " + seen_label(subject, query, row.best) +
            (row.equals > 1 ? " and equally to " + counted(row.equals - 1, "other") : "");
 }
 
-/// The largest weight of a query that had a choice.
+/// Describes the largest weight of a query with several keys.
 std::string strongest_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
     const std::optional<std::size_t> query = strongest(rows);
     if (!query) return {};
@@ -91,7 +91,7 @@ std::string strongest_sentence(const Subject& subject, const std::vector<Attenti
                                       number(1.0 / static_cast<double>(row.visible)) + ").");
 }
 
-/// Queries that see a single key: their weight is 1 whatever the score.
+/// Describes queries that see a single key: their weight is 1 whatever the score.
 std::string single_key_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
     const Rows single = rows_where(
         rows, [](const AttentionRow& row) { return row.visible == 1 && row.weight == 1; });
@@ -117,7 +117,7 @@ bool has_zero_query(const Subject& subject, std::size_t row) {
     return true;
 }
 
-/// Queries that attend to all they see alike, and why.
+/// Describes queries that attend equally to all visible keys, and the reason.
 std::string even_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
     const Rows even = rows_where(rows, [](const AttentionRow& row) { return row.even; });
     if (even.count == 0) return {};
@@ -133,7 +133,7 @@ std::string even_sentence(const Subject& subject, const std::vector<AttentionRow
     return who + " attend evenly to all keys they see: equal scores get equal weights.";
 }
 
-/// Queries whose row is nan or was set to 0, and why.
+/// Describes queries whose row is nan or was set to 0, and the reason.
 std::string empty_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
     std::string note;
     const Rows hidden = rows_where(rows, [](const AttentionRow& row) { return row.visible == 0; });
@@ -156,14 +156,14 @@ std::string empty_sentence(const Subject& subject, const std::vector<AttentionRo
     return note;
 }
 
-/// The largest weight of the first matrix, by its cell.
+/// Describes the cell with the largest weight of the first matrix.
 std::string largest_weight(const Subject& subject, const MatrixCell& cell) {
     return "The largest weight" + shown_here(subject) + within_matrix(subject) + " is " +
            number(cell.value) + (cell.alone ? ": " : ", first at ") + row_label(subject, cell.row) +
            " to " + seen_label(subject, cell.row, cell.column) + ".";
 }
 
-/// Where the largest weight of all matrices is.
+/// Describes the place of the largest weight of all matrices.
 std::string overall_sentence(const Subject& subject, const std::vector<AttentionRow>& first) {
     const Matrices matrices(subject.tensor);
     if (matrices.count < 2 || !matrices.all_readable()) return {};
@@ -223,7 +223,7 @@ std::string weights_over_keys(const Subject& subject) {
     return note;
 }
 
-/// How much of each row goes to the keys of an excerpt.
+/// Describes the share of each row that goes to the keys of an excerpt.
 std::string share_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
     std::vector<std::size_t> queries;
     for (std::size_t q = 0; q < rows.size(); ++q) {
@@ -247,7 +247,7 @@ std::string share_sentence(const Subject& subject, const std::vector<AttentionRo
                                         row_label(subject, most) + ") of a query's attention.");
 }
 
-/// The note where keys are left out: what holds of whole rows cannot be seen.
+/// Returns the note if keys are left out: properties of whole rows are unknown.
 std::string weights_of_some_keys(const Subject& subject) {
     const std::vector<AttentionRow> rows = attention_rows(subject.ledger, 0);
     const Matrices matrices(subject.tensor);
@@ -269,7 +269,8 @@ std::string weights_of_some_keys(const Subject& subject) {
     return note;
 }
 
-/// The note where softmax ran over another axis than the keys: rows mean something else then.
+/// Returns the note for a softmax over another axis than the keys, which gives rows another
+/// meaning.
 std::string weights_over_other_axis(const Subject& subject) {
     const Plan& plan = subject.plan;
     const AxisWords words = axis_words(plan);

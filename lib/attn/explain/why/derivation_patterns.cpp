@@ -12,18 +12,18 @@
 namespace attn {
 namespace {
 
-/// A pattern that is being gathered.
+/// A pattern that is being collected.
 struct Gathered {
     std::string arithmetic;
     bool is_sum = false;
-    std::vector<std::vector<ReadCell>> terms;  ///< the factors of each, in the first cell
-    std::vector<bool> exponential;             ///< of each term
-    std::vector<std::size_t> cells;            ///< the number of each
-    /// The number of each factor in its own tensor: cell by cell, term by term.
+    std::vector<std::vector<ReadCell>> terms;  ///< the factors of each term, in the first cell
+    std::vector<bool> exponential;             ///< by term
+    std::vector<std::size_t> cells;            ///< the index of each
+    /// The index of each factor in its own tensor: cell by cell, term by term.
     std::vector<std::size_t> factors;
 };
 
-/// The common text of cells of one pattern; addends alike are counted.
+/// Returns the common text of a pattern's cells; equal addends are counted.
 std::string key_of(const MadeCell& made) {
     std::string key = made.is_copy ? "copy " : made.text;
     const auto add = [&](const ReadCell& cell) { (key += ' ') += *cell.step; };
@@ -46,7 +46,7 @@ std::string key_of(const MadeCell& made) {
     return key + std::to_string(alike);
 }
 
-/// The text as the page fills it in: names of what is copied, values elsewhere.
+/// Returns the text for the page to fill in: names for copied cells, values for others.
 std::string with_places(const MadeCell& made) {
     if (made.is_copy) return made.text;
     std::size_t place = 0;
@@ -72,13 +72,13 @@ void gather(Gathered& pattern, std::size_t number, const MadeCell& made) {
     }
 }
 
-/// Sums of other terms than cells, products and exponentials are told by their rule alone.
+/// Sums of terms other than cells, products and exponentials are described by their rule alone.
 MadeCell tellable(MadeCell made) {
     const auto is_other = [](const MadeCell::Addend& each) {
         return each.form == AddendForm::other;
     };
     if (std::ranges::any_of(made.addends, is_other)) return {};
-    // The condition that chose a side is after what is read there.
+    // Cells of the condition that chose a side come after the cells of that side.
     made.cells.insert(made.cells.end(), made.asked.begin(), made.asked.end());
     return made;
 }
@@ -89,14 +89,14 @@ std::vector<std::string> steps_of(const std::vector<ReadCell>& cells) {
     return steps;
 }
 
-/// Factors that lie at the same place in each of `count` terms that follow one another.
+/// Factors at the same place in each of `count` consecutive terms.
 struct FactorRun {
-    std::size_t first;     ///< of all factors of a cell
+    std::size_t first;     ///< among all factors of a cell
     std::size_t distance;  ///< from one term to the next
     std::size_t count;
 };
 
-/// Where these factors lie, over all cells of a pattern.
+/// Describes the places of these factors, over all cells of a pattern.
 SourceCells source_cells(const Gathered& pattern, const std::string& step, const FactorRun& run,
                          const Shape& shape) {
     const std::vector<std::size_t>& all = pattern.cells;
@@ -106,12 +106,12 @@ SourceCells source_cells(const Gathered& pattern, const std::string& step, const
             pattern.factors[i * of_each + run.first + term * run.distance]);
     };
     SourceCells cells{step};
-    // Find how far one step along each axis leads, and check it on all cells.
+    // Find the stride along each axis, and check it for all cells.
     std::vector<std::ptrdiff_t> strides(shape.size() + 2, 0);
     if (run.count > 1) strides.back() = number(0, 1) - number(0, 0);
     std::size_t length = 1;
     for (std::size_t axis = shape.size(); axis-- > 0; length *= shape[axis]) {
-        // The numbers ascend, so the neighbour along an axis is found by halving.
+        // The indices ascend, so the neighbour along an axis is found by binary search.
         for (std::size_t i = 0; i < all.size(); ++i) {
             if (all[i] / length % shape[axis] + 1 == shape[axis]) continue;
             const auto next = std::lower_bound(all.begin(), all.end(), all[i] + length);
@@ -152,7 +152,7 @@ SourceCells source_cells(const Gathered& pattern, const std::string& step, const
     return cells;
 }
 
-/// Numbers that ascend as first, count, first, count, ...
+/// Converts ascending numbers to first, count, first, count, ...
 std::vector<std::size_t> in_runs(const std::vector<std::size_t>& numbers) {
     std::vector<std::size_t> runs;
     for (const std::size_t number : numbers) {
@@ -192,8 +192,8 @@ DerivationPattern pattern_of(const Gathered& gathered, const std::string& rule,
     return pattern;
 }
 
-/// Whether an expression reads cells whose numbers grow evenly along each index, and says nothing
-/// else of indices or of what the numbers are: its text is the same everywhere.
+/// True if an expression reads cells whose indices are linear in each index, and does not depend on
+/// indices or numbers otherwise: its text is the same for all cells.
 bool is_even(const RuleNode& node, const std::vector<std::string>& indices) {
     using Kind = RuleNode::Kind;
     switch (node.kind) {
@@ -221,7 +221,7 @@ bool is_even(const RuleNode& node, const std::vector<std::string>& indices) {
     return false;
 }
 
-/// Whether every cell is made as the first one is: of even expressions, and of sums of these.
+/// True if all cells are computed like the first one: from such expressions, and sums of them.
 bool makes_cells_alike(const RuleNode& node, const std::vector<std::string>& indices) {
     const auto of_parts = [&](const RuleTree& part) { return makes_cells_alike(*part, indices); };
     if (is_operation(node, "+")) return std::ranges::all_of(node.parts, of_parts);
@@ -241,7 +241,7 @@ std::vector<std::size_t> all_cells(std::size_t size) {
     return cells;
 }
 
-/// The first cell of a tensor that has some, and its neighbour along each axis.
+/// Returns the first cell of a tensor that is not empty, and its neighbour along each axis.
 std::vector<std::size_t> first_cells(const Shape& shape) {
     std::vector<std::size_t> cells{0};
     std::size_t length = 1;

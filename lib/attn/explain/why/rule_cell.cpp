@@ -16,7 +16,7 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// More additions than this are not worth a derivation: nobody reads them.
+/// Derivations with more additions are left out: they would be too long to read.
 constexpr double most_additions = 4e6;
 
 bool is_largest(const BoundRule& node) {
@@ -31,7 +31,7 @@ bool is_operation(const BoundRule& node, const char* word) {
     return node.node->kind == Kind::operate && node.parts.size() == 2 && node.node->word == word;
 }
 
-/// A number that no cell has: of settings and indices.
+/// Formats a number that is not in a cell, but a setting or an index.
 std::string number_text(double number) {
     const bool whole = number == std::floor(number) && std::abs(number) < 1e9;
     if (whole) return fmt::format("{:.0f}", number);
@@ -106,7 +106,8 @@ ReadCell RuleCell::read(const BoundRule& cell) {
     return {&cell.node->word, cell.tensor, place_in(cell)};
 }
 
-/// The part of a node that counts: the side that an `if` takes, the largest of several.
+/// Returns the part of a node that determines its value: the chosen side of an `if`, the largest of
+/// several.
 const BoundRule& RuleCell::settled(const BoundRule& node, MadeCell& made) {
     if (node.node->kind == Kind::choose) {
         const BoundRule& condition = node.parts[0];
@@ -161,8 +162,8 @@ void RuleCell::add_addend(const BoundRule& node, MadeCell& made) {
     made.addends.push_back(std::move(addend));
 }
 
-/// The expression with `{1}` in the place of cell 1, and numbers in the place of all that no cell
-/// is in, and of sums.
+/// Writes the expression with `{1}` for cell 1, and values for sums and for everything without
+/// cells.
 RuleTree RuleCell::written(const BoundRule& node, MadeCell& made, std::vector<ReadCell>& cells) {
     const BoundRule& it = node.node->kind == Kind::choose ? settled(node, made) : node;
     if (it.node->kind == Kind::cell) {

@@ -9,7 +9,7 @@
 
 namespace attn {
 
-/// A cell that a rule reads: the step, and its number in row-major order.
+/// A cell that a rule reads: the step, and its index in row-major order.
 struct ReadCell {
     const std::string* step;
     const Tensor* tensor;
@@ -18,41 +18,41 @@ struct ReadCell {
     double value() const { return tensor->at(number); }
 };
 
-/// The form of an addend of a sum: a * b or a, exp(a - b), or what its text says.
+/// The form of an addend of a sum: a * b or a, exp(a - b), or a text.
 enum class AddendForm { product, exponential, other };
 
-/// One cell of a step as its rule makes it, with one side of each `if` taken and of each largest
-/// number the cell that it is.
+/// One cell of a step as computed by its rule, with the chosen side of each `if` and the cell of
+/// each maximum.
 struct MadeCell {
     /// An addend of a sum.
     struct Addend {
         AddendForm form = AddendForm::other;
         std::vector<ReadCell> cells;
-        std::string text{};  ///< with `{1}` in the place of cell 1
+        std::string text{};  ///< with `{1}` for cell 1
         double value = 0;
     };
 
-    bool is_too_long = false;  ///< to be followed: all else is empty
+    bool is_too_long = false;  ///< to be derived: the rest is empty
     bool is_sum = false;
-    std::vector<Addend> addends;  ///< of a sum
-    std::string text;             ///< of what is no sum: with `{1}` in the place of cell 1
-    std::vector<ReadCell> cells;  ///< that are in it
-    bool is_copy = false;         ///< it is another cell, as it was
-    bool takes_side = false;      ///< it is on one side of an `if`
-    std::vector<ReadCell> asked;  ///< cells that said which one
+    std::vector<Addend> addends;  ///< if it is a sum
+    std::string text;             ///< if it is not a sum: with `{1}` for cell 1
+    std::vector<ReadCell> cells;  ///< the cells in it
+    bool is_copy = false;         ///< it is an unchanged copy of another cell
+    bool takes_side = false;      ///< it is one side of an `if`
+    std::vector<ReadCell> asked;  ///< cells that decided which one
 };
 
-/// Whether the tensors of this ledger have the axes that the rule was completed for: a mistake may
-/// have made others.
+/// True if the tensors of this ledger have the axes that the rule was completed for: a mistake may
+/// have changed them.
 bool fits(const Rule& rule, const PlannedStep& of, const Ledger& ledger);
 
-/// Follows the cells of one step to those that its rule reads.
+/// Finds the cells that the rule of a step reads for one of its cells.
 class RuleCell : RuleIndices {
 public:
-    /// The completed rule of a step of this ledger, which must outlive it.
+    /// Takes the completed rule of a step of this ledger, which must outlive it.
     RuleCell(const Rule& rule, const Ledger& ledger);
 
-    /// Range  sums of more than some million numbers are left as they are: no text, no addends.
+    /// Range  sums of more than some million numbers have no text and no addends.
     MadeCell at(const std::vector<std::size_t>& indices);
 
 private:
@@ -71,7 +71,7 @@ private:
     BoundTree tree_;
 };
 
-/// The text with each place `{1}` filled in by `of(cell 1)`.
+/// Fills in each place `{1}` of a text with `of(cell 1)`.
 template <class Of>
 std::string filled(const std::string& text, const std::vector<ReadCell>& cells, Of of) {
     return filled(text, [&](std::string_view number) {

@@ -25,7 +25,7 @@ Place place_of(const Tensor& tensor, const Cell& cell) {
     return place;
 }
 
-/// The word at a place of one axis, quoted; empty without words or without the axis.
+/// Returns the word at a place of one axis, in quotes; empty without words or without the axis.
 std::string token(const std::vector<std::vector<std::string>>& tokens, const Place& place,
                   const std::string& axis) {
     if (tokens.empty() || place.count(axis) == 0) return {};
@@ -56,7 +56,7 @@ bool reads(const Step& step, const Plan& plan, Chain chain) {
                        [&](const Input& input) { return input.chain == chain; });
 }
 
-/// True for a row over keys that softmax reads or makes.
+/// True for a row over keys that is an input or output of softmax.
 bool is_softmax_row(const WalkView& view) {
     const Axes& axes = view.ledger[view.step.name].axes();
     if (axes.empty() || axes.back() != "key") return false;
@@ -67,8 +67,8 @@ bool is_softmax_row(const WalkView& view) {
     return view.ledger.find_latest(Chain::scores)->name == view.step.name;
 }
 
-/// The cell of the next step of the chain that reads this one: after the past, and the first of
-/// the heads that share it, or the head that several make. Where features are mixed, its row.
+/// Returns the cell of the next step in the chain that reads this one: after the past, in the first
+/// of the heads that share it, or in the merged head. If features are mixed, its row.
 std::string read_by(const WalkView& view, const std::string& next) {
     Place place = view.place;
     const Tensor& tensor = view.ledger[next];
@@ -86,11 +86,11 @@ std::string read_by(const WalkView& view, const std::string& next) {
            (shared > 1 ? " and the same cell of the heads that share it" : "");
 }
 
-/// Which cells read this one next: the next step of its chain or, at its end, whoever reads that.
+/// Describes the readers of this cell: the next step of its chain or, at the end, any reader.
 std::string used_by(const WalkView& view) {
     const Chain chain = view.step.chain;
     if (chain == Chain::none || chain == Chain::contexts) return {};
-    // A walk of weights alone has no context.
+    // A walk that ends with the weights has no context.
     if (chain == Chain::weights && view.ledger.find_latest(Chain::contexts) == nullptr) return {};
     const Ledger::Entry* last = view.ledger.find_latest(chain);
     for (; last->name != view.step.name; last = view.ledger.find_latest(chain, last->name)) {
@@ -162,7 +162,7 @@ Cell WalkView::at(const std::string& name, const Place& where) const {
 
 namespace {
 
-/// The rule of a step, or how it came to be without one.
+/// Returns the rule of a step, or a description of its origin without one.
 std::string rule_of_cell(const PlannedStep& of) {
     const std::string rule = told_rule(of);
     if (!rule.empty()) return rule.substr(rule.find(" = ") + 3);
@@ -190,7 +190,7 @@ Term term_of(const MadeCell::Addend& addend) {
     return term;
 }
 
-/// Fills in what the rule makes of this one cell.
+/// Adds the computation of this cell by the rule.
 void follow(const WalkView& view, const MadeCell& made, Derivation& derivation) {
     const auto name_of = [&](const ReadCell& read) {
         return cell_text(view.plan, view.table, view.ledger, cell_of(read));
@@ -247,15 +247,15 @@ std::string row_text(const Ledger& ledger, const Cell& cell) {
         if (i < most) text += four_decimals(value) + " ";
     }
     if (length > most) text += "... ";
-    // The sum says something of weights alone: they are a distribution.
+    // The sum is meaningful only for weights, which are a distribution.
     return cell.step == "weights" ? text + " sum " + four_decimals(sum)
                                   : std::string(trimmed(text));
 }
 
 namespace {
 
-/// The tokens or the names of features along an axis of a step's tensor, for the sequence and the
-/// head of the cell, of which the indices of the axes before are known. Empty without any.
+/// Returns the tokens or feature names along an axis of a step's tensor, for the sequence and the
+/// head of the cell, whose indices on earlier axes must be set. Empty if there are none.
 std::vector<std::string> words_along(const PlannedStep& of, const Tensor& tensor, std::size_t axis,
                                      const Cell& cell) {
     const auto index_on = [&](const std::string& other) {
@@ -271,8 +271,8 @@ std::vector<std::string> words_along(const PlannedStep& of, const Tensor& tensor
     return tokens[index_on("batch")];
 }
 
-/// The index that a word or a number names on one axis; a word that is at several places is
-/// remarked on.
+/// Returns the index for a word or a number on one axis; adds a remark if the word has several
+/// places.
 std::size_t index_of(const PlannedStep& of, const Tensor& tensor, std::size_t axis,
                      const std::string& word, Cell& cell) {
     const std::string& name = tensor.axes()[axis];
@@ -309,8 +309,8 @@ std::size_t index_of(const PlannedStep& of, const Tensor& tensor, std::size_t ax
                                                                  : ", or the name of a feature"));
 }
 
-/// Returns the index of a cell as it can be typed: the word or feature of that place if no other
-/// place has it, else the number.
+/// Returns the index of a cell as it can be typed: the word or feature at that place if it is
+/// unique, else the number.
 std::string index_name(const PlannedStep& of, const Tensor& tensor, std::size_t axis,
                        std::size_t index, const Cell& cell) {
     const std::vector<std::string> words = words_along(of, tensor, axis, cell);
@@ -319,7 +319,7 @@ std::string index_name(const PlannedStep& of, const Tensor& tensor, std::size_t 
     return is_name ? visible(words[index]) : std::to_string(index);
 }
 
-/// Returns a whole cell with the typed indices, each on the first axis that takes it:
+/// Returns a whole cell with the typed indices, each on the first axis that accepts it:
 /// `weights[dog,the]` for `weights[dog]`.
 std::string cell_with(const PlannedStep& of, const Tensor& tensor,
                       const std::vector<std::string>& typed, Cell cell) {
@@ -329,7 +329,7 @@ std::string cell_with(const PlannedStep& of, const Tensor& tensor,
         std::size_t index = 0;
         try {
             if (next != typed.end()) index = index_of(of, tensor, axis, *next, cell), ++next;
-        } catch (const Error&) {  // the index is of a later axis
+        } catch (const Error&) {  // the index belongs to a later axis
         }
         cell.indices.push_back(index);
         names.push_back(index_name(of, tensor, axis, index, cell));
@@ -363,7 +363,7 @@ Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
             words.back() += c;
         }
     }
-    if (words.size() == 1 && words[0].empty()) words.clear();  // of a scalar
+    if (words.size() == 1 && words[0].empty()) words.clear();  // for a scalar
     if (words.size() != tensor.dimension()) {
         throw ConfigError(text + " has " + std::to_string(words.size()) +
                           (words.size() == 1 ? " index but " : " indices but ") + cell.step +

@@ -14,93 +14,92 @@ namespace attn {
 struct Term {
     Cell left;
     std::optional<Cell> right;
-    double value = 0;    ///< left, left times right, or what `form` says; in double
-    std::string form{};  ///< `exp(left - right)`, or the arithmetic; empty for the first two
+    double value = 0;    ///< of the form, in double
+    std::string form{};  ///< `exp(left - right)`, or the arithmetic; empty for a cell or a product
 };
 
-/// Where one number comes from.
+/// The derivation of one number.
 struct Derivation {
     Cell cell;
-    /// How it was made: the right side of its rule, `exponentials[q,k] / row_sum[q]`.
+    /// The right side of its rule, `exponentials[q,k] / row_sum[q]`.
     std::string rule{};
-    std::string side{};       ///< the side of an `if` that it took, with its cells
-    std::string arithmetic;   ///< the same with the numbers put in; empty for a sum of terms
-    std::vector<Term> terms;  ///< of a sum; in the order of the sum
+    std::string side{};       ///< the chosen side of an `if`, with its cells
+    std::string arithmetic;   ///< the rule with numbers filled in; empty for a sum of terms
+    std::vector<Term> terms;  ///< if it is a sum, in the order of the sum
     /// The value minus its terms: the rounding of a sum in the walk's own type.
     double rounding = 0;
-    std::vector<Cell> sources;         ///< the cells it was made from, for the next depth
-    std::vector<std::string> remarks;  ///< its tokens, its row, the mask, where it is used next
+    std::vector<Cell> sources;         ///< the cells that it depends on, for the next depth
+    std::vector<std::string> remarks;  ///< its tokens, its row, the mask, its readers
 };
 
-/// A cell by its text: `weights[0,1,2,3]`, `weights[short,eat]`: numbers from 0 (negative ones from
-/// the end), or words of the input on token axes.
+/// Parses a cell: `weights[0,1,2,3]`, `weights[short,eat]`: indices from 0 (negative ones from the
+/// end), or words of the input on token axes.
 ///
-/// Errors  ConfigError for a text that is no cell, ShapeError for an index beyond its axis.
+/// Errors  ConfigError for a text that is no cell, ShapeError for an index out of range.
 Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
                 const std::string& text);
 
-/// Derives one cell of a walk from the cells it was made of.
+/// Derives one cell of a walk from the cells that it depends on.
 ///
 /// Range  the value is the ledger's own; the terms and the rounding add up to it.
 Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger, const Cell& cell);
 
 struct WhyOptions {
-    std::size_t depth = 1;  ///< how many levels of sources are derived
-    std::size_t top = 12;   ///< terms shown, the largest first; the rest is added up
+    std::size_t depth = 1;  ///< levels of sources to derive
+    std::size_t top = 12;   ///< terms to show, the largest first; the others are summed
     Ink ink{};
 };
 
-/// The derivation for people, every printed sum right to its last printed digit.
+/// Formats the derivation as text, in which every printed sum is exact to its last digit.
 std::string why_text(const Plan& plan, const StepTable& table, const Ledger& ledger,
                      const Cell& cell, const WhyOptions& options);
 
-/// The derivation as JSON, with all terms.
+/// Formats the derivation as JSON, with all terms.
 std::string why_json(const Plan& plan, const StepTable& table, const Ledger& ledger,
                      const Cell& cell, const WhyOptions& options);
 
-/// `weights[0,2,1]`
+/// Returns `weights[0,2,1]`.
 std::string cell_text(const Cell& cell);
-/// The same with words in the place of numbers, `query[dog,adjective]`, in a walk whose features
-/// have names.
+/// Returns the cell with names in place of numbers, `query[dog,adjective]`, in a walk whose
+/// features have names.
 std::string cell_text(const Plan& plan, const StepTable& table, const Ledger& ledger,
                       const Cell& cell);
 
-/// The numbers of the cell's row along the last axis, with their sum.
+/// Returns the numbers of the cell's row along the last axis, with their sum.
 std::string row_text(const Ledger& ledger, const Cell& cell);
 
-/// Cells of one step that the cells of a pattern are made of: for each of those one, or one for
-/// each term of a sum.
+/// Cells of one step that the cells of a pattern depend on: one for each cell, or one for each term
+/// of a sum.
 struct SourceCells {
     std::string step;
     /// number = strides[0] + sum over axes a of strides[1 + a] * index[a] + strides.back() * term,
-    /// where the cells lie that regularly.
+    /// if the cells are that regular.
     std::vector<std::ptrdiff_t> strides{};
-    /// Elsewhere the number of each, cell by cell, and term by term within a cell.
+    /// Otherwise the number of each, cell by cell, and term by term within a cell.
     std::vector<std::size_t> numbers{};
 };
 
-/// Terms of a sum that follow one another and are made of the same steps; or one source.
+/// Consecutive terms of a sum that read the same steps; or a single source.
 struct TermRun {
     std::size_t count = 1;
     std::vector<SourceCells> factors{};  ///< one, or the two of a product
     bool is_exponential = false;         ///< exp(first - second) instead of their product
 };
 
-/// The derivation of many cells of one step at once. Numbers count the cells in row-major order.
+/// The derivation of many cells of one step. Numbers are indices in row-major order.
 struct DerivationPattern {
     std::string rule;
-    /// The arithmetic of the derivation, where `{2}` stands for the text of source 2 and `{2v}` for
-    /// its value with four decimals.
+    /// The arithmetic of the derivation, with `{2}` for the text of source 2 and `{2v}` for its
+    /// value with four decimals.
     std::string arithmetic;
-    bool is_sum = false;  ///< the value is the sum of the terms, but for rounding
+    bool is_sum = false;  ///< the value is the sum of the terms, except for rounding
     std::vector<TermRun> terms{};
     std::vector<std::size_t> cells{};  ///< in runs: first, count, first, count, ...
 };
 
-/// The derivations of all cells of a step, as derive() gives them.
+/// Returns the derivations of all cells of a step, as by derive().
 ///
-/// Range   empty for a tensor that was drawn or given, and for one of more than
-/// `most_derived_cells`.
+/// Range   empty for a tensor that was drawn or given, or has more than `most_derived_cells`.
 std::vector<DerivationPattern> derivation_patterns(const Plan& plan, const StepTable& table,
                                                    const Ledger& ledger, const std::string& step);
 

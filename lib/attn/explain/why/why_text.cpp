@@ -15,7 +15,7 @@
 namespace attn {
 namespace {
 
-/// Numbers of one derivation in units of its last printed decimal, so that printed sums are exact.
+/// Rounds the numbers of a derivation to its last printed decimal, so that printed sums are exact.
 class Decimals {
 public:
     explicit Decimals(const Derivation& derivation) {
@@ -26,7 +26,7 @@ public:
         const int magnitude = largest > 0 && std::isfinite(largest)
                                   ? static_cast<int>(std::floor(std::log10(largest)))
                                   : 0;
-        // All are written with one exponent where they are tiny: 3.53444e-06.
+        // Use one exponent for all if they are tiny: 3.53444e-06.
         exponent_ = magnitude < -4 ? magnitude : 0;
         decimals_ = std::max(5 - magnitude + exponent_, 0);
     }
@@ -36,7 +36,7 @@ public:
         return fmt::format("{:.{}f}e{:03d}", value / std::pow(10.0, exponent_), decimals_,
                            exponent_);
     }
-    /// The value as a whole number of last decimals.
+    /// Converts a value to a multiple of the last printed decimal.
     double units(double value) const {
         return std::round(value * std::pow(10.0, decimals_ - exponent_));
     }
@@ -55,7 +55,7 @@ bool all_finite(const Derivation& derivation) {
                        [](const Term& term) { return std::isfinite(term.value); });
 }
 
-/// Writes the address of a cell.
+/// Formats the address of a cell.
 using CellText = std::function<std::string(const Cell&)>;
 
 std::string term_text(const Term& term, const CellText& address) {
@@ -66,7 +66,7 @@ std::string term_text(const Term& term, const CellText& address) {
                        four_decimals(term.left.value), four_decimals(term.right->value));
 }
 
-/// Adds the terms, the largest first, so that the printed numbers add up to the printed result.
+/// Adds the terms, the largest first, so that the printed numbers sum to the printed result.
 void add_terms(std::string& text, const std::string& indent, const Derivation& derivation,
                std::size_t top, const CellText& address) {
     std::vector<Term> terms = derivation.terms;
@@ -95,7 +95,7 @@ void add_terms(std::string& text, const std::string& indent, const Derivation& d
     text += fmt::format("{}  {:>12}   together\n", indent, decimals.text(derivation.cell.value));
 }
 
-/// The distinct sources that are worth deriving too.
+/// Returns the distinct sources to derive next.
 std::vector<Cell> next_cells(const StepTable& table, const Derivation& derivation,
                              std::size_t top) {
     std::vector<Cell> cells;
@@ -109,7 +109,7 @@ std::vector<Cell> next_cells(const StepTable& table, const Derivation& derivatio
     return cells;
 }
 
-/// The derivation of a cell, with what a mistake did to it.
+/// Returns the derivation of a cell, with the effect of a mistake.
 Derivation told(const Plan& plan, const StepTable& table, const Ledger& ledger, const Cell& cell) {
     Derivation derivation = derive(plan, table, ledger, cell);
     const Step& step = find_step(table, cell.step);
@@ -148,7 +148,8 @@ void add_derivation(std::string& text, const Plan& plan, const StepTable& table,
     }
 }
 
-/// The law behind a step of the standard walk. Other rules for a step follow laws of their own.
+/// Returns the law for a step of the standard walk. Other rules for a step follow laws of their
+/// own.
 std::optional<Law> law_of(const Plan& plan, const StepTable& table, const Cell& cell) {
     const Step& step = find_step(table, cell.step);
     const bool is_standard = step.file.empty() && step.mistake.empty();

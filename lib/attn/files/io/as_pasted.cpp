@@ -1,4 +1,4 @@
-// Texts as people paste them, as the readers of arrays and tables expect them.
+// Converts pasted text to the form that the readers of arrays and tables expect.
 
 #include <algorithm>
 #include <string>
@@ -17,8 +17,8 @@ std::string with_decimal_point(std::string field) {
 
 std::string arrays_alone(std::string_view text) {
     std::string alone;
-    std::size_t depth = 0, opened = 0;  // brackets, and where the innermost begins
-    bool has_rows = false;              // a semicolon ended a row in it
+    std::size_t depth = 0, opened = 0;  // brackets, and the start of the innermost
+    bool has_rows = false;              // it contains a semicolon that ends a row
     char quote = '\0';
     for (std::size_t i = 0; i < text.size(); ++i) {
         const char letter = text[i];

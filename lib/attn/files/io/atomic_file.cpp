@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::size_t gather_limit = 64 * 1024;
 
-// `/dev/fd/3` and `/proc/self/fd/3` name a descriptor of this process. Opening them anew would
-// forget the position and the append mode that the shell has set, so the descriptor is shared.
+// `/dev/fd/3` and `/proc/self/fd/3` name a descriptor of this process. Opening them again would
+// lose the position and the append mode that the shell has set, so the descriptor is shared.
 std::optional<int> named_descriptor(std::string_view path) {
     for (std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
         if (!path.starts_with(folder)) continue;
@@ -33,9 +33,8 @@ std::optional<int> named_descriptor(std::string_view path) {
     return std::nullopt;
 }
 
-// The path with all symbolic links resolved; the last of them may point to a file that does not
-// exist yet. A descriptor's name is returned as it is. Gives up where the system would: after 40
-// links.
+// Resolves all symbolic links of a path; the last one may point to a file that does not exist yet.
+// Returns a descriptor's name as it is. Gives up after 40 links, like the system.
 std::optional<std::string> behind_links(std::string path) {
     for (int links = 0; links <= 40; ++links) {
         std::array<char, PATH_MAX> text{};
@@ -69,7 +68,7 @@ OutputFile::OutputFile(const OutputPlace& place) : path_(place.shown) {
         if (descriptor_ < 0) fail("open", errno);
         return;
     }
-    // A rename would replace even a file that is write-protected.
+    // A rename would replace even a write-protected file.
     if (exists && ::access(target_.c_str(), W_OK) != 0) fail("write", errno);
     made_ = make_temporary(target_, [](const char* temporary) {
         return ::open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -79,7 +78,7 @@ OutputFile::OutputFile(const OutputPlace& place) : path_(place.shown) {
         fail(made_.path.empty() ? "write" : "create a temporary file beside it", made_.reason);
     }
     if (exists) {
-        // Only a privileged user may give files away; for others the owner is the same already.
+        // Only a privileged user may change the owner; for others it is already right.
         [[maybe_unused]] const int changed = ::fchown(descriptor_, status.st_uid, status.st_gid);
         ::fchmod(descriptor_, status.st_mode & 0777);
     }

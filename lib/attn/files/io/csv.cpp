@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view between_fields{" \t\r"};
 
-// Where a comment starts, unless the # is in quotes.
+// Returns the start of a comment: a # outside of quotes.
 std::size_t comment_start(std::string_view text) {
     bool quoted = false;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -31,7 +31,7 @@ char find_delimiter(std::string_view text) {
         if (letter == '"') quoted = !quoted;
         if (!quoted) unquoted += letter;
     }
-    // A tab after a comma only aligns columns; beside decimal commas it separates them.
+    // A tab after a comma only aligns columns; with decimal commas it separates them.
     const bool has_tabs =
         unquoted.find('\t') != unquoted.npos && unquoted.find(",\t") == unquoted.npos;
     if (unquoted.find(';') != unquoted.npos) return ';';
@@ -49,7 +49,7 @@ std::optional<bool> parse_truth(const std::string& field) {
     return yes.contains(field);
 }
 
-// Whether a field is a value, or meant to be one: a mistyped number is no column name.
+// True if a field is a value, or looks like one: a mistyped number is not a column name.
 bool is_like_a_value(const std::string& field) {
     static const std::set<std::string> missing{"NA", "N/A", "NULL", "null", "None", "#N/A"};
     const std::size_t first = field.find_first_not_of("+-.");
@@ -57,7 +57,7 @@ bool is_like_a_value(const std::string& field) {
     return has_digit_first || parse_number(field) || parse_truth(field) || missing.contains(field);
 }
 
-// Whether the fields from `first` on are 0, 1, 2, ...: what pandas calls columns without names.
+// True if the fields from `first` on are 0, 1, 2, ..., pandas's names of unnamed columns.
 bool are_column_numbers(const std::vector<std::string>& fields, std::size_t first) {
     for (std::size_t i = first; i < fields.size(); ++i) {
         if (fields[i] != std::to_string(i - first)) return false;
@@ -76,11 +76,11 @@ bool all_have_decimal_points(const std::vector<std::string>& fields) {
     });
 }
 
-// Whether the first line and the first column of a table are names.
+// Whether the first line and the first column of a table have names.
 struct Layout {
     bool column_names = false;
     bool row_names = false;
-    bool words_only = false;  // row names, known by not being numbers
+    bool words_only = false;  // row names, because they are not numbers
 };
 
 Layout layout_of(const std::vector<std::string>& first, const std::vector<std::string>& second) {
@@ -101,19 +101,19 @@ Layout layout_of(const std::vector<std::string>& first, const std::vector<std::s
     return {numbered, false};
 }
 
-/// Walks over the lines of a delimited text, which end with `\n`, `\r\n` or `\r`, and splits each
-/// into its fields. Comments (`#` to the end of the line) and blank lines at the beginning and the
-/// end are passed over. The first line decides the delimiter: a semicolon, else a tab, else a
-/// comma, else runs of blanks.
+/// Iterates over the lines of a delimited text, which end with `\n`, `\r\n` or `\r`, and splits
+/// each into its fields. Skips comments (`#` to the end of the line), and blank lines at the
+/// beginning and the end. The first line determines the delimiter: a semicolon, else a tab, else a
+/// comma, else runs of spaces.
 class CsvLines {
 public:
     CsvLines(std::string_view bytes, const std::string& label);
 
-    /// The fields of the next line, without the blanks around them; null at the end.
+    /// Returns the fields of the next line, without surrounding spaces; null at the end.
     /// Errors  InputError, starting with the label: a blank line between rows, a quote left open.
     const std::vector<std::string>* next();
 
-    /// The number of the line that next() returned last, from 1.
+    /// Returns the number of the line that next() returned last, from 1.
     std::size_t line() const { return line_; }
 
 private:
@@ -125,8 +125,8 @@ private:
     const std::string& label_;
     std::vector<std::string> fields_;
     std::size_t line_ = 0;
-    std::size_t blank_line_ = 0;  // the first blank line after the last row, 0 when there is none
-    char delimiter_ = '\0';       // ' ' for runs of blanks, '\0' as long as it is unknown
+    std::size_t blank_line_ = 0;  // the first blank line after the last row, 0 if there is none
+    char delimiter_ = '\0';       // ' ' for runs of spaces, '\0' until it is known
 };
 
 CsvLines::CsvLines(std::string_view bytes, const std::string& label) : rest_(bytes), label_(label) {
@@ -167,13 +167,13 @@ void CsvLines::split(std::string_view text) {
     fields_.clear();
     std::size_t position = 0;
     while (true) {
-        // Pass over the blanks that belong to no field.
+        // Skip spaces that belong to no field.
         while (position < text.size() &&
                between_fields.find(text[position]) != between_fields.npos &&
                text[position] != delimiter_) {
             ++position;
         }
-        // Take the field: up to the closing quote, or up to the next delimiter.
+        // Read the field: up to the closing quote, or to the next delimiter.
         std::string field;
         bool quoted = false;
         if (position < text.size() && text[position] == '"') {
@@ -201,7 +201,7 @@ void CsvLines::split(std::string_view text) {
         if (delimiter_ != ',') field = with_decimal_point(std::move(field));
         fields_.push_back(std::move(field));
         if (end == text.npos) return;
-        // Step over the delimiter, which may be a run of blanks.
+        // Skip the delimiter, which may be a run of spaces.
         position = delimiter_ == ' ' ? text.find_first_not_of(between_fields, end) : end + 1;
     }
 }
@@ -210,13 +210,13 @@ void CsvLines::fail(const std::string& what) const {
     throw InputError(label_ + ": line " + std::to_string(line_) + " " + what);
 }
 
-// True if the columns are those that write_long_table writes: `step`, axes, `value`, words.
+// True if the columns are those of write_long_table: `step`, axes, `value`, words.
 bool is_long_table(const std::vector<std::string>& columns) {
     return columns.size() >= 2 && columns.front() == "step" &&
            std::find(columns.begin() + 1, columns.end(), "value") != columns.end();
 }
 
-// The rows of a table as they come in.
+// Collects the rows of a table.
 class Rows {
 public:
     Rows(const std::string& label, std::size_t columns, const Layout& layout)
@@ -254,7 +254,7 @@ public:
         names_.push_back(fields[0]);
     }
 
-    /// Names that only count the rows are none.
+    /// Returns the row names; empty if they are only row numbers.
     std::vector<std::string> names() const {
         for (std::size_t i = 0; i < names_.size(); ++i) {
             if (names_[i] != std::to_string(i)) return names_;
@@ -262,7 +262,7 @@ public:
         return {};
     }
 
-    /// To be called once, at the end.
+    /// Must be called once, at the end.
     Tensor tensor() {
         numbers_.close();
         const Shape& shape = numbers_.shape();
@@ -291,7 +291,7 @@ std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& la
         const std::vector<std::string>* fields = lines.next();
         return fields == nullptr ? std::vector<std::string>() : *fields;
     };
-    // The first two lines tell what the table is.
+    // The first two lines determine the layout of the table.
     CsvLines lines(bytes, label);
     const std::vector<std::string> first = next(lines);
     const std::size_t first_line = lines.line();
@@ -310,7 +310,7 @@ std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& la
         notes.push_back(label + ": the first column was read as row names");
     }
 
-    // The others are rows like the second.
+    // All later lines are rows like the second.
     const bool adds_column = layout.row_names && second.size() == first.size() + 1;
     Rows rows(label, first.size() + (adds_column ? 1 : 0), layout);
     if (!layout.column_names && !first.empty()) rows.add(first, first_line);

@@ -1,5 +1,4 @@
-// Matrices in a text that is more than arrays: what a script has printed, notes, a page of a
-// course.
+// Matrices in a text with other content: the output of a script, notes, a page of a course.
 
 #include <algorithm>
 #include <cctype>
@@ -14,8 +13,8 @@
 namespace attn {
 namespace {
 
-/// Spells numbers in one way, turns matrices of LaTeX into lists, and takes the `#` off arrays that
-/// are printed as remarks. Keeps lines.
+/// Normalizes the spelling of numbers, converts LaTeX matrices to lists, and removes the `#` before
+/// arrays that are printed as comments. Keeps the lines.
 std::string in_one_spelling(std::string_view text) {
     std::string plain = replaced_all(std::string(text), {{"\u2212", "-"},
                                                          {"\u221e", "inf"},
@@ -65,10 +64,10 @@ struct NumberGroup {
     std::size_t begin = 0, end = 0;
     Tensor numbers;
     std::vector<std::string> words{};  ///< of a list without numbers
-    bool has_remarks = false;          ///< behind rows
+    bool has_remarks = false;          ///< after rows
 };
 
-/// Reads the list that begins at a bracket; nullopt if it is no list of numbers or of words.
+/// Reads the list that begins at a bracket; nullopt if it is not a list of numbers or of words.
 class NumberGroupReader {
 public:
     NumberGroupReader(std::string_view text, std::size_t begin, const std::string& label)
@@ -76,7 +75,7 @@ public:
 
     std::optional<NumberGroup> read() {
         std::size_t depth = 0;
-        bool is_after_row = false;  // what stands behind a row is a remark on it
+        bool is_after_row = false;  // text after a row is a comment on it
         do {
             at_ = std::min(text_.find_first_not_of(" \t\n,", at_), text_.size());
             if (at_ == text_.size()) return std::nullopt;
@@ -97,7 +96,7 @@ public:
                 at_ = std::min(text_.find('\n', at_), text_.size());
                 continue;
             } else if (!take_value()) {
-                // Matrices are no text in brackets: a letter in one is a slip.
+                // A letter in nested brackets with numbers is a mistake in a matrix, not text.
                 if (text_.compare(begin_, 2, "[[") != 0 || lists_.size() == 0) return std::nullopt;
                 throw InputError(label_ + ": " + place_in(text_, at_) + ": " + shown(token()) +
                                  " is not a number: write it as 1.5 or 1e-3");
@@ -124,7 +123,7 @@ private:
         const std::size_t end = std::min(text_.find_first_of(" \t\n,[];", at_), text_.size());
         return text_.substr(at_, end - at_);
     }
-    /// Rows that end with semicolons, `[1 2; 3 4]`.
+    /// Reads rows that end with semicolons, `[1 2; 3 4]`.
     std::optional<NumberGroup> of_octave() {
         const std::size_t end = text_.find(']', begin_);
         if (end == text_.npos) return std::nullopt;
@@ -169,7 +168,7 @@ private:
     const std::string& label_;
 };
 
-/// The matrices of a text, in its order.
+/// The matrices of a text, in order.
 class Document {
 public:
     Document(std::string text, const std::string& label) : text_(std::move(text)), label_(label) {
@@ -181,7 +180,7 @@ public:
         return std::move(all_);
     }
 
-    /// Whether words stand around the matrices that are neither their names nor Python.
+    /// True if there are words around the matrices other than names and Python.
     bool has_words() const {
         for (std::size_t i = 0; i < groups_.size(); ++i) {
             const std::string_view link = i == 0 ? "" : trimmed(between(i));
@@ -210,7 +209,7 @@ private:
             const std::size_t begin = groups_.empty() ? 0 : groups_.back().end;
             const std::string_view link = std::string_view(text_).substr(begin, at - begin);
             at = group->end;
-            // Behind a matrix and on its line, a list without a name is a remark.
+            // A list without a name on the line of a matrix, after it, is a comment.
             const bool is_aside = !groups_.empty() && link.find('\n') == link.npos &&
                                   link.find_first_of("=:*@+-/") == link.npos &&
                                   !trimmed(link).empty();
@@ -218,7 +217,7 @@ private:
             groups_.push_back(*std::move(group));
         }
     }
-    /// Whether a line between two groups is neither a name nor Python.
+    /// True if a line between two groups is neither a name nor Python.
     bool has_sentence(std::size_t i) const {
         const std::string lines = arrays_alone(i == 0 ? between(i) : behind_call(between(i)));
         for (std::size_t at = 0; at <= lines.size();) {
@@ -229,7 +228,7 @@ private:
         }
         return false;
     }
-    /// Behind the end of a call: `, dtype=float32)`.
+    /// Returns the text after the end of a call: `, dtype=float32)`.
     static std::string_view behind_call(std::string_view text) {
         const std::string_view rest = trimmed(text);
         if (!rest.starts_with(',') && !rest.starts_with(')')) return text;
@@ -237,7 +236,7 @@ private:
         const std::size_t close = text.substr(0, line).rfind(')');
         return close == text.npos ? text : text.substr(close + 1);
     }
-    /// `q = tensor(`, `q:`, `d_k = 64`, nothing.
+    /// True for `q = tensor(`, `q:`, `d_k = 64` and an empty line.
     static bool is_plain(std::string_view line) {
         line = trimmed(line.substr(0, line.find('#')));
         if (line.starts_with(">>> ")) line.remove_prefix(4);
@@ -256,7 +255,7 @@ private:
         const std::size_t begin = i == 0 ? 0 : groups_[i - 1].end;
         return std::string_view(text_).substr(begin, groups_[i].begin - begin);
     }
-    /// The text before a group on its own line.
+    /// Returns the text before a group on the same line.
     std::string own_line(std::size_t i) const {
         std::string_view before = between(i);
         if (const std::size_t end = before.rfind('\n'); end != before.npos) {
@@ -266,7 +265,7 @@ private:
         }
         return std::string(before);
     }
-    /// The text that names a group: its own line, else the last line above that says something.
+    /// Returns the text that names a group: on the same line, else the last non-empty line above.
     std::string label_of(std::size_t i) const {
         if (const std::string own = own_line(i); !without_marks(own).empty()) return own;
         std::string_view before = between(i);
@@ -274,14 +273,14 @@ private:
         for (int lines = 0; lines < 3 && !before.empty(); ++lines) {
             const std::size_t end = before.rfind('\n');
             const std::string_view line = end == before.npos ? before : before.substr(end + 1);
-            if (i > 0 && end == before.npos) return {};  // behind the matrix above
+            if (i > 0 && end == before.npos) return {};  // after the matrix above
             const bool says_type = trimmed(line) == "Parameter containing:";
             if (!says_type && !without_marks(line).empty()) return std::string(line);
             before = before.substr(0, end == before.npos ? 0 : end);
         }
         return {};
     }
-    /// Whether a group goes on with the formula of the one before: `A @ B`, `A @ B = C`.
+    /// True if a group continues the formula of the previous one: `A @ B`, `A @ B = C`.
     bool goes_on(std::size_t i) const {
         if (i == 0 || i >= groups_.size()) return false;
         const std::string_view link = trimmed(between(i));
@@ -294,7 +293,7 @@ private:
         return link.find('\n') == link.npos && operators.find(link[0]) != operators.npos &&
                link.ends_with('=');
     }
-    /// Whether a list is a row under the one before it.
+    /// True if a list is a row below the previous one.
     bool is_next_row(std::size_t i) const {
         if (i == 0 || i >= groups_.size()) return false;
         const NumberGroup &a = groups_[i - 1], &b = groups_[i];
@@ -304,7 +303,7 @@ private:
                row_label(own_line(i)).has_value() && row_label(own_line(i - 1)).has_value();
     }
 
-    /// Takes one matrix, which may be several groups, and returns where the next one begins.
+    /// Reads one matrix, which may consist of several groups, and returns the start of the next.
     std::size_t take(std::size_t first) {
         const NumberGroup& group = groups_[first];
         if (!group.words.empty()) {
@@ -344,7 +343,7 @@ private:
 
     void add(std::vector<std::string> names, const Tensor& numbers,
              std::vector<std::string> row_names) {
-        if (names.empty() && numbers.size() < 4) return;  // a reference, as in [3]
+        if (names.empty() && numbers.size() < 4) return;  // a citation, as in [3]
         if (names.empty()) names.push_back("matrix_" + std::to_string(all_.size() + 1));
         const bool has_rows = numbers.dimension() > 1 && numbers.shape()[0] == words_.size();
         if (row_names.empty() && has_rows) row_names = words_;
@@ -362,7 +361,7 @@ private:
 
 std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
                                                       const std::string& label) {
-    constexpr std::size_t longest = std::size_t{1} << 20U;  // a page has less: these are data
+    constexpr std::size_t longest = std::size_t{1} << 20U;  // longer texts are data
     const bool is_latex = text.find("\\begin{") != text.npos;
     const bool has_tables = text.starts_with('|') || text.find("\n|") != text.npos;
     if (text.size() > longest || (is_latex && has_tables)) return std::nullopt;

@@ -5,12 +5,12 @@
 
 #include "attn/ground/text/strings.hpp"
 
-// The names of matrices in a document, as the words before them say.
+// Names of matrices in a document, from the words before them.
 
 namespace attn {
 namespace {
 
-/// Words of a label, without those that say nothing of what a matrix is.
+/// Returns the words of a label, without fillers.
 std::vector<std::string> words_of(std::string_view label) {
     static constexpr std::string_view fillers[] = {
         "the", "matrix", "matrices", "vector", "vectors", "of",   "for",   "each",
@@ -33,7 +33,7 @@ std::vector<std::string> words_of(std::string_view label) {
     return words;
 }
 
-/// Whether a word is what formulas call a matrix: Q, W_q, Wk, α.
+/// True if a word is a symbol for a matrix: Q, W_q, Wk, α.
 bool is_symbol(const std::string& word) {
     const std::string small = lower(word);
     if (small.starts_with("w_") || word.size() == 1) return true;
@@ -78,7 +78,7 @@ std::vector<std::string> names_of_label(std::string_view whole) {
         whole = whole.substr(arrow + 2);
     }
     std::string label = without_marks(whole), aside;
-    // A formula instead of a name: softmax(QK^T / sqrt(d)), QK^T / sqrt(d).
+    // A formula in place of a name: softmax(QK^T / sqrt(d)), QK^T / sqrt(d).
     const std::string formula = lower(label.substr(0, label.find('=')));
     const bool has_root =
         formula.find("sqrt") != formula.npos || formula.find("\u221a") != formula.npos;

@@ -35,8 +35,8 @@ constexpr TypeNames type_names[] = {
     {{Kind::unsigned_integer, 8}, "u8", "U64", ""},
 };
 
-// The values that `convert` makes of those stored, piece by piece, so that they lie in memory once
-// and not twice; what needs no change is read to where it stays.
+// Converts stored values piece by piece, so that they are not in memory twice; values that need no
+// conversion are read directly into the result.
 template <class Result, class Stored, class Convert>
 Tensor values_of(const StoredType& type, const Shape& shape, const Fetch& fetch,
                  const Convert& convert) {

@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 constexpr std::string_view gguf_magic = "GGUF";
 constexpr std::uint64_t usual_alignment = 32;
 
-/// The types of GGUF by their numbers; a name that is left out is none any more.
+/// The types of GGUF by number; empty names are no longer in use.
 constexpr std::string_view gguf_types[]{
     "F32",     "F16",    "Q4_0",    "Q4_1",  "",       "",      "Q5_0",  "Q5_1",
     "Q8_0",    "Q8_1",   "Q2_K",    "Q3_K",  "Q4_K",   "Q5_K",  "Q6_K",  "Q8_K",
@@ -52,7 +52,7 @@ public:
     std::uint64_t number(std::size_t size) { return little_endian(bytes(size), size); }
     std::string text() { return bytes(number(8)); }
 
-    /// A value of one of the kinds that metadata have.
+    /// Reads a value of one of the metadata types.
     Json value(std::uint64_t kind) {
         constexpr std::size_t sizes[]{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
         constexpr std::size_t most = 1U << 22U;  // a value of one byte takes 16 in memory
@@ -82,12 +82,12 @@ public:
 private:
     const InputFile& file_;
     std::uint64_t place_ = 0;
-    std::uint64_t begin_ = 0;  // of the piece that is in memory
-    std::size_t values_ = 0;   // read of the metadata
+    std::uint64_t begin_ = 0;  // of the buffered piece
+    std::size_t values_ = 0;   // metadata values read so far
     std::string piece_;
 };
 
-/// Numbers of blocks, row by row.
+/// Unpacks numbers in blocks, row by row.
 Tensor from_blocks(const BlockType& type, const Shape& shape, const Fetch& fetch) {
     constexpr std::size_t most = 4096;  // at a time
     Array<float> numbers = empty_array<float>(shape);
@@ -103,14 +103,14 @@ Tensor from_blocks(const BlockType& type, const Shape& shape, const Fetch& fetch
     return {numbered_axes(shape.size()), std::move(numbers)};
 }
 
-/// How many bytes so many numbers take; 0 for types that are not read.
+/// Returns the bytes of `numbers` numbers; 0 for unsupported types.
 std::size_t bytes_of(std::string_view type, std::size_t numbers) {
     if (const BlockType* in = blocks_of(type)) return numbers / in->numbers * in->bytes;
     const auto stored = type_called(type, &TypeNames::safetensors);
     return stored ? numbers * stored->size : 0;
 }
 
-/// An array that is read where it lies, whole or by the rows of its first axis.
+/// Returns an array that is read on demand, whole or by the rows of its first axis.
 StoredArray array_at(const InputFile& file, const GgufTensor& of, std::uint64_t size) {
     const std::string label = file.label() + ": array " + shown(of.name);
     const BlockType* const in = blocks_of(of.type);
@@ -151,14 +151,14 @@ StoredArray array_at(const InputFile& file, const GgufTensor& of, std::uint64_t 
     return array;
 }
 
-/// One entry of the list of tensors; its place is that after the header.
+/// Reads one entry of the list of tensors; its place is relative to the end of the header.
 GgufTensor tensor_in(Cursor& cursor, const InputFile& file) {
     GgufTensor tensor;
     tensor.name = cursor.text();
     const std::uint64_t axes = cursor.number(4);
     if (axes > 4) cursor.fail("array " + shown(tensor.name) + " claims more than 4 axes");
     for (std::uint64_t i = 0; i < axes; ++i) tensor.shape.push_back(cursor.number(8));
-    std::ranges::reverse(tensor.shape);  // the file begins with the axis of neighbours
+    std::ranges::reverse(tensor.shape);  // the file begins with the innermost axis
     const std::uint64_t id = cursor.number(4);
     if (id >= std::size(gguf_types) || gguf_types[id].empty()) {
         cursor.fail("array " + shown(tensor.name) + " has the unknown type " + std::to_string(id));
@@ -177,7 +177,7 @@ GgufTensor tensor_in(Cursor& cursor, const InputFile& file) {
     return tensor;
 }
 
-/// A number's, text's, flag's or list's kind and its bytes.
+/// Returns the type number and the bytes of a number, text, flag or list.
 std::pair<std::uint64_t, std::string> kind_and_bytes(const Json& value) {
     const auto bits = [](std::uint64_t number) { return little_endian_bytes(number, 4); };
     if (value.is_boolean()) return {7, std::string(1, value.get<bool>() ? '\1' : '\0')};

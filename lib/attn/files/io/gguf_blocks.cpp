@@ -16,7 +16,7 @@ float half_at(const Octet* bytes) {
 }
 int low_half(Octet byte) { return byte & 15; }
 int high_half(Octet byte) { return byte >> 4U; }
-/// Of 32 numbers in 16 bytes, the low halves are the first 16.
+/// For 32 numbers in 16 bytes, the low halves are the first 16.
 int half_of_16(const Octet* bytes, std::size_t i) {
     return i < 16 ? low_half(bytes[i]) : high_half(bytes[i - 16]);
 }
@@ -26,8 +26,8 @@ Group with_d(const Octet* block, std::size_t) { return {.d = half_at(block)}; }
 Group with_d_and_least(const Octet* block, std::size_t) {
     return {.d = half_at(block), .least = half_at(block + 2), .floor = -1};
 }
-/// [d | least | 12 bytes of 8 scales and 8 floors of 6 bits]: the upper bits of the last four
-/// scales and floors are the two top bits of the bytes of the first four.
+/// [d | least | 12 bytes of 8 scales and 8 floors with 6 bits each]: the upper bits of the last
+/// four scales and floors are the two top bits of the bytes of the first four.
 Group of_8_scales(const Octet* block, std::size_t group) {
     const Octet* const six = block + 4;
     Group made{.d = half_at(block), .least = half_at(block + 2)};
@@ -46,9 +46,9 @@ Group of_q6_k(const Octet* block, std::size_t group) {
 
 /// [d | 32 signed bytes]
 int in_q8_0(const Octet* block, std::size_t i) { return static_cast<std::int8_t>(block[2 + i]); }
-/// [d | 16 bytes]: 8 is zero.
+/// [d | 16 bytes], with 8 as zero.
 int in_q4_0(const Octet* block, std::size_t i) { return half_of_16(block + 2, i) - 8; }
-/// [d | 32 fifth bits | 16 bytes]: 16 is zero.
+/// [d | 32 fifth bits | 16 bytes], with 16 as zero.
 int in_q5_0(const Octet* block, std::size_t i) {
     return (half_of_16(block + 6, i) | bit_at(block + 2, i) << 4) - 16;
 }
@@ -56,7 +56,7 @@ int in_q5_0(const Octet* block, std::size_t i) {
 int in_q5_1(const Octet* block, std::size_t i) {
     return half_of_16(block + 8, i) | bit_at(block + 4, i) << 4;
 }
-/// [scales | 128 bytes]: two groups of 32 codes share 32 bytes, the first their low halves.
+/// [scales | 128 bytes]: two groups of 32 codes share 32 bytes; the first has the low halves.
 int in_q4_k(const Octet* block, std::size_t i) {
     const Octet both = block[16 + i / 64 * 32 + i % 32];
     return i % 64 < 32 ? low_half(both) : high_half(both);
@@ -65,8 +65,8 @@ int in_q4_k(const Octet* block, std::size_t i) {
 int in_q5_k(const Octet* block, std::size_t i) {
     return in_q4_k(block + 32, i) | (block[16 + i % 32] >> i / 32 & 1) << 4;
 }
-/// [128 bytes of low halves | 64 bytes of two upper bits | 16 signed scales | d]: 32 is zero. Of
-/// each 128 codes the first 64 take the low halves of 64 bytes, and the upper bits of the four
+/// [128 bytes of low halves | 64 bytes of two upper bits | 16 signed scales | d], with 32 as zero.
+/// In each 128 codes the first 64 have the low halves of 64 bytes, and the upper bits of the four
 /// runs of 32 share 32 bytes.
 int in_q6_k(const Octet* block, std::size_t i) {
     const std::size_t half = i / 128;

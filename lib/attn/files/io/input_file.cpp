@@ -17,7 +17,8 @@
 namespace attn {
 namespace {
 
-// Most bytes from a pipe or a device: far above any typed table, far below what fills memory.
+// The most bytes to read from a pipe or a device: more than any typed table, less than fills the
+// memory.
 std::size_t longest_stream(mode_t mode, std::size_t most) {
     if (S_ISREG(mode)) return std::numeric_limits<std::size_t>::max();
     return S_ISCHR(mode) ? std::min(most, std::size_t{64} << 20U) : most;
@@ -32,7 +33,8 @@ InputFile::InputFile(const std::string& path, std::size_t most) : label_(file_la
     struct stat status {};
     if (::fstat(descriptor_.number, &status) != 0) fail(errno);
     if (S_ISDIR(status.st_mode)) fail(EISDIR);
-    // A file of /proc has no size until it is read, and standard input may have been read in part.
+    // A file of /proc has no size until it is read, and standard input may already have been read
+    // in part.
     if (S_ISREG(status.st_mode) && status.st_size > 0 && path != "-") {
         size_ = static_cast<std::uint64_t>(status.st_size);
     } else {
@@ -111,7 +113,7 @@ std::string_view InputFile::all() {
 }
 
 void require_regular_file(const std::string& path) {
-    // Asked before it is opened: opening a pipe waits for what writes to it.
+    // Checked before opening, because opening a pipe waits for its writer.
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
     const char* const kind = S_ISDIR(status.st_mode) ? "a folder" : "a pipe or a device";

@@ -26,15 +26,15 @@ constexpr std::size_t deepest = 64;
     throw InputError(label + ": " + what + ": " + advice);
 }
 
-/// The string that stands for a not-a-number on the way to the parser: as long as NaN.
+/// The string in place of NaN for the parser, which must have the same length.
 constexpr std::string_view nan_letter{"\x7F"};
 
-/// JSON as Python writes it, as JSON whose letters are where they were.
+/// Converts JSON as written by Python to valid JSON, with all characters at the same places.
 std::string python_as_json(std::string_view text) {
     constexpr std::pair<std::string_view, std::string_view> words[] = {
         {"NaN", "\"\x7F\""}, {"Infinity", "\"inf\"   "}, {"-Infinity", "\"-inf\"   "}};
     std::string json(text);
-    if (text.find('"') == text.npos) std::ranges::replace(json, '\'', '"');  // a dict, printed
+    if (text.find('"') == text.npos) std::ranges::replace(json, '\'', '"');  // a printed dict
     bool quoted = false;
     for (std::size_t i = 0; i < json.size(); ++i) {
         if (json[i] == '"') quoted = !quoted;
@@ -82,7 +82,7 @@ bool is_walk(const Json& root) {
            root.at("steps").is_array();
 }
 
-/// A list of objects is a table: `heads.entropy` becomes the list of what each row has there.
+/// A list of objects is a table: `heads.entropy` becomes the list of each row's value.
 Json with_columns(Json root) {
     if (!root.is_object() || is_walk(root)) return root;
     Json flat = Json::object();
@@ -100,7 +100,7 @@ Json with_columns(Json root) {
     return flat;
 }
 
-// Reading a key of a step: absent and mistyped are the same trouble.
+// Reads a key of a step: a missing key and one of the wrong type give the same error.
 template <class T>
 T step_entry(const Json& step, const char* key, const std::string& label) {
     try {
@@ -124,7 +124,7 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
     }
     if (!dtype) fail(label, "unknown dtype " + shown(type_name), advice);
 
-    // The shape says more than the lists do when an axis has length 0.
+    // If an axis has length 0, the shape has more information than the lists.
     NumberLists lists(label);
     collect(lists, step_entry<Json>(step, "data", label), label);
     Shape shape = lists.shape();
@@ -149,9 +149,9 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
     return {name, lists.tensor(*dtype, shape, std::move(axes))};
 }
 
-/// Builds the value of a text as python_as_json() gives it, and refuses what nests too deep and
-/// keys that occur twice. The parser's own callback would look at all values of a list or object
-/// after each one that ends.
+/// Builds the value of a text from python_as_json(), and refuses values that are nested too deeply
+/// and duplicate keys. The parser's own callback would visit all values of a list or object after
+/// each one that ends.
 class Builder : public nlohmann::detail::json_sax_dom_parser<Json> {
 public:
     using Base = nlohmann::detail::json_sax_dom_parser<Json>;
@@ -178,7 +178,7 @@ public:
         if (text == nan_letter) text = "nan";
         return Base::string(text);
     }
-    /// Integers have no sign of zero: -0 is none.
+    /// Integers have no negative zero, so -0 becomes a float.
     bool number_integer(std::int64_t number) {
         return number == 0 ? Base::number_float(-0.0, "") : Base::number_integer(number);
     }
@@ -199,7 +199,7 @@ private:
     }
 
     const std::string& label_;
-    std::vector<std::unordered_set<std::string>> keys_;  // of each list or object around
+    std::vector<std::unordered_set<std::string>> keys_;  // per enclosing list or object
 };
 
 }  // namespace
@@ -209,7 +209,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& label) {
         throw InputError(label + ": this is not JSON at " + place_in(text, offset - 1) +
                          ": correct it there (nan and inf are written \"nan\" and \"inf\")");
     };
-    // The parser would take a NUL for the end of the text.
+    // The parser would treat a NUL as the end of the text.
     const std::size_t nul = text.find('\0');
     if (nul != text.npos) refuse(nul + 1);
     Json parsed;

@@ -14,8 +14,8 @@
 namespace attn {
 namespace {
 
-// Returns the columns for the axes, each tensor's in its own order. The usual order decides between
-// columns that no tensor orders.
+// Returns the columns for the axes, keeping each tensor's own order. Columns that no tensor orders
+// have the usual order.
 Axes table_axes(const std::vector<TensorRef>& tensors) {
     Axes left;
     std::set<std::pair<std::string, std::string>> before;  // (a, b): a is directly before b
@@ -71,7 +71,7 @@ void append_number(std::string& text, T number) {
     std::array<char, 32> digits{};
     char* end = nullptr;
     if constexpr (std::is_floating_point_v<T>) {
-        // The sign of a not-a-number means nothing and would only be spelt.
+        // The sign of a nan is meaningless: do not write it.
         if (number != number) number = std::numeric_limits<T>::quiet_NaN();
     }
     if constexpr (std::is_same_v<T, bool>) {
@@ -82,9 +82,9 @@ void append_number(std::string& text, T number) {
     text.append(digits.begin(), end);
 }
 
-// The words of one tensor in one column, and the axes that its indices are on.
+// The words of one tensor in one column, and the axes of its indices.
 struct WordColumn {
-    const AxisWords* words = nullptr;  // none in this tensor
+    const AxisWords* words = nullptr;  // null if this tensor has none
     std::size_t axis = 0;
     std::optional<std::size_t> batch{};
 

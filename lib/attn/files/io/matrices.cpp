@@ -1,4 +1,4 @@
-// Matrices as documents have them: LaTeX, Markdown tables, rows of numbers under a name.
+// Matrices in documents: LaTeX, Markdown tables, rows of numbers under a name.
 
 #include <algorithm>
 #include <cctype>
@@ -12,7 +12,7 @@
 namespace attn {
 namespace {
 
-/// LaTeX as lines of cells parted by `|`, without what only says how it looks.
+/// Converts LaTeX to lines of cells separated by `|`, without markup.
 std::string plain_rows(std::string_view text) {
     std::string plain = replaced_all(
         std::string(text),
@@ -33,7 +33,7 @@ std::string plain_rows(std::string_view text) {
     return plain;
 }
 
-/// The cells of a line, in any of the ways to part them; without those around the bars of a table.
+/// Splits a line into cells by any of the separators, without the outer bars of a table.
 std::vector<std::string> cells_of(std::string_view line) {
     std::string_view inner = trimmed(line);
     if (inner.starts_with('|')) inner.remove_prefix(1);
@@ -55,7 +55,7 @@ std::vector<std::string> cells_of(std::string_view line) {
     return cells;
 }
 
-/// The word that a line above a matrix calls it: of `### W_Q`, `**Q**:`, `W^Q =`.
+/// Returns the name in a line above a matrix: `### W_Q`, `**Q**:`, `W^Q =`.
 std::string name_in(std::string_view line) {
     std::string name(line.substr(0, line.find('=')));
     std::ranges::replace(name, '^', '_');
@@ -95,7 +95,7 @@ private:
     void take(std::string_view line) {
         std::vector<std::string> cells = cells_of(line);
         if (cells.empty()) return finish();
-        if (std::ranges::all_of(cells, is_rule)) return;  // below the head of a table
+        if (std::ranges::all_of(cells, is_rule)) return;  // the rule below the head of a table
         // A row may have a name.
         const bool is_named = cells.size() > 1 && !parse_number(cells[0]);
         const auto first = cells.begin() + (is_named ? 1 : 0);
@@ -103,7 +103,7 @@ private:
             return parse_number(cell).has_value();
         };
         if (!std::all_of(first, cells.end(), is_number)) {
-            // Between bars a row of numbers is one, all of it; elsewhere it is a sentence.
+            // A row of numbers between bars must have only numbers; without bars, it is a sentence.
             const auto off = std::find_if_not(first, cells.end(), is_number);
             if (line.find('|') != line.npos && std::any_of(first, cells.end(), is_number)) {
                 throw InputError(label_ + ": " + shown(*off) +
@@ -146,8 +146,7 @@ private:
     std::vector<NamedTensor> all_;
 };
 
-/// Whether a line that is one word comes before rows of two numbers and more, which may have a
-/// head.
+/// True if a line of one word is followed by rows of at least two numbers, which may have a header.
 bool has_named_rows(std::string_view text) {
     const std::size_t end = text.find('\n');
     const std::string_view first = text.substr(0, end);

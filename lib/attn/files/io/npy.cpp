@@ -23,15 +23,14 @@ using Json = nlohmann::json;
                      ": save it again with numpy.save");
 }
 
-/// A header, which is a Python dictionary written out, as JSON whose letters are where they
-/// were.
+/// Converts a header, which is a Python dictionary, to JSON with all characters at the same places.
 ///
 ///     {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 std::string header_as_json(std::string_view header) {
     constexpr std::string_view python{"()TFL"}, json{"[]tf "};  // Python 2 wrote 2L
     std::string text(header);
     char quote = '\0';
-    std::size_t last = 0;  // letter that was no blank
+    std::size_t last = 0;  // last character that is not a space
     for (std::size_t i = 0; i < text.size(); ++i) {
         char& letter = text[i];
         const bool ends = letter == quote;
@@ -49,7 +48,7 @@ std::string header_as_json(std::string_view header) {
     return text;
 }
 
-/// The type of `<f4`; `place` is the offset of the header.
+/// Parses a type such as `<f4`; `place` is the offset of the header.
 StoredType type_of(const Json& descr, std::string_view header, std::size_t place,
                    const std::string& label) {
     const auto refuse = [&](std::size_t offset, const std::string& what) {
@@ -80,7 +79,7 @@ NpyLayout parse_header(std::string_view header, std::size_t place, const std::st
         }
         return true;
     };
-    // The parser would take a NUL for the end of the text.
+    // The parser would treat a NUL as the end of the text.
     if (const std::size_t nul = header.find('\0'); nul != header.npos) {
         fail(label, "the header holds a NUL", place + nul);
     }
@@ -113,7 +112,7 @@ NpyLayout parse_header(std::string_view header, std::size_t place, const std::st
 }  // namespace
 
 NpyLayout parse_npy_layout(std::string_view bytes, const std::string& label) {
-    // Find the header: its length has 2 bytes in version 1 and 4 bytes since.
+    // Find the header: its length has 2 bytes in version 1 and 4 bytes in later ones.
     if (!bytes.starts_with(npy_magic))
         fail(label, "this is not a .npy file, by its first bytes", 0);
     if (bytes.size() < 10) fail(label, "the file ends within the header", bytes.size());
@@ -131,7 +130,7 @@ NpyLayout parse_npy_layout(std::string_view bytes, const std::string& label) {
              bytes.size());
     }
 
-    // Read it, and see to it that some memory could hold what it describes.
+    // Parse it, and check that its array fits in memory.
     NpyLayout layout = parse_header(bytes.substr(begin, length), begin, label);
     const std::optional<std::size_t> size = byte_count(layout.shape, layout.type.size);
     if (!size) fail(label, "no memory can hold the shape " + shape_text(layout.shape), begin);
@@ -181,7 +180,7 @@ std::string npy_header(const Tensor& tensor) {
     std::string text = "{'descr': '" + std::string(type.type.size == 1 ? "|" : "<") +
                        std::string(type.numpy) +
                        "', 'fortran_order': False, 'shape': " + shape_text(shape) + ", }";
-    // NumPy leaves room for the first axis to grow in place to 21 digits, ...
+    // NumPy pads the first length to 21 digits so that it can grow in place, ...
     if (!shape.empty()) text.append(21 - std::to_string(shape[0]).size(), ' ');
     // ... and aligns the values to 64 bytes.
     constexpr std::size_t before = 10;
@@ -193,7 +192,7 @@ std::string npy_header(const Tensor& tensor) {
     return header + little_endian_bytes(text.size(), 2) + text;
 }
 
-/// NumPy has no bfloat16: float32 holds the same numbers.
+/// Converts bfloat16, which NumPy lacks, to float32, which has the same numbers.
 Tensor as_numpy(const Tensor& tensor) {
     return tensor.dtype() == DType::bfloat16 ? tensor.of_type(DType::float32) : tensor;
 }
@@ -208,7 +207,7 @@ void write_npy(OutputFile& file, const Tensor& tensor) {
 namespace {
 
 NamedTensor read_entry(const InputFile& file, const ZipEntry& entry, const std::string& label) {
-    // The header tells the size, so that no more is unpacked than the array needs.
+    // The header determines the size, so that no more is unpacked than the array needs.
     ZipEntryReader reader(file, entry, label);
     std::string start(std::min<std::uint64_t>(entry.unpacked, longest_npy_header), '\0');
     reader.read(start.data(), start.size());
@@ -221,7 +220,7 @@ NamedTensor read_entry(const InputFile& file, const ZipEntry& entry, const std::
                          ": save it again with numpy.savez");
     }
 
-    // Take what came with the header first, and the rest from the archive.
+    // Copy the part that came with the header first, and the rest from the archive.
     std::string_view early = std::string_view(start).substr(layout.values_offset);
     const Fetch fetch = [&](char* to, std::size_t size) {
         const std::size_t count = std::min(size, early.size());

@@ -145,7 +145,7 @@ std::string_view without_blanks(std::string_view text) {
     return first == text.npos ? std::string_view() : text.substr(first);
 }
 
-// The call that a text begins with, empty when it is none.
+// Returns the call at the beginning of a text; empty if there is none.
 std::string_view call_of(std::string_view text) {
     for (const std::string_view call : calls) {
         if (text.starts_with(call)) return call;
@@ -160,8 +160,8 @@ bool begins_number(std::string_view text) {
     return !text.empty() && std::string_view("-.0123456789").find(text[0]) != text.npos;
 }
 
-// The name before an array, `q = [`, `q: tensor(` or `>>> q` above it, and how far off that
-// is.
+// Returns the name before an array, `q = [`, `q: tensor(` or `>>> q` above it, and the length of
+// that text.
 std::pair<std::string_view, std::size_t> head_of(std::string_view text) {
     const std::size_t start = text.starts_with(">>> ") ? 4 : 0;
     const std::size_t end =
@@ -201,7 +201,7 @@ public:
         return {label_, shown(word) + " is not a number", "give nested lists of numbers"};
     }
 
-    // Where the array ends.
+    // Returns the end of the array.
     std::size_t end() const { return place_; }
 
     [[noreturn]] void fail_after() const {
@@ -217,7 +217,7 @@ private:
     // Reads up to the bracket that closes the first one, or one number.
     void values() {
         std::size_t depth = 0;
-        char before = '[';  // or a comma, or the ] that values end as lists do
+        char before = '[';  // or a comma, or a closing bracket, at which values end, too
         do {
             const std::size_t start = place_;
             place_ = std::min(text_.find_first_not_of(blanks, place_), text_.size());
@@ -225,7 +225,7 @@ private:
                 fail("the text ends within the array", "give the whole array");
             }
             const char letter = text_[place_];
-            // Python lets a comma stand before the bracket that closes.
+            // Python allows a comma before a closing bracket.
             if ((letter == ',' && before != ']') || (letter == ']' && depth == 0)) {
                 fail("a value is missing", "give nested lists of numbers");
             }
@@ -278,7 +278,7 @@ private:
         place_ = end + 1;
     }
 
-    // The part of a call after its numbers: options and the parenthesis that closes it.
+    // Returns the end of a call after its numbers: options and the closing parenthesis.
     static std::size_t end_of_call(std::string_view after) {
         std::size_t depth = 1;
         for (std::size_t i = 0; i < after.size(); ++i) {
@@ -288,7 +288,7 @@ private:
         return 0;
     }
 
-    // The word after `key=`, without the name of a module.
+    // Returns the word after `key=`, without the name of a module.
     static std::string_view option(std::string_view after, std::string_view key) {
         const std::size_t start = after.find(key);
         if (start == after.npos) return {};
@@ -313,7 +313,7 @@ private:
         return {"", lists_.tensor(dtype, shape, numbered_axes(shape.size())), words_};
     }
 
-    // An empty array says its shape after the brackets: size=(2, 0) or shape=(2, 0).
+    // Reads the shape of an empty array after its brackets: size=(2, 0) or shape=(2, 0).
     Shape empty_shape(std::string_view after) const {
         const std::size_t size = after.find("size=(");
         const std::size_t start = size == after.npos ? after.find("shape=(") : size;
@@ -336,7 +336,7 @@ private:
     const std::string& label_;
     NumberLists lists_;
     std::size_t place_;
-    std::vector<std::string> words_{};  // of a list without numbers: `tokens = ["the", "cat"]`
+    std::vector<std::string> words_{};  // for a list without numbers: `tokens = ["the", "cat"]`
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// Where a file is written, and how messages call it: a temporary has the name of its target.
+/// The path to write a file to, and its name for messages: a temporary has the name of its target.
 struct OutputPlace {
     template <class Path>
     requires std::convertible_to<Path, std::string> OutputPlace(const Path& where)
@@ -21,12 +21,12 @@ struct OutputPlace {
     std::string path, shown;
 };
 
-/// A file that appears whole or not at all: what is written goes to a temporary beside the target,
+/// A file that appears complete or not at all: data is written to a temporary next to the target,
 /// and commit() renames it. Without commit() the destructor removes the temporary.
 ///
-/// A target that exists keeps its permissions; a symbolic link stays and what it points to is
-/// replaced. What is no regular file (a device, a pipe, `/dev/stdout`, `/dev/fd/3`) cannot be
-/// replaced and is written straight.
+/// An existing target keeps its permissions; a symbolic link is kept and its target replaced.
+/// Anything but a regular file (a device, a pipe, `/dev/stdout`, `/dev/fd/3`) cannot be replaced
+/// and is written directly.
 ///
 /// Errors  OutputError naming the path and the system's reason, from every function.
 class OutputFile {
@@ -36,43 +36,42 @@ public:
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
 
-    /// Appends `bytes`. Small pieces are gathered; a large one is handed to the system as it lies
-    /// in memory.
+    /// Appends `bytes`. Small pieces are buffered; large ones are written without copying.
     void write(std::string_view bytes);
 
     /// Makes the file complete and visible under its name. Nothing may be written afterwards.
     void commit();
 
     const std::string& path() const { return path_; }
-    /// The file that commit() makes, with all symbolic links resolved; empty for what is written
-    /// straight.
+    /// Returns the target of commit(), with all symbolic links resolved; empty for files that are
+    /// written directly.
     std::string replaced() const { return made_.pending ? target_ : ""; }
 
 private:
     [[noreturn]] void fail(const std::string& action, int reason) const;
     void send(std::string_view bytes);
 
-    std::string path_;    // as the caller said it, for messages
+    std::string path_;    // as given by the caller, for messages
     std::string target_;  // with all symbolic links resolved
-    Temporary made_;      // none pending when the target is written straight
+    Temporary made_;      // not pending if the target is written directly
     std::string gathered_;
     int descriptor_ = -1;
 };
 
-/// Writes `bytes` to a file, whole or not at all.  Errors  OutputError, as OutputFile.
+/// Writes `bytes` to a file, completely or not at all.  Errors  OutputError, as OutputFile.
 void write_file(const OutputPlace& place, std::string_view bytes);
 
-/// Files that appear together or not at all, among others that stay as they are: they are written
-/// into temporary folders beside their targets, and commit() renames them one after another. Two
-/// programs that write one set do that in turns. Without commit() nothing has changed; between the
-/// first and the last of the renames only SIGKILL and the end of the machine can stop it.
+/// Files that appear together or not at all: they are written into temporary folders next to their
+/// targets, and commit() renames them one after another. Programs that write to the same folder
+/// take turns. Without commit() nothing changes; between the first and the last rename only SIGKILL
+/// or a crash of the machine can interrupt it.
 ///
-/// Errors  OutputError naming the path and the reason, from every function; an error in commit()
-///         takes back what it had renamed.
+/// Errors  OutputError naming the path and the reason, from every function; after an error commit()
+///         restores the files that it had renamed.
 class OutputSet {
 public:
-    /// Where the file that is to become `path` is to be written, if it is; what is no regular file
-    /// is written straight.
+    /// Returns the place to write the file for `path` to; files that are not regular are written
+    /// directly.
     OutputPlace file(const std::string& path);
 
     /// Makes all files visible under their names.
@@ -81,7 +80,7 @@ public:
 private:
     struct Member {
         std::string path, target, temporary;
-        bool exchanged = false;  // whether the older file is where the temporary was
+        bool exchanged = false;  // the older file now has the temporary's name
     };
     void rename_all();
 
@@ -89,13 +88,13 @@ private:
     std::vector<Member> members_;
 };
 
-/// A folder of files that appears whole or not at all: the files are written into a temporary
-/// folder beside the target, and commit() gives it the target's name. An older folder steps aside
-/// before, comes back if that fails, and is removed after it. Without commit() the destructor
-/// removes the temporary.
+/// A folder of files that appears complete or not at all: the files are written into a temporary
+/// folder next to the target, and commit() renames it to the target. An older folder is moved away
+/// first, restored on failure, and removed afterwards. Without commit() the destructor removes the
+/// temporary.
 ///
-/// A target that exists must be empty, or hold a `walk.json` of this program and beside it nothing
-/// but one file `NN_NAME.npy` for a step that it names. A folder with anything else is not touched.
+/// An existing target must be empty, or contain a `walk.json` of this program and besides only one
+/// file `NN_NAME.npy` per step in it. Any other folder is left untouched.
 ///
 /// Errors  OutputError naming the path and the reason, from every function.
 class OutputFolder {
@@ -105,10 +104,10 @@ public:
     OutputFolder(const OutputFolder&) = delete;
     OutputFolder& operator=(const OutputFolder&) = delete;
 
-    /// Where the file `name` of this folder is to be written.
+    /// Returns the place to write the file `name` of this folder to.
     OutputPlace file(const std::string& name) const;
 
-    /// Makes the folder visible under its name, in the place of an older one.
+    /// Makes the folder visible under its name, replacing an older one.
     void commit();
 
 private:
@@ -116,7 +115,7 @@ private:
     void check_replaced();
     void remove_replaced(const std::string& folder) const;
 
-    std::string path_;    // as the caller said it, for messages
+    std::string path_;    // as given by the caller, for messages
     std::string target_;  // absolute, with all symbolic links resolved
     std::optional<TemporaryFolder> temporary_;
     bool replaces_ = false;

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 std::string reason_text(int reason) { return std::generic_category().message(reason); }
 
-/// `query` for `03_query.npy`, nothing for a name that is not of this form.
+/// Returns `query` for `03_query.npy`; empty for other names.
 std::string step_of(const std::string& file) {
     constexpr std::string_view ending{".npy"};
     const std::size_t digits = std::min(file.find_first_not_of("0123456789"), file.size());
@@ -76,7 +76,7 @@ void OutputFolder::check_replaced() {
         fail("it holds " + shown(*files.begin()) + " and no walk.json from $save-dir"_told, advice);
     }
 
-    // The walk names its steps, and each has one file.
+    // The walk lists its steps, each with one file.
     std::set<std::string> steps;
     try {
         InputFile walk(target_ + "/walk.json");
@@ -92,7 +92,7 @@ void OutputFolder::check_replaced() {
     replaced_.assign(files.begin(), files.end());
 }
 
-// Removes what check_replaced() saw; whatever came since then stays.
+// Removes the files that check_replaced() found; later ones are kept.
 void OutputFolder::remove_replaced(const std::string& folder) const {
     for (const std::string& file : replaced_) ::unlink((folder + "/" + file).c_str());
     if (::rmdir(folder.c_str()) != 0) {

@@ -52,7 +52,7 @@ void OutputSet::rename_all() {
     for (std::size_t i = 0; i < members_.size(); ++i) {
         const char* const made = members_[i].temporary.c_str();
         const char* const target = members_[i].target.c_str();
-        // A folder that has come since could be exchanged too.
+        // Exchange is possible for a folder that was created in the meantime, too.
         std::error_code ignored;
         const bool is_folder = std::filesystem::is_directory(target, ignored);
         members_[i].exchanged =

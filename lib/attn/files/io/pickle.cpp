@@ -19,12 +19,12 @@ constexpr std::string_view size_name{"torch Size"};
 constexpr std::string_view tensor_name{"torch._utils _rebuild_tensor_v2"};
 constexpr std::string_view parameter_name{"torch._utils _rebuild_parameter"};
 
-/// Follows the instructions of a pickle.
+/// Interprets the instructions of a pickle.
 class Reader {
 public:
     Reader(std::string_view bytes, const std::string& label) : rest_(bytes), label_(label) {}
 
-    /// All values, and the number of the one that is left.
+    /// Returns all values, and the index of the result.
     std::pair<std::vector<PickleValue>, std::size_t> read() {
         while (true) {
             const auto code = static_cast<unsigned char>(take(1)[0]);
@@ -69,7 +69,7 @@ private:
         stack_.push_back(values_.size() - 1);
     }
 
-    // The values above the last mark, which goes too.
+    // Pops the values above the last mark, and the mark.
     std::vector<std::size_t> above_mark() {
         std::vector<std::size_t> items;
         while (values_[top()].sort != Sort::mark) items.push_back(pop());
@@ -78,7 +78,7 @@ private:
         return items;
     }
 
-    // The last values, in the order in which they came.
+    // Pops the last values, in their original order.
     std::vector<std::size_t> popped(std::size_t count) {
         std::vector<std::size_t> items(count);
         for (std::size_t i = count; i-- > 0;) items[i] = pop();
@@ -97,7 +97,7 @@ private:
         stack_.push_back(found->second);
     }
 
-    // Of a module and what is called so in it.
+    // Pushes a name from a module and a qualified name.
     void push_name() {
         const std::vector<std::size_t> words = popped(2);
         const std::string name = values_[words[0]].text + " " + values_[words[1]].text;
@@ -137,7 +137,7 @@ private:
         }
     }
 
-    /// What an instruction does with the number in the `size` bytes after it.
+    /// The effect of an instruction, given the number in the next `size` bytes.
     struct Instruction {
         unsigned char code;
         std::size_t size;
@@ -189,7 +189,7 @@ private:
         found->follow(*this, little_endian(take(found->size), found->size));
     }
 
-    /// The versions of a state dictionary's modules, which say nothing of its tensors.
+    /// Ignores the versions of a state dictionary's modules, which do not affect its tensors.
     void build() {
         pop();
         if (values_[top()].sort != Sort::dictionary) damaged();

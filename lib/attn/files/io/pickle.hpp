@@ -12,8 +12,8 @@ namespace attn {
 inline constexpr const char* pickle_advice =
     "save a dictionary of tensors with torch.save, or all as .safetensors";
 
-/// A value that a pickle makes, as far as it is of use here. Values refer to each other by their
-/// number, so that one that holds itself does no harm.
+/// A value created by a pickle, as far as it is used here. Values refer to each other by index, so
+/// that one that contains itself is harmless.
 struct PickleValue {
     enum class Sort { other, integer, text, name, mark, tuple, list, dictionary, storage, tensor };
     Sort sort = Sort::other;
@@ -23,8 +23,8 @@ struct PickleValue {
                                      // a tensor: storage, offset, shape, strides, ...
 };
 
-/// Reads the instructions of a pickle of torch.save without running any: the names that it may
-/// follow are those of tensors, parameters, their storages and ordered dictionaries.
+/// Reads the instructions of a torch.save pickle without running any code: the only names allowed
+/// are those of tensors, parameters, their storages and ordered dictionaries.
 ///
 /// Errors  InputError, starting with `label`: any other name or instruction, damaged bytes.
 /// Source  Python's pickletools.
@@ -32,7 +32,7 @@ class Pickle {
 public:
     Pickle(std::string_view bytes, const std::string& label);
 
-    /// The value that the pickle leaves.
+    /// The result of the pickle.
     const PickleValue& result() const { return values_[result_]; }
     const PickleValue& operator[](std::size_t number) const { return values_[number]; }
 

@@ -27,7 +27,7 @@ bool exists(const std::string& path) {
     return path == "-" || ::stat(path.c_str(), &status) == 0;
 }
 
-// A path may hold colons itself, so the longest prefix that exists is the file.
+// A path may contain colons itself, so the longest prefix that exists is the file.
 Spec split_spec(const std::string& spec) {
     if (exists(spec)) return {spec, ""};
     for (std::size_t colon = spec.rfind(':'); colon != spec.npos && colon > 0;
@@ -46,7 +46,7 @@ std::string listed_names(const std::vector<StoredArray>& arrays) {
     return some_of(names);
 }
 
-// First bytes of some well-known files that cannot be read, and advice on each.
+// First bytes of some well-known unsupported files, and advice on each.
 struct Foreign {
     std::string_view magic;
     const char* advice;
@@ -63,7 +63,7 @@ bool looks_like_json_object(std::string_view bytes) {
     return first != bytes.npos && bytes[first] == '{';
 }
 
-// Arrays that were read already.
+// Wraps arrays that are already in memory.
 std::vector<StoredArray> in_memory(std::vector<NamedTensor> tensors) {
     std::vector<StoredArray> arrays;
     for (NamedTensor& each : tensors) {
@@ -85,7 +85,7 @@ std::vector<StoredArray> zip_arrays(const InputFile& file) {
     return looks_like_torch(file) ? torch_arrays(file) : npz_arrays(file);
 }
 
-/// The formats that are no text.
+/// The binary formats.
 struct Format {
     std::vector<std::string_view> endings;
     bool (*looks_like)(const InputFile&);
@@ -135,14 +135,14 @@ TensorFile::TensorFile(std::string_view bytes, const std::string& label)
 void TensorFile::find_arrays() {
     InputFile& file = *file_;
     if (file.size() == 0) throw InputError(label() + ": the file is empty: " + formats);
-    // The content is the better witness, ...
+    // The content is more reliable than the name, ...
     for (const Format& each : binary_formats) {
         if (each.looks_like(file)) return void(arrays_ = each.read(file));
     }
     for (const Foreign& each : foreign_formats) {
         if (begins_with(file, each.magic)) throw InputError(label() + ": " + each.advice);
     }
-    // ... but a damaged file is best explained as what its name says it was.
+    // ... but a damaged file is best explained by the format of its name.
     for (const Format& each : binary_formats) {
         for (const std::string_view ending : each.endings) {
             if (label().ends_with(ending)) return void(arrays_ = each.read(file));

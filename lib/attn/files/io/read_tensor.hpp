@@ -10,35 +10,36 @@
 
 namespace attn {
 
-/// A file of arrays: .npy, .npz, .safetensors, .pt, .csv, .json or a printed array. Which arrays it
-/// holds is known at once, each is read when it is asked for. A .npy file, a plain table, a lone
-/// tensor and a bare list hold one array without a name. The content decides what the file is; only
-/// where it leaves a doubt does the name's ending.
+/// A file of arrays: .npy, .npz, .safetensors, .pt, .csv, .json or a printed array. Lists its
+/// arrays at once, and reads each on demand. A .npy file, a plain table, a single tensor and a bare
+/// list are one array without a name. The content determines the format; the suffix only if the
+/// content is ambiguous.
 ///
-/// Shapes  those of the file, with axes `axis0`, `axis1`, ... except where the file names them:
-///         this program's own .json.
+/// Shapes  those of the file, with axes `axis0`, `axis1`, ... unless the file names them, as this
+///         program's own .json does.
 /// Range   float32 (also for 16-bit types), float64, int64 or bool; .csv gives float64 or bool.
 /// Errors  InputError naming the file, the offset or line, and what to do.
 class TensorFile {
 public:
     /// Opens the file at `path`; `-` is standard input.
     explicit TensorFile(const std::string& path);
-    /// Bytes in memory, which must outlive this; `label` takes the place of the path, also for its
-    /// ending.
+    /// Uses bytes in memory, which must outlive this; `label` replaces the path, including its
+    /// suffix.
     TensorFile(std::string_view bytes, const std::string& label);
 
     const std::string& label() const { return file_->label(); }
     const std::vector<StoredArray>& arrays() const { return arrays_; }
 
-    /// The array called `name`. A lone array without a name takes any.
-    /// Errors  also for a name that is not there: lists those that are.
+    /// Returns the array with that name. A single unnamed array matches any name.
+    /// Errors  also for an unknown name: lists the existing ones.
     NamedTensor read(const std::string& name) const;
 
-    /// All arrays. What is whole but no tensor (text, objects) is left out, unless there is nothing
-    /// else; `note` is told, as of column names that were passed over.
+    /// Returns all arrays. Entries that are intact but not tensors (text, objects) are left out,
+    /// unless there is nothing else; `note` receives a message for them, and for skipped column
+    /// names.
     std::vector<NamedTensor> read_all(const Sink& note) const;
 
-    /// Remarks from opening the file, a sentence each.
+    /// Remarks from opening the file, one sentence each.
     const std::vector<std::string>& notes() const { return notes_; }
 
 private:
@@ -49,21 +50,21 @@ private:
     std::vector<std::string> notes_;
 };
 
-/// An output for notes that ignores them.
+/// A sink that ignores notes.
 inline void ignore_note(std::string_view) {}
 
-/// The arrays that `spec` names: `FILE`, all of them, or `FILE:NAME`, that one alone. A lone array
-/// without a name is called NAME then.
+/// Reads the arrays of `spec`: `FILE` for all of them, `FILE:NAME` for a single one, which is also
+/// the name of a single unnamed array.
 /// Errors  as TensorFile.
 std::vector<NamedTensor> read_tensors(const std::string& spec, const Sink& note = ignore_note);
 
-/// The file of `FILE` or `FILE:NAME`.
+/// Returns the file of `FILE` or `FILE:NAME`.
 std::string file_of(const std::string& spec);
 
-/// Reads one array. `spec` is `FILE` or `FILE:NAME`; the name is needed where a file holds several.
-/// Errors  as TensorFile; also for a name where the file has none.
+/// Reads one array. `spec` is `FILE` or `FILE:NAME`; the name is needed if a file has several.
+/// Errors  as TensorFile; also for a name if the file has none.
 Tensor read_tensor(const std::string& spec, const Sink& note = ignore_note);
-/// The same with what the file says of it.
+/// Reads one array with its name and the names of its rows and columns.
 NamedTensor read_named_tensor(const std::string& spec, const Sink& note = ignore_note);
 
 }  // namespace attn

@@ -21,15 +21,15 @@ using Json = nlohmann::json;
 constexpr std::size_t length_size = 8;
 constexpr std::uint64_t longest_header = 100'000'000;  // the format's own limit
 
-// Types of the format that no tensor here has: the arrays beside them can be read.
+// Unsupported types of the format: other arrays of the file can be read.
 constexpr std::string_view other_types[] = {"F8_E4M3",     "F8_E5M2",     "F8_E8M0",
                                             "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F4",
                                             "F6_E2M3",     "F6_E3M2",     "C64"};
 
-// One array as the header describes it; it has no type when the type is none of those above.
+// One array as described in the header; without a type if that is unsupported.
 struct Entry {
     std::string name;
-    std::string place;  // how messages call it
+    std::string place;  // name in messages
     std::optional<StoredType> type;
     std::string type_word;
     Shape shape;
@@ -76,7 +76,7 @@ Entry parse_entry(const std::string& name, const Json& value, const std::string&
     return entry;
 }
 
-/// The entries of a header, in the order in which their values lie.
+/// Returns the entries of a header, in the order of their values.
 std::vector<Entry> entries_in(const Json& header, const std::string& label) {
     std::vector<Entry> entries;
     for (const auto& [name, value] : header.items()) {
@@ -95,7 +95,7 @@ std::vector<Entry> entries_in(const Json& header, const std::string& label) {
     return entries;
 }
 
-/// Checks that the arrays cover the values, from an offset on, without hole or overlap.
+/// Checks that the arrays cover the values, from an offset on, without gaps or overlap.
 void check_cover(const std::vector<Entry>& entries, std::uint64_t offset, const InputFile& file) {
     const std::uint64_t size = file.size() - offset;
     std::uint64_t covered = 0;
@@ -117,7 +117,7 @@ void check_cover(const std::vector<Entry>& entries, std::uint64_t offset, const 
     }
 }
 
-/// An array that is read where it lies when it is asked for, whole or by rows.
+/// Returns an array that is read on demand, whole or by rows.
 StoredArray stored_array(Entry described, std::uint64_t values_offset, const InputFile& file) {
     const auto shared = std::make_shared<const Entry>(std::move(described));
     const auto read = [&file, shared, values_offset](const Shape& shape,
@@ -176,7 +176,7 @@ std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
 void write_safetensors(OutputFile& file, const std::vector<TensorRef>& tensors) {
     check_names(file.path(), tensors);
 
-    // Lay the widest types first.
+    // Write the largest types first.
     std::vector<const TensorRef*> order;
     for (const TensorRef& each : tensors) order.push_back(&each);
     const auto names = [](const TensorRef* each) { return names_of(each->tensor.dtype()); };

@@ -10,7 +10,7 @@
 namespace attn {
 namespace {
 
-/// A list in a list as flags take it: `1,2;3,4`.
+/// Formats a nested list as flags expect it: `1,2;3,4`.
 std::string text_of(const nlohmann::json& value) {
     if (!value.is_array()) return value.is_string() ? value.get<std::string>() : value.dump();
     std::string text;
@@ -18,13 +18,13 @@ std::string text_of(const nlohmann::json& value) {
     return text;
 }
 
-/// The lines on which the keys of an object are. `place` leads to it: the keys of the objects
-/// that it lies in, the first of which, the whole text, has none.
+/// Returns the lines of the keys of an object. `place` is the path to it: the keys of the enclosing
+/// objects, except for the outermost.
 std::map<std::string, std::size_t> lines_of_keys(std::string_view text,
                                                  const std::vector<std::string>& place) {
     std::map<std::string, std::size_t> lines;
     std::vector<std::string> here;
-    std::string last;  // string that was read, and where it was
+    std::string last;  // last string read, and its place
     std::size_t last_line = 1;
     std::size_t line = 1;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -56,7 +56,7 @@ FileSetting setting_of(const std::string& key, const nlohmann::json& value, std:
     return setting;
 }
 
-/// The settings of an object in the file, at a place of keys within keys.
+/// Returns the settings of an object in the file, at a path of keys.
 std::vector<FileSetting> settings_at(const std::vector<std::string>& place,
                                      const nlohmann::json& object, std::string_view text) {
     std::vector<FileSetting> settings;

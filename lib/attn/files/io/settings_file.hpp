@@ -9,23 +9,23 @@ namespace attn {
 struct FileSetting {
     std::string key;
     std::vector<std::string> values;  ///< one, or those of a list
-    std::size_t line = 0;             ///< where its key is, from 1
+    std::size_t line = 0;             ///< line of its key, from 1
     bool is_text = false;             ///< a string: `"none"`, not true
-    bool is_object = false;           ///< which tells of x or memory, and is no setting
-    bool is_null = false;             ///< says nothing: no values
+    bool is_object = false;           ///< it describes x or memory, and is not a setting
+    bool is_null = false;             ///< null: no values
 };
 
-/// A walk as a file describes it.
+/// The description of a walk in a file.
 struct FileSettings {
     std::vector<FileSetting> all{};
-    /// Of what this program prints with `--format json`, where `all` is what was said, under `said`
-    /// in its `config`: every setting of the walk that was made of it, which is beside it.
+    /// Only in this program's output with `--format json`: the settings of the walk next to `said`.
+    /// `all` then has the given settings, from `said` in its `config`.
     std::vector<FileSetting> beside_said{};
 };
 
-/// Reads an object of settings, or of what this program prints.
+/// Reads an object of settings, or this program's output.
 ///
-/// Errors  InputError, starting with `label`: as parse_json, and JSON that is no object.
+/// Errors  InputError, starting with `label`: as parse_json, and JSON that is not an object.
 FileSettings read_settings(std::string_view text, const std::string& label);
 
 }  // namespace attn

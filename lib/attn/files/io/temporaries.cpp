@@ -16,8 +16,8 @@
 namespace attn {
 namespace {
 
-// A signal handler may neither allocate nor lock, so the paths of temporaries lie in fixed storage
-// and an atomic tells which of them may be read.
+// A signal handler may neither allocate nor lock, so the paths of temporaries are in fixed storage
+// and an atomic state shows which ones may be read.
 enum SlotState : int { slot_free, slot_claimed, slot_ready };
 struct PendingSlot {
     std::atomic<int> state;
@@ -29,7 +29,7 @@ constinit std::array<PendingSlot, 32> pending_slots{};
 
 PendingSlot& slot_at(int place) { return pending_slots[static_cast<std::size_t>(place)]; }
 
-// Twice, as what is removed may shift what was not listed yet.
+// Two passes, because removals may shift entries that were not listed yet.
 void remove_files_in(int folder) noexcept {
     alignas(dirent64) std::array<char, 4096> entries;
     for (int pass = 0; pass < 2; ++pass) {
@@ -74,7 +74,7 @@ void remove_pending() noexcept {
         if (slot.folder >= 0) remove_files_in(slot.folder);
         ::unlink(slot.path.data());
     }
-    // A folder goes after all that was in it.
+    // Remove a folder after its files.
     for (PendingSlot& slot : pending_slots) {
         if (slot.state == slot_ready) ::rmdir(slot.path.data());
     }
@@ -84,7 +84,7 @@ void remove_pending() noexcept {
 Temporary make_temporary(const std::string& target, const std::function<int(const char*)>& make) {
     static std::atomic<unsigned> counter{0};
     const std::string folder = folder_of(target);
-    // A name of the full length that the system allows leaves no room for more letters.
+    // A name of the maximal length has no space for a suffix.
     const std::string name = target.substr(folder.size()).substr(0, 200);
     Temporary made{.reason = name.empty() ? ENOENT : EEXIST};
     for (int attempt = 0; attempt < 100 && made.reason == EEXIST; ++attempt) {
@@ -119,7 +119,7 @@ TemporaryFolder::TemporaryFolder(const std::string& target)
 TemporaryFolder::~TemporaryFolder() {
     if (made_.pending) {
         remove_files_in(made_.descriptor);
-        // A program that was run in it may have made folders.
+        // A program that ran in it may have created folders.
         std::error_code ignored;
         if (::rmdir(made_.path.c_str()) != 0) std::filesystem::remove_all(made_.path, ignored);
     }

@@ -6,12 +6,12 @@
 
 namespace attn {
 
-/// A path that remove_pending() takes away, a file or a folder, as long as this is there.
+/// A file or folder that remove_pending() removes as long as this object exists.
 class Pending {
 public:
-    /// No path.
+    /// Constructs an empty object, without a path.
     Pending() = default;
-    /// False where the path is longer than the system allows, or too many are pending.
+    /// Converts to false if the path is longer than the system allows, or too many are pending.
     explicit Pending(const std::string& path);
     Pending(Pending&& other) noexcept : place_(std::exchange(other.place_, -1)) {}
     Pending& operator=(Pending other) noexcept {
@@ -20,31 +20,31 @@ public:
     }
     ~Pending();
     explicit operator bool() const { return place_ >= 0; }
-    /// Says that the path is an open folder, whose files go too.
+    /// Declares the path an open folder, whose files are removed, too.
     void is_folder(int descriptor) const;
 
 private:
     int place_ = -1;
 };
 
-/// Removes the temporaries of all files and folders that were not committed yet. It is
-/// async-signal-safe: made to be called by a handler of SIGINT or SIGTERM that ends the program.
+/// Removes the temporaries of all files and folders that were not committed. Async-signal-safe, for
+/// handlers of SIGINT or SIGTERM that end the program.
 void remove_pending() noexcept;
 
-/// What lies beside a target until it is whole: `.NAME.PID-N.part`.
+/// A temporary next to a target until it is complete: `.NAME.PID-N.part`.
 struct Temporary {
     std::string path{};
     Pending pending{};
     int descriptor = -1;
-    int reason = 0;  ///< why there is none, of errno
+    int reason = 0;  ///< errno if there is none
 };
 
-/// Makes a temporary with a name that no other has, and lists it before it is there. `make` opens
-/// what it makes, or says -1 and errno.
+/// Creates a temporary with a unique name, and registers it before it exists. `make` opens it, or
+/// returns -1 and sets errno.
 Temporary make_temporary(const std::string& target, const std::function<int(const char*)>& make);
 
-/// A folder for temporaries beside `target`, removed with all files in it unless it is kept. It is
-/// open from the beginning, so that it can be removed when there are no descriptors left.
+/// A folder for temporaries next to `target`, removed with all files in it unless it is kept. It is
+/// open from the start, so that it can be removed even if no descriptors are left.
 class TemporaryFolder {
 public:
     explicit TemporaryFolder(const std::string& target);
@@ -53,17 +53,17 @@ public:
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
     const std::string& path() const { return made_.path; }
-    /// Why there is none, of errno; 0 where there is.
+    /// Returns errno if there is none; 0 otherwise.
     int reason() const { return made_.reason; }
-    /// It has got another name: nothing is removed.
+    /// Keeps the folder, which was renamed.
     void keep() { made_.pending = {}; }
 
 private:
     Temporary made_;
 };
 
-/// The turn of one program to rename files in a folder, which no signal ends in between. Without a
-/// lock on the folder programs do not wait for each other.
+/// The lock under which one program at a time renames files in a folder, with signals blocked. If
+/// the folder cannot be locked, programs do not wait for each other.
 class Turn {
 public:
     explicit Turn(const std::string& folder);
@@ -76,7 +76,7 @@ private:
     sigset_t before_{};
 };
 
-/// The folder of a path with a slash at its end, empty for the one the program is in.
+/// Returns the folder of a path with a trailing slash; empty for the current folder.
 std::string folder_of(const std::string& path);
 
 }  // namespace attn

@@ -24,7 +24,7 @@ constexpr std::size_t most_expanded = std::size_t{1} << 24U;
 
 using Sort = PickleValue::Sort;
 
-// A tensor as its pickle describes it.
+// A tensor as described in the pickle.
 struct Described {
     std::string key;
     std::string type_name;
@@ -66,7 +66,7 @@ Described described(const Pickle& pickle, const PickleValue& tensor, const std::
     return result;
 }
 
-// How many elements of the storage are needed: one more than the last that is shown.
+// Returns the number of storage elements that are needed: up to the last one shown.
 std::size_t reach(const Described& tensor, std::size_t elements, const std::string& label) {
     std::size_t last = tensor.offset;
     if (element_count(tensor.shape) == 0) return 0;
@@ -79,8 +79,8 @@ std::size_t reach(const Described& tensor, std::size_t elements, const std::stri
     return last + 1;
 }
 
-// The entries of the file by their names, and the storage that was read last: tensors that share
-// one follow each other.
+// The entries of the file by name, and the last storage that was read, because tensors that share
+// one are adjacent.
 struct Archive {
     const InputFile& file;
     std::string folder{};
@@ -89,13 +89,13 @@ struct Archive {
     std::string latest{};
     Tensor flat{};
 
-    // The entry `archive/data/KEY` beside `archive/data.pkl`.
+    // Returns the entry `archive/data/KEY` next to `archive/data.pkl`.
     const ZipEntry& storage(const Described& tensor, const std::string& label) const {
         const auto found = entries.find(folder + "/data/" + tensor.key);
         if (found != entries.end()) return found->second;
         refuse(label, "its storage " + shown(tensor.key) + " is missing");
     }
-    // Small files may claim to be large by many tensors of one storage, and by strides of 0.
+    // Small files may claim a large size by many tensors of one storage, and by strides of 0.
     void take(const Described& tensor, const std::string& label) {
         const ZipEntry& entry = storage(tensor, label);
         const std::uint64_t size = byte_count(tensor.shape, 1).value_or(allowed + 1);
@@ -116,7 +116,7 @@ NamedTensor read_described(Archive& archive, const Described& tensor, const std:
         return {"", read_elements(
                         tensor.type, tensor.shape, [](char*, std::size_t) {}, label)};
     }
-    // The checksum is that of the whole storage, which other tensors may share.
+    // The checksum covers the whole storage, which several tensors may share.
     const std::string wanted = entry.name + "/" + tensor.type_name;
     if (archive.latest != wanted) {
         ZipEntryReader reader(archive.file, entry, label);
@@ -187,7 +187,7 @@ std::vector<StoredArray> torch_arrays(const InputFile& file) {
     if (result.sort != Sort::dictionary)
         refuse(label, "it contains neither a tensor nor a dictionary");
 
-    // The last of equal keys counts, as in Python.
+    // The last of equal keys wins, as in Python.
     std::vector<StoredArray> arrays;
     std::map<std::string, std::size_t> places;
     for (std::size_t i = 0; i < result.items.size(); i += 2) {

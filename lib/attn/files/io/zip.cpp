@@ -17,7 +17,7 @@ constexpr std::string_view entry_magic{"PK\x01\x02"};
 constexpr std::string_view end_magic{"PK\x05\x06"};
 constexpr std::string_view end64_magic{"PK\x06\x06"};
 constexpr std::string_view locator_magic{"PK\x06\x07"};
-// zlib takes a null pointer for the request of a first value.
+// zlib returns the initial value for a null pointer.
 std::uint32_t crc(std::uint32_t before, const char* bytes, std::size_t size) {
     if (size == 0) return before;
     return static_cast<std::uint32_t>(
@@ -35,8 +35,8 @@ constexpr unsigned encrypted = 1;
 constexpr unsigned stored = 0;
 constexpr unsigned deflated = 8;
 
-// Arrays of zeros come near to what deflate can do and are fine; only an archive that would also
-// fill the memory with them is taken for an attack.
+// Arrays of zeros reach almost the best ratio of deflate and are valid; only an archive that would
+// also fill the memory is refused as an attack.
 constexpr std::uint64_t large = 1ULL << 28U;
 constexpr std::uint64_t usual_unpacked_per_byte = 100;
 
@@ -48,16 +48,16 @@ std::uint64_t number(std::string_view bytes, std::size_t offset, std::size_t siz
     return little_endian(bytes.substr(offset), size);
 }
 
-// Where the directory lies.
+// The place of the directory.
 struct Directory {
     std::uint64_t entries = 0;
     std::uint64_t size = 0;
     std::uint64_t offset = 0;
-    std::string comment{};  // of the archive
+    std::string comment{};  // comment of the archive
 };
 
 Directory find_directory(const InputFile& file) {
-    // The last record ends the file, but for a comment of at most 64 KiB.
+    // The last record ends the file, except for a comment of at most 64 KiB.
     const std::uint64_t start =
         file.size() - std::min<std::uint64_t>(file.size(), end_size + longest_zip_comment);
     const std::string tail = file.text(start, end_size + longest_zip_comment);
@@ -73,7 +73,7 @@ Directory find_directory(const InputFile& file) {
     const Directory plain{number(tail, end + 10, 2), number(tail, end + 12, 4),
                           number(tail, end + 16, 4), comment};
 
-    // Before it a locator may point to the record that holds larger numbers.
+    // A locator before it may point to a record with larger numbers.
     if (start + end < locator_size) return plain;
     const std::string locator = file.text(start + end - locator_size, locator_size);
     if (!locator.starts_with(locator_magic)) return plain;
@@ -84,7 +84,7 @@ Directory find_directory(const InputFile& file) {
     return {number(record, 32, 8), number(record, 40, 8), number(record, 48, 8), comment};
 }
 
-// Takes the numbers that do not fit 32 bits out of the extra record that holds them.
+// Reads the numbers that do not fit 32 bits from the extra record.
 bool take_zip64_numbers(ZipEntry& entry, std::string_view extra) {
     std::string_view record;
     while (extra.size() >= 4 && record.empty()) {
@@ -134,13 +134,13 @@ std::vector<ZipEntry> zip_directory(const InputFile& file) {
         if (whole > rest.size()) damaged();
         entry.name = rest.substr(entry_size, name);
         if (!take_zip64_numbers(entry, rest.substr(entry_size + name, extra))) damaged();
-        // Entries that share compressed bytes would multiply what they unpack to.
+        // Entries that share compressed bytes would multiply the unpacked size.
         if (entry.packed > file.size() - claimed) {
             fail_in(file.label() + ": array " + shown(entry.name),
                     "the arrays claim more compressed bytes than the file has");
         }
         claimed += entry.packed;
-        // Known before anything is unpacked.
+        // Checked before anything is unpacked.
         const bool swells =
             entry.unpacked / usual_unpacked_per_byte > std::max<std::uint64_t>(entry.packed, 1);
         swollen += swells ? std::min(entry.unpacked, 2 * large) : 0;
@@ -254,7 +254,7 @@ struct Field {
     std::size_t size;
 };
 
-// The fields of a record one after the other, least byte first.
+// Joins the fields of a record, little-endian.
 std::string record_of(std::initializer_list<Field> fields) {
     std::string bytes;
     for (const auto& [value, size] : fields) bytes += little_endian_bytes(value, size);
@@ -263,7 +263,7 @@ std::string record_of(std::initializer_list<Field> fields) {
 
 std::uint64_t in_32_bits(std::uint64_t value) { return std::min(value, in_zip64_record); }
 
-// What a local header and a directory entry share: version to sizes of the names.
+// Returns the common part of local headers and directory entries: version to lengths of the names.
 std::string description(const ZipEntry& entry, std::size_t extra) {
     constexpr std::uint64_t names_are_utf8 = 1U << 11U;
     constexpr std::uint64_t first_of_january_1980 = 1U << 5U | 1U;
@@ -279,7 +279,7 @@ std::string description(const ZipEntry& entry, std::size_t extra) {
                       {extra, 2}});
 }
 
-// The record with the numbers that do not fit 32 bits, in the order that the format fixes.
+// Returns the record of numbers that do not fit 32 bits, in the order of the format.
 std::string zip64_record(std::initializer_list<std::uint64_t> numbers) {
     std::string values;
     for (const std::uint64_t each : numbers) {

@@ -14,33 +14,33 @@ namespace attn {
 struct ZipEntry {
     std::string name;
     std::uint64_t packed = 0;    // bytes in the archive
-    std::uint64_t unpacked = 0;  // and what they unpack to
-    std::uint64_t header = 0;    // where they begin, with a header of their own
+    std::uint64_t unpacked = 0;  // and unpacked
+    std::uint64_t header = 0;    // start, with a local header
     std::uint32_t checksum = 0;
     unsigned method = 0;
     unsigned flags = 0;
 };
 
-/// The directory of a zip archive, in its order; zip64 records are understood.
+/// Reads the directory of a zip archive, in its order; supports zip64 records.
 /// Errors  InputError, starting with the file's label: no directory, a damaged one, and entries
-///         that claim more bytes together than the file has.
+///         with more bytes in total than the file has.
 /// Source  PKWARE's APPNOTE.TXT.
 std::vector<ZipEntry> zip_directory(const InputFile& file);
 
-/// Deflate expands one byte to at most so many.
+/// Largest expansion ratio of deflate.
 inline constexpr std::uint64_t most_unpacked_per_byte = 1032;
 
-/// Bytes of an archive's comment.
+/// Largest size of an archive's comment.
 inline constexpr std::size_t longest_zip_comment = 0xFFFF;
 
-/// The comment of a zip archive; empty where the file is none.
+/// Returns the comment of a zip archive; empty if the file is not an archive.
 /// Errors  InputError as zip_directory.
 std::string zip_comment(const InputFile& file);
 
 /// Unpacks one entry, stored or deflated, from its beginning to its end.
 ///
 /// Errors  InputError, starting with `label`, from every function: an encrypted entry, an unknown
-///         method, one that claims more than its bytes can unpack to, damaged bytes.
+///         method, a size that its bytes cannot unpack to, damaged bytes.
 class ZipEntryReader {
 public:
     ZipEntryReader(const InputFile& file, const ZipEntry& entry, std::string label);
@@ -48,9 +48,9 @@ public:
     ZipEntryReader(const ZipEntryReader&) = delete;
     ZipEntryReader& operator=(const ZipEntryReader&) = delete;
 
-    /// The next `size` bytes.
+    /// Reads the next `size` bytes.
     void read(char* to, std::size_t size);
-    /// To be called after the last of them: compares the checksum.
+    /// Must be called after the last byte: compares the checksum.
     void finish();
 
 private:
@@ -63,18 +63,18 @@ private:
     const InputFile& file_;
     const ZipEntry& entry_;
     std::string label_;
-    std::uint64_t place_ = 0;  // in the file: the next packed byte
-    std::uint64_t left_ = 0;   // packed bytes that were not read yet
+    std::uint64_t place_ = 0;  // offset in the file of the next packed byte
+    std::uint64_t left_ = 0;   // packed bytes not read yet
     std::uint32_t checksum_ = 0;
     std::unique_ptr<Inflater> inflater_;
 };
 
-/// Writes a zip archive, its entries stored and dated 1980: the same bytes give the same archive.
+/// Writes a zip archive, with entries stored and dated 1980: the same bytes give the same archive.
 /// Errors  OutputError as OutputFile.
 class ZipWriter {
 public:
     explicit ZipWriter(OutputFile& file) : file_(file) {}
-    /// Adds an entry made of `first` and `second`, one after the other.
+    /// Adds an entry with the bytes of `first` and `second`.
     void add(const std::string& name, std::string_view first, std::string_view second);
     /// Writes the directory, after the last entry, and a comment of at most longest_zip_comment.
     void finish(std::string_view comment = {});

@@ -14,7 +14,7 @@
 namespace attn {
 namespace {
 
-/// The seed as it may have been written: the top bit may be a sign.
+/// Returns the seed as the user may have written it: the top bit may be a sign.
 std::string seed_text(std::uint64_t seed) {
     const auto as_signed = static_cast<std::int64_t>(seed);
     if (as_signed >= 0) return std::to_string(seed);
@@ -46,8 +46,8 @@ std::unique_ptr<Generator> make_generator(Rng rng, std::uint64_t seed, TorchBuil
 
 namespace {
 
-/// 1/sqrt(in) on paper. PyTorch computes it as `kaiming_uniform_` with a leaky slope of sqrt(5),
-/// and the last bit tells.
+/// Mathematically 1/sqrt(in). PyTorch computes it in `kaiming_uniform_` with a leaky slope of
+/// sqrt(5), which changes the last bit.
 double linear_weight_bound(double in) {
     const double slope = std::sqrt(5.0);
     const double gain = std::sqrt(2.0 / (1.0 + slope * slope));
@@ -60,7 +60,7 @@ template <class T>
 void initialise(std::span<T> cells, Initialisation how, std::size_t in, std::size_t out,
                 Generator& generator, DType type) {
     const auto within = [&](double bound) { generator.uniform(cells, -bound, bound, type); };
-    // In PyTorch both the factor and the product are numbers of the type.
+    // PyTorch rounds both the factor and the product to the type.
     const auto in_type = [type](T cell) {
         return is_16_bit(type) ? static_cast<T>(nearest(static_cast<float>(cell), type)) : cell;
     };
@@ -90,7 +90,7 @@ void initialise(std::span<T> cells, Initialisation how, std::size_t in, std::siz
             within(1.0 / std::sqrt(rows));
             return;
         case Initialisation::xavier:
-            // As PyTorch computes the square root of 6 / (in + out).
+            // PyTorch computes the square root of 6 / (in + out) in this way.
             within(std::sqrt(3.0) * std::sqrt(2.0 / (rows + static_cast<double>(out))));
             return;
     }

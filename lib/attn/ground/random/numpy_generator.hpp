@@ -8,8 +8,8 @@
 
 namespace attn {
 
-/// The base of NumPy's generators: numbers are drawn in float64, one after another; a float32 span
-/// holds them rounded, as `.astype(np.float32)` gives them, and then rounded to a 16-bit type.
+/// The base of NumPy's generators: draws float64 numbers one after another; a float32 span gets
+/// them rounded, as by `.astype(np.float32)`, and then rounded to a 16-bit type if requested.
 class NumpyDraws : public Generator {
 public:
     void randn(std::span<float> out, DType type = DType::float32) override;
@@ -20,15 +20,14 @@ public:
                  DType type = DType::float64) override;
 
 private:
-    /// Uniform in [0, 1).
+    /// Draws a uniform number in [0, 1).
     virtual double unit() = 0;
     virtual double standard_normal() = 0;
 };
 
-/// NumPy's legacy generator, that of `np.random.seed` and `np.random.RandomState`. Every
-/// call fills its span as the call of the same name fills a fresh array.
-/// Normals come in pairs, whose second half is kept for the next normal; other draws leave it
-/// alone.
+/// NumPy's legacy generator, that of `np.random.seed` and `np.random.RandomState`. Each call fills
+/// its span as the call of the same name fills a new array. Normals come in pairs: the second one
+/// is kept for the next call of randn, and other draws do not affect it.
 class NumpyGenerator final : public NumpyDraws {
 public:
     explicit NumpyGenerator(std::uint32_t seed) : engine_(seed) {}
@@ -42,16 +41,16 @@ private:
     std::optional<double> kept_normal_;
 };
 
-/// NumPy's `np.random.default_rng(seed)`. Every call fills its span as the corresponding method
-/// fills a fresh array: rand `random`, randn `standard_normal`.
+/// NumPy's `np.random.default_rng(seed)`. Each call fills its span as the corresponding method
+/// fills a new array: rand `random`, randn `standard_normal`.
 ///
-/// A float32 span holds the float64 draws rounded, as `.astype(np.float32)` gives them, not NumPy's
-/// separate float32 stream.
+/// A float32 span gets the rounded float64 draws, as by `.astype(np.float32)`, not NumPy's separate
+/// float32 stream.
 /// Source  O'Neill 2014, the permuted congruential engine PCG XSL RR 128/64; seeded as NumPy's
 ///         SeedSequence does.
 class NumpyPcg64Generator final : public NumpyDraws {
 public:
-    /// A seed of any size. Range  its 32-bit words, lowest first, at least one.
+    /// Takes a seed of any size.  Range  its 32-bit words, lowest first, at least one.
     explicit NumpyPcg64Generator(std::span<const std::uint32_t> seed);
 
 private:

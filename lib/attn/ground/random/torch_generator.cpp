@@ -12,12 +12,12 @@
 namespace attn {
 namespace {
 
-/// PyTorch makes normals sixteen at a time.
+/// PyTorch computes normals in blocks of sixteen.
 constexpr std::size_t normal_block_size = 16;
 constexpr std::size_t half = normal_block_size / 2;
 
-/// The same as transform_normal_blocks, below, with numbers of a 16-bit type: each named one is
-/// rounded, and in bfloat16, whose functions give bfloat16, what goes into it too.
+/// Computes transform_normal_blocks, below, for a 16-bit type: each variable is rounded and, in
+/// bfloat16, whose functions return bfloat16, their arguments are, too.
 void transform_16_bit_blocks(std::span<float> values, DType type) {
     const auto stored = [type](double number) { return nearest(static_cast<float>(number), type); };
     const auto within = [type](float number) {
@@ -34,13 +34,13 @@ void transform_16_bit_blocks(std::span<float> values, DType type) {
     }
 }
 
-/// Turns uniforms into normals, in place, one block of sixteen after the other: element j of a
-/// block gives the radius and element j + 8 the angle, and they become the two coordinates.
+/// Transforms uniform numbers into normal ones in place, in blocks of sixteen: element j of a block
+/// gives the radius and element j + 8 the angle, and they become the two coordinates.
 ///
 ///     radius = sqrt(-2 log(1 - u_j));   angle = 2 pi u_(j+8)
 ///     d_j = radius cos(angle);          d_(j+8) = radius sin(angle)
 ///
-/// Range   values in [0, 1); their number a multiple of sixteen.
+/// Range   values in [0, 1); their number is a multiple of sixteen.
 /// Source  Box and Muller 1958.
 template <class T>
 void transform_normal_blocks(std::span<T> values, TorchBuild build, DType type) {
@@ -56,7 +56,7 @@ void transform_normal_blocks(std::span<T> values, TorchBuild build, DType type) 
         for (std::size_t j = 0; j < half; ++j) {
             const T radius = std::sqrt(T{-2} * std::log(T{1} - block[j]));
             const T angle = static_cast<T>(2.0 * std::numbers::pi * block[j + half]);
-            block[j] = radius * std::cos(angle) + T{0};  // the mean, which makes 0 of -0
+            block[j] = radius * std::cos(angle) + T{0};  // adding the mean turns -0 into 0
             block[j + half] = radius * std::sin(angle) + T{0};
         }
     }
@@ -64,7 +64,7 @@ void transform_normal_blocks(std::span<T> values, TorchBuild build, DType type) 
 
 }  // namespace
 
-/// Uniform in [0, 1): as many low bits of a draw as the type has.
+/// Draws a uniform number in [0, 1) from the low bits of a draw, as many as the type has.
 double TorchGenerator::unit() {
     const std::uint64_t high = engine_();
     return static_cast<double>((high << 32 | engine_()) & 0x1FFFFFFFFFFFFFU) * 0x1p-53;
@@ -101,7 +101,8 @@ void TorchGenerator::uniform(std::span<float> out, double low, double high, DTyp
     for (float& value : out) value = nearest(value * range + from, type);
 }
 
-/// One standard normal in double precision. Unlike in the blocks, the first uniform is the angle.
+/// Draws a standard normal in double precision. Unlike in the blocks, the first uniform is the
+/// angle.
 double TorchGenerator::single_normal() {
     if (kept_normal_) return *std::exchange(kept_normal_, std::nullopt);
     const double angle = 2.0 * std::numbers::pi * unit();
@@ -112,7 +113,7 @@ double TorchGenerator::single_normal() {
 
 template <class T>
 void TorchGenerator::fill_normal(std::span<T> out, DType type) {
-    // Draw a small tensor one by one, in double precision whatever the type.
+    // Draw a small tensor element by element, in double precision for all types.
     if (out.size() < normal_block_size) {
         for (T& value : out) value = static_cast<T>(single_normal() + 0.0);
         if constexpr (std::is_same_v<T, float>) {
@@ -120,12 +121,12 @@ void TorchGenerator::fill_normal(std::span<T> out, DType type) {
         }
         return;
     }
-    // Draw all uniforms of a large one and transform its whole blocks.
+    // Draw all uniforms of a large tensor and transform its whole blocks.
     fill_unit(out, type);
     const std::size_t rest = out.size() % normal_block_size;
     transform_normal_blocks(out.first(out.size() - rest), build_, type);
     if (rest == 0) return;
-    // Draw the last sixteen elements anew, finished or not, as one block.
+    // Draw the last sixteen elements again, transformed or not, as one block.
     const std::span<T> tail = out.last(normal_block_size);
     fill_unit(tail, type);
     transform_normal_blocks(tail, build_, type);

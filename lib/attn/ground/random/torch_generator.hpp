@@ -8,14 +8,14 @@
 
 namespace attn {
 
-/// PyTorch's CPU generator. Every call fills its span as the call of the same name fills a fresh
+/// PyTorch's CPU generator. Each call fills its span as the call of the same name fills a new
 /// contiguous tensor.
 ///
-/// Small normals (below sixteen elements) come in pairs, whose second half is kept for the next
-/// small tensor, of either type; every other draw leaves it alone.
+/// Small normal tensors (below sixteen elements) use pairs: the second number is kept for the next
+/// small tensor, of either type; other draws do not affect it.
 class TorchGenerator final : public Generator {
 public:
-    /// Range   any seed, of which the low 32 bits count.
+    /// Range   any seed, of which the low 32 bits are used.
     explicit TorchGenerator(std::uint64_t seed, TorchBuild build = TorchBuild::avx2)
         : engine_(static_cast<std::uint32_t>(seed)), build_(build) {}
 
@@ -26,7 +26,7 @@ public:
         fill_normal(out, type);
     }
 
-    /// Uniform in [low, high). But for float64 the limits are rounded first.
+    /// Draws uniform numbers in [low, high). The limits are rounded first, except for float64.
     void uniform(std::span<float> out, double low, double high,
                  DType type = DType::float32) override;
     void uniform(std::span<double> out, double low, double high, DType = DType::float64) override {

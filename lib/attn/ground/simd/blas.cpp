@@ -7,7 +7,7 @@
 #include "attn/ground/simd/matmul.hpp"
 #include "attn/ground/tensor/error.hpp"
 
-// xtensor-blas declares BLAS by itself; OpenBLAS's own header would contradict it.
+// xtensor-blas has its own declarations of BLAS, which conflict with OpenBLAS's header.
 extern "C" void openblas_set_num_threads(int);
 extern "C" char* openblas_get_corename();
 
@@ -16,9 +16,9 @@ namespace attn {
 void prepare_blas(std::size_t threads) {
     static std::atomic<std::size_t> prepared{0};
     if (threads <= prepared) return;
-    // OpenBLAS takes 128 MB for each thread at its first product, and where there are none it asks
-    // again and again, for ever. What can be had now can be had then; a thread of ours takes its
-    // stack and its heap before.
+    // OpenBLAS allocates 128 MB per thread at its first product, and retries forever if that fails.
+    // Check now that the memory is available, together with the stack and heap that our threads
+    // need first.
     constexpr std::size_t for_blas = std::size_t{129} << 20;
     constexpr std::size_t for_a_thread = std::size_t{136} << 20;
     const std::size_t further = prepared == 0 ? threads - 1 : threads - prepared;
@@ -32,8 +32,8 @@ void prepare_blas(std::size_t threads) {
                           "fewer threads or a smaller model");
     }
     munmap(memory, bytes);
-    // Threads of our own share the work: those of BLAS would wait for more in a loop that takes a
-    // core from the steps that follow.
+    // The work is shared by our own threads: idle BLAS threads would spin on a core that later
+    // steps need.
     openblas_set_num_threads(1);
     prepared = threads;
 }

@@ -7,11 +7,12 @@
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
 
-/// Attention for one block of queries, as attn/core/fused/fused_attention.hpp states it.
+/// Computes attention for one block of queries, as described in
+/// attn/core/fused/fused_attention.hpp.
 ///
-/// The lanes of a vector are queries. So the running maximum and sum are plain vectors, a row is
-/// never reduced across lanes, and both products have the same form: rows of numbers, each spread
-/// over all lanes, times a panel whose every row holds one number for each query.
+/// The lanes of a vector are queries. So the running maximum and sum are plain vectors, no row is
+/// reduced across lanes, and both products have the same form: rows of numbers, each broadcast to
+/// all lanes, times a panel with one number per query in each row.
 ///
 ///     scores  (key, query)     = key (key, feature)           x queries (feature, query)
 ///     context (feature, query) = value transposed (feature, key) x weights (key, query)
@@ -25,10 +26,10 @@ class BlockKernel {
     template <std::size_t Rows>
     using Height = std::integral_constant<std::size_t, Rows>;
 
-    // The weights of a block and its share of the values then stay in the first two caches.
+    // With this size, the weights of a block and its values stay in the L1 and L2 caches.
     static constexpr std::size_t key_block = 192;
-    // Rounding errors grow with the length of a chain of additions. Where a query takes no more
-    // multiply-adds than this, there is time for short chains.
+    // Rounding errors grow with the length of a chain of additions. A query with at most this many
+    // multiply-adds can afford short chains.
     static constexpr std::size_t short_chain = 8;
     static constexpr std::size_t small_work = 4096;
     static constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
@@ -87,9 +88,9 @@ private:
 
     static std::size_t smaller(std::size_t a, std::size_t b) { return a < b ? a : b; }
 
-    /// The queries transposed, so that lanes are queries, times scale and log2(e): the exponentials
-    /// below are powers of two, and no score is ever multiplied. With a cap, tanh is between:
-    /// it takes the scores as parts of the cap.
+    /// Packs the queries transposed, so that lanes are queries, times scale and log2(e): the
+    /// exponentials below are powers of two, and no score is ever multiplied. With a cap, the
+    /// scores are divided by it for tanh.
     template <std::size_t width>
     static void pack_queries(const QueryBlock<Real>& block, Real* queries) {
         const Batch factor(block.cap != 0 ? block.scale / block.cap : block.scale * log2_e);
@@ -115,7 +116,7 @@ private:
         }
     }
 
-    /// The products of `dims` features, written to the scores or added to them.
+    /// Computes the products of `dims` features, and writes them to the scores or adds them.
     template <std::size_t Vectors, bool Add>
     static void score_part(const QueryBlock<Real>& block, const Real* queries, const Real* keys,
                            std::size_t dims, std::size_t count, Real* scores) {
@@ -134,7 +135,7 @@ private:
             });
     }
 
-    /// The scores, bounded softly, times log2(e).
+    /// Applies the soft cap to the scores, and multiplies them by log2(e).
     template <std::size_t Vectors>
     static void cap_scores(Real cap, std::size_t count, Real* scores) {
         const Batch bound(cap * log2_e);
@@ -143,8 +144,8 @@ private:
         }
     }
 
-    /// Adds the bias times log2(e). Where only the distance counts (the key's stride is -1),
-    /// neighbouring queries have neighbouring numbers, and there is room after the last of them.
+    /// Adds the bias times log2(e). If only the distance counts (the key's stride is -1), adjacent
+    /// queries read adjacent numbers, and memory after the last of them is readable.
     template <std::size_t Vectors>
     static void add_bias(const QueryBlock<Real>& block, std::size_t first, std::size_t count,
                          Real* scores) {
@@ -168,7 +169,7 @@ private:
         }
     }
 
-    /// Causal attention: hides the keys after each query's last, if there are any in this block.
+    /// Causal attention: hides the keys after each query's last visible one, if this block has any.
     template <std::size_t Vectors>
     static void hide_later_keys(const QueryBlock<Real>& block, std::size_t first, std::size_t count,
                                 Real* scores) {
@@ -182,7 +183,7 @@ private:
         }
     }
 
-    /// A sliding window: hides the keys before each query's first.
+    /// A sliding window: hides the keys before each query's first visible one.
     template <std::size_t Vectors>
     static void hide_earlier_keys(const QueryBlock<Real>& block, std::size_t first,
                                   std::size_t count, Real* scores) {
@@ -196,7 +197,7 @@ private:
         }
     }
 
-    /// Hides one key from the queries of the block, by their numbers, that do not see it.
+    /// Hides one key from the queries of the block, by their numbers, that must not see it.
     template <std::size_t Vectors, class Sees>
     [[gnu::always_inline]] static inline void keep_queries(Real* cells, Sees sees) {
         alignas(64) Real numbers[lanes];
@@ -211,7 +212,7 @@ private:
 
     enum class Hidden { none, some, all };
 
-    /// How many cells of this block of keys the general mask hides.
+    /// Returns whether the general mask hides none, some or all cells of this block of keys.
     static Hidden hidden_cells(const QueryBlock<Real>& block, std::size_t first,
                                std::size_t count) {
         if (!block.hidden) return Hidden::none;
@@ -236,7 +237,7 @@ private:
         }
     }
 
-    /// Raises the running maximum, replaces the scores by their exponentials and adds these to the
+    /// Updates the running maximum, replaces the scores by their exponentials and adds these to the
     /// running sum. `correction` rescales running sum and context to the new maximum.
     template <std::size_t Vectors>
     static void exponentials(Real* scores, std::size_t count, Batch (&maximum)[Vectors],
@@ -252,7 +253,7 @@ private:
         for (std::size_t v = 0; v < Vectors; ++v) {
             const Batch old_maximum = maximum[v];
             maximum[v] = shift[v];
-            // Before the first visible key this would be -inf - -inf: any finite shift avoids it.
+            // Before the first visible key this would be -inf - -inf: use any finite shift instead.
             shift[v] = xsimd::select(shift[v] == Batch(minus_infinity), Batch(Real(0)), shift[v]);
             correction[v] = old_maximum - shift[v];
             block_sum[v] = Batch(Real(0));
@@ -280,7 +281,7 @@ private:
         }
     }
 
-    /// Dropout: takes the dropped cells out of the exponentials, which the running sum has met.
+    /// Applies dropout: zeroes the dropped exponentials, which the running sum already includes.
     template <std::size_t width>
     static void drop_cells(const QueryBlock<Real>& block, std::size_t first, std::size_t count,
                            Real* exponentials) {
@@ -309,8 +310,8 @@ private:
             });
     }
 
-    /// Divides by the running sums and transposes the block back. A sum of exactly 0 belongs to a
-    /// query that saw no key: the largest exponential of any other is 1.
+    /// Divides by the running sums and transposes the block back. A sum of exactly 0 means a fully
+    /// masked query: for any other the largest exponential is 1.
     template <std::size_t Vectors>
     static void unpack_context(const QueryBlock<Real>& block, const Batch (&sum)[Vectors],
                                Real* context) {

@@ -5,19 +5,19 @@
 
 namespace attn {
 
-/// How a step computes where more than one way is right.
+/// Choices among several correct ways to compute a step.
 struct Arithmetic {
-    bool fma = true;  ///< loop: round each product and sum together, as PyTorch's AVX2 build does
+    bool fma = true;  ///< loop: round product and sum together, as in PyTorch's AVX2 build
     bool single_chain = false;  ///< loop: sum each dot product in a single chain
-    std::size_t threads = 0;    ///< vectorized: the most that share large products; 0: all cores
+    std::size_t threads = 0;    ///< vectorized: most threads for large products; 0: one per core
 };
 
 namespace loop {
 
-/// One dot product, of the pairs of numbers that `pair_at(position)` gives, summed as a build of
-/// PyTorch sums it: the even and the odd positions in a chain each, the two chains added at the
-/// end; an odd last position is added after that. With `single_chain` all positions make one chain:
-/// so does PyTorch when a factor is a vector.
+/// Computes a dot product of the pairs that `pair_at(position)` returns, with the summation order
+/// of PyTorch: one chain each for even and odd positions, added at the end; an odd last position is
+/// added after that. With `single_chain` there is one chain for all positions, as in PyTorch if a
+/// factor is a vector.
 template <class T, class PairAt>
 T dot(const Arithmetic& arithmetic, std::size_t count, const PairAt& pair_at) {
     const auto add = [&](T& sum, std::size_t position) {

@@ -7,9 +7,9 @@
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
 
-/// result + row * factor of float64, rounded once, where no instruction does it: product and sums
-/// are kept whole in two numbers each, and the last but one rounding is to odd, which spoils none
-/// after it.
+/// Computes result + row * factor in float64 with a single rounding, for processors without such an
+/// instruction: product and sums are kept exactly in two numbers each, and the last but one
+/// rounding is to odd, so that the final rounding is correct.
 ///
 /// Source  Dekker 1971 (product), Knuth (sum), Boldo and Melquiond 2008 (rounding to odd).
 template <class Arch>
@@ -41,13 +41,13 @@ public:
 private:
     static constexpr double least = 0x1p-600, most = 0x1p600;
 
-    /// Neither product nor rest of such numbers leaves the range where float64 has all its digits.
+    /// True if neither product nor rest leaves the range in which float64 has all its digits.
     [[gnu::always_inline]] static inline auto is_usual(const Batch& x) {
         const Batch size = xsimd::abs(x);
         return (size > Batch(least)) & (size < Batch(most));
     }
 
-    /// A number, and what its rounding left out.
+    /// A number, and its rounding error.
     struct Exact {
         Batch rounded, rest;
     };
@@ -57,7 +57,7 @@ private:
         return {rounded, (a - (rounded - of_b)) + (b - of_b)};
     }
 
-    /// The upper 26 bits of a number: products of halves are exact.
+    /// Returns the upper 26 bits of a number: products of halves are exact.
     [[gnu::always_inline]] static inline Batch upper_half(const Batch& x) {
         const Batch shifted = x * Batch(0x8000001p0);
         return shifted - (shifted - x);
@@ -71,7 +71,7 @@ private:
         return {rounded, rest + lower_a * lower_b};
     }
 
-    /// Of the two numbers around an exact one, the one whose last bit is 1.
+    /// Returns the neighbour of an exact number whose last bit is 1.
     [[gnu::always_inline]] static inline Batch rounded_to_odd(const Exact& exact) {
         const Batch none(0.0), unit(0x1p-1074);  // whose bits are the integer 1
         const auto is_inexact = exact.rest != none;

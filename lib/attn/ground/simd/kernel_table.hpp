@@ -10,12 +10,12 @@
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
 
-/// Multiply-adds on registers alone, by the instruction of the kernels. SSE2 has no FMA: it
+/// Multiply-adds on registers, with the instruction that the kernels use. SSE2 has no FMA: it
 /// multiplies, then adds.
 template <class Arch>
 class PeakLoop {
     using Batch = xsimd::batch<float, Arch>;
-    // Enough sums that the next never waits for the last, few enough to stay in registers.
+    // Enough independent sums to hide the latency, but few enough to stay in registers.
     static constexpr std::size_t sums = 12;
     static_assert(sums * Batch::size <= peak_floats);
 
@@ -26,7 +26,7 @@ public:
     }
 
 private:
-    // Each sum begins elsewhere, or the compiler would see that they are all the same.
+    // Different start values, or the compiler would see that all sums are equal.
     template <std::size_t... I>
     static void run_sums(float* numbers, float factor, std::size_t steps,
                          std::index_sequence<I...>) {
@@ -48,7 +48,7 @@ constexpr KernelsOf<Real> kernels_of_type() {
             &Rows::widen};
 }
 
-/// Everything that is compiled for one instruction set.
+/// The kernels that are compiled for one instruction set.
 template <class Arch>
 constexpr Kernels kernels_of() {
     return {kernels_of_type<float, Arch>(), kernels_of_type<double, Arch>(),

@@ -12,7 +12,7 @@
 namespace attn {
 namespace {
 
-/// The kernels that this processor can run, narrowest first.
+/// A set of kernels that this processor can run, narrowest first.
 struct Available {
     InstructionSet set;
     const simd::Kernels* kernels;
@@ -28,7 +28,7 @@ std::vector<Available> find_available() {
     available.push_back({InstructionSet::avx512, &simd::avx512_kernels});
     return available;
 }
-#elif defined(__SSE2__)  // WebAssembly, whose vectors the compiler takes for SSE2
+#elif defined(__SSE2__)  // WebAssembly, whose vectors the compiler maps to SSE2
 std::vector<Available> find_available() { return {{InstructionSet::sse2, &simd::sse2_kernels}}; }
 #elif defined(__aarch64__)
 std::vector<Available> find_available() {
@@ -43,7 +43,7 @@ const std::vector<Available>& available() {
     return found;
 }
 
-/// The row operations as the C library and the order of the sums define them.
+/// The row operations as defined by the C library and a fixed order of sums.
 template <class Real>
 struct PlainRows : PlainLoops<Real, void> {
     static void tanh(const Real* row, Real* result, std::size_t count) {
@@ -68,7 +68,7 @@ struct PlainRows : PlainLoops<Real, void> {
     }
 
     static Real sum(const Real* row, std::size_t count) {
-        // Sixteen sums side by side; what is left of the row goes to the first.
+        // Sixteen sums side by side; the remainder of the row is added to the first.
         constexpr std::size_t lanes = 16;
         std::array<Real, lanes> sums{};
         const std::size_t whole = count - count % lanes;

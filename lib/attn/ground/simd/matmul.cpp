@@ -10,7 +10,7 @@
 namespace attn {
 namespace {
 
-/// Products of so few multiply-adds are done before OpenBLAS has taken its memory.
+/// True for products with so few multiply-adds that OpenBLAS's allocation would take longer.
 bool is_small(std::size_t m, std::size_t k, std::size_t n) {
     constexpr double most_multiply_adds = 1 << 18;
     return static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n) <=

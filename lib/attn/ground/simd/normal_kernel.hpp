@@ -5,11 +5,11 @@
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
 
-/// Blocks of sixteen normals as PyTorch's AVX2 build makes them, see
-/// attn/ground/random/torch_generator.cpp: single-precision logarithm, sine and cosine with the
-/// coefficients of the Cephes library. Each product and sum that is not an explicit fma is rounded
-/// on its own. In small plain loops over half a block, which the compiler may give to vectors; the
-/// digits are the same if it does not.
+/// Computes blocks of sixteen normals with the results of PyTorch's AVX2 build (see
+/// attn/ground/random/torch_generator.cpp): single-precision logarithm, sine and cosine with the
+/// coefficients of the Cephes library. Products and sums other than explicit fma are rounded
+/// separately. Uses small plain loops over half a block, which the compiler may vectorize; the
+/// digits do not depend on that.
 template <class Arch>
 class NormalKernel {
     static constexpr std::size_t half = 8;
@@ -23,7 +23,7 @@ public:
             for (std::size_t j = 0; j < half; ++j) radius[j] = __builtin_sqrtf(radius[j]);
             for (std::size_t j = 0; j < half; ++j) {
                 const SineCosine at = sine_cosine(two_pi * block[j + half]);
-                block[j] = radius[j] * at.cosine + 0.0F;  // the mean, which makes 0 of -0
+                block[j] = radius[j] * at.cosine + 0.0F;  // adding the mean turns -0 into 0
                 block[j + half] = radius[j] * at.sine + 0.0F;
             }
         }
@@ -35,13 +35,13 @@ private:
         float cosine;
     };
 
-    /// The natural logarithm.
+    /// Computes the natural logarithm.
     ///
     /// Range   x in [2^-126, 1].
     /// Source  Cephes `logf`.
     [[gnu::always_inline]] static inline float log(float x) {
-        // Split x = mantissa * 2^exponent, with the mantissa between sqrt(1/2) and sqrt(2), less
-        // one.
+        // Split x = mantissa * 2^exponent, with the mantissa between sqrt(1/2) and sqrt(2), and
+        // subtract 1 from it.
         const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, x);
         const float fraction = __builtin_bit_cast(float, (bits & 0x007FFFFFU) | 0x3F000000U);
         const bool low = fraction < 0.70710678118654752F;
@@ -66,12 +66,12 @@ private:
         return __builtin_fmaf(exponent, 0.693359375F, mantissa + y);
     }
 
-    /// Sine and cosine together.
+    /// Computes sine and cosine together.
     ///
     /// Range   x in [0, 8192].
     /// Source  Cephes `sinf`, `cosf`.
     [[gnu::always_inline]] static inline SineCosine sine_cosine(float x) {
-        // Subtract the even number of octants next to x, in three parts so that little is lost.
+        // Subtract the nearest even number of octants, in three parts to keep precision.
         const std::int32_t octant = (static_cast<std::int32_t>(x * 1.27323954473516F) + 1) & ~1;
         const float octants = static_cast<float>(octant);
         x = __builtin_fmaf(octants, -0.78515625F, x);
@@ -88,7 +88,7 @@ private:
         sine = __builtin_fmaf(sine, square, -1.6666654611e-1F);
         sine = sine * square;
         sine = __builtin_fmaf(sine, x, x);
-        // Trade places in every other quadrant, and set the signs.
+        // Exchange them in every other quadrant, and set the signs.
         const bool swapped = (octant & 2) != 0;
         const float sine_part = swapped ? cosine : sine;
         const float cosine_part = swapped ? sine : cosine;

@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// Uninitialised memory that grows and is kept for the next call, aligned to a cache line.
+/// Uninitialised memory that grows and is reused by the next call, aligned to a cache line.
 class Scratch {
 public:
     template <class Real>
@@ -34,20 +34,20 @@ private:
     std::size_t size_ = 0;
 };
 
-/// `length` things cut into `count` parts of nearly the same length, each of which begins at a
-/// multiple of `unit`.
+/// Splits `length` items into `count` parts of nearly equal length that begin at multiples of
+/// `unit`.
 struct EvenParts {
     std::size_t length, unit, count;
 
-    /// The first of a part; for the number after the last part, after the last thing.
+    /// Returns the first item of a part; for part number `count`, the end.
     std::size_t begin(std::size_t part) const {
         const std::size_t units = (length + unit - 1) / unit;
         return std::min(length, units * part / count * unit);
     }
 };
 
-/// How many threads `multiply_adds` of work are worth, at most `most`, or one for each core if that
-/// is 0: starting one costs as much as some 0.1 ms of it.
+/// Returns the number of threads for `multiply_adds` of work, at most `most`, or one per core if
+/// that is 0: starting a thread costs as much as about 0.1 ms of work.
 inline std::size_t worthwhile_threads(std::size_t most, double multiply_adds, std::size_t tasks) {
     constexpr double too_small = 3e7;
     if (multiply_adds < too_small) return 1;
@@ -55,9 +55,9 @@ inline std::size_t worthwhile_threads(std::size_t most, double multiply_adds, st
     return most == 0 ? 1 : (most < tasks ? most : tasks);
 }
 
-/// Calls work(task, thread) once for each task below `tasks`. Who does which is left to chance, so
-/// a task must depend on no other.
-/// Errors  the first that a task throws, as of memory that cannot be had: no task begins after it.
+/// Calls work(task, thread) once for each task below `tasks`. The assignment of tasks is arbitrary,
+/// so a task must not depend on another.
+/// Errors  the first exception of a task, such as a failed allocation: no further task begins.
 template <class Work>
 void share_tasks(std::size_t tasks, std::size_t threads, const Work& work) {
     std::atomic<std::size_t> next{0};
@@ -67,7 +67,7 @@ void share_tasks(std::size_t tasks, std::size_t threads, const Work& work) {
         try {
             for (std::size_t task = next++; task < tasks; task = next++) work(task, thread);
         } catch (...) {
-            // Thrown on in the thread that asked: none may leave a thread of its own.
+            // Rethrown in the calling thread: no exception may leave another thread.
             if (!failed.exchange(true)) failure = std::current_exception();
             next = tasks;
         }
@@ -79,7 +79,7 @@ void share_tasks(std::size_t tasks, std::size_t threads, const Work& work) {
                 helpers.emplace_back(run, thread);
             }
         } catch (const std::system_error&) {
-            // The system has no more threads to give: those there are share the work.
+            // The system has no more threads: the existing ones share the work.
         }
         run(0);
     }

@@ -10,21 +10,20 @@
 
 namespace attn {
 
-/// NumPy's functions on one row of an array. Each writes its result over its operand. A row stays
-/// in the cache until its expression is done; over a whole array, each operation would wait for
-/// memory.
+/// NumPy's functions on one row of an array. Each overwrites its operand. A row stays in the cache
+/// until its expression is computed; over a whole array, each operation would wait for memory.
 template <class T>
 struct Row {
     T* numbers;
     std::size_t length;
     const RowOperations<T>& operations;
 
-    /// A row minus its largest number; exp() of it is one operation.
+    /// A row minus its largest number; exp() of it is a single operation.
     struct BelowZero {
         Row row;
         T largest;
     };
-    /// The sum of a row; a row divided by its sum sums to 1. Long rows multiply by the reciprocal.
+    /// The sum of a row, to divide a row by. Long rows multiply by the reciprocal.
     struct Sum {
         T number;
         operator T() const { return number; }  // NOLINT: it is a number
@@ -53,7 +52,7 @@ struct Row {
         row.operations.tanh(row.numbers, row.numbers, row.length);
         return row;
     }
-    /// `number` if hidden, the row's own number if not; for each cell, or for the whole row.
+    /// Replaces the cells that `hidden` marks by `number`, or the whole row.
     friend Row where(const bool* hidden, T number, Row row) {
         row.operations.where(hidden, number, row.numbers, row.numbers, row.length);
         return row;
@@ -62,7 +61,7 @@ struct Row {
         if (hidden) std::fill_n(row.numbers, row.length, number);
         return row;
     }
-    /// The largest number of the row and `initial`; nan if one is nan.
+    /// Returns the largest number of the row and `initial`; nan if one is nan.
     friend T amax(Row row, T initial = minus_infinity<T>) {
         const T largest = row.operations.maximum(row.numbers, row.length);
         return initial > largest || std::isnan(initial) ? initial : largest;
@@ -72,8 +71,8 @@ struct Row {
     }
 };
 
-/// Replaces each row along the last axis by the result of `change(row, r)`, where r counts the rows
-/// of the whole array.
+/// Replaces each row along the last axis by the result of `change(row, r)`, with r as the number of
+/// the row in the whole array.
 template <class T, class Change>
 Array<T> by_row(Array<T> array, const Change& change) {
     const MatrixView<T> rows = rows_of(array);

@@ -11,15 +11,15 @@
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
 
-/// The operations that kernels.hpp states, for vectors of one kind. Loops that the compiler
-/// vectorizes by itself stay plain.
+/// The operations of kernels.hpp for one kind of vectors. Loops that the compiler vectorizes anyway
+/// stay plain.
 template <class Real, class Arch>
 class RowKernel : public PlainLoops<Real, Arch> {
     using Plain = PlainLoops<Real, Arch>;
     using Batch = xsimd::batch<Real, Arch>;
     using Math = VectorMath<Real, Arch>;
     static constexpr std::size_t lanes = Batch::size;
-    // So many vectors at once keep the processor busy while each waits for its own last result.
+    // This many independent vectors hide the latency of the operations.
     static constexpr std::size_t vectors = 4;
     static constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
 
@@ -96,7 +96,7 @@ public:
 private:
     static constexpr std::size_t group = vectors * lanes;
 
-    /// Calls work(numbers, first, count) for each group of numbers; the last one is filled up.
+    /// Calls work(numbers, first, count) for each group of numbers; the last one is padded.
     template <class Work>
     [[gnu::always_inline]] static inline void for_each_group(const Real* row, std::size_t count,
                                                              Real filling, Work work) {

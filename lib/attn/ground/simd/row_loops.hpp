@@ -3,8 +3,7 @@
 
 namespace attn {
 
-/// The row operations that are plain loops, with a definition of their own for each instruction
-/// set.
+/// The row operations that are plain loops, compiled separately for each instruction set.
 template <class Real, class Set>
 struct PlainLoops {
     static void multiply(const Real* row, Real number, Real* result, std::size_t count) {
@@ -34,7 +33,7 @@ struct PlainLoops {
     }
 };
 
-/// The table of a class that has them all.
+/// Returns the table of a class that has all operations.
 template <class Real, class Rows>
 constexpr RowOperations<Real> row_table() {
     return {&Rows::multiply,

@@ -9,16 +9,16 @@
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
 
-/// The micro-kernel of the fused variant's products: a tile of sums that stays in registers while
-/// the numbers of some rows, each spread over all lanes, multiply a panel, a matrix a few vectors
-/// wide.
+/// The micro-kernel for products of the fused variant: a tile of sums stays in registers while
+/// numbers from several rows, each broadcast to all lanes, multiply a panel, which is a matrix of a
+/// few vectors' width.
 template <class Real, class Arch>
 struct Tile {
     using Batch = xsimd::batch<Real, Arch>;
     static constexpr std::size_t lanes = Batch::size;
 
     // A panel is at most three vectors wide. With `most_rows` rows the sums take 24 of the 32
-    // registers of AVX-512 and NEON, or 12 of the 16 before; the others hold what is multiplied.
+    // registers of AVX-512 and NEON, or 12 of 16; the others are for the factors.
     static constexpr std::size_t most_vectors = 3;
     static constexpr bool many_registers =
         std::is_base_of_v<xsimd::avx512f, Arch> || std::is_base_of_v<xsimd::neon, Arch>;
@@ -50,8 +50,8 @@ struct Tile {
         }
     }
 
-    /// Calls tile(rows, first) for rows 0 to count - 1, `rows` at a time: most_rows while there are
-    /// so many, then half of them, and so on.
+    /// Calls tile(rows, first) for rows 0 to count - 1, `rows` at a time: most_rows as long as that
+    /// many are left, then half of them, and so on.
     template <class Work>
     [[gnu::always_inline]] static inline void for_each(std::size_t count, Work work) {
         for_each_from<most_rows>(0, count, work);

@@ -6,16 +6,16 @@
 #include <xsimd/xsimd.hpp>
 
 // Included only by the files that are compiled for one instruction set. Everything here is a member
-// of a class template on Arch: no two of those files may define a function of the same name, or the
-// linker would keep one of them, perhaps the one this processor cannot run.
+// of a class template on Arch: no two of those files may define the same function, or the linker
+// would keep one of them, possibly one that this processor cannot run.
 namespace attn::simd {
 
-/// The arithmetic that the kernels need beyond +, * and max.
+/// Arithmetic of the kernels beyond +, * and max.
 template <class Real, class Arch>
 struct VectorMath {
     using Batch = xsimd::batch<Real, Arch>;
 
-    /// a * b + c, rounded once where the processor can. xsimd 8 multiplies and adds on AVX-512.
+    /// a * b + c, rounded once if the processor can. xsimd 8 uses separate operations on AVX-512.
     [[gnu::always_inline]] static inline Batch multiply_add(const Batch& a, const Batch& b,
                                                             const Batch& c) {
 #if defined(__AVX512F__)
@@ -35,30 +35,29 @@ struct VectorMath {
         return a / b;
     }
 
-    /// 2 to the power x for x <= 0, to half a unit in the last place or so. What would be less than
-    /// the smallest normal number is exactly 0, and so is 2 to the power -inf; nan stays nan.
+    /// Computes 2^x for x <= 0, to about half an ulp. Results below the smallest normal number are
+    /// exactly 0, including 2^-inf; nan stays nan.
     ///
     ///     x = n + f with n an integer and -1/2 <= f <= 1/2;   2^x = 2^n p(f)
     ///
-    /// Every line does the same to all vectors, so that none waits for its own last result.
+    /// Each line processes all vectors, to hide the latency of the operations.
     template <std::size_t Count>
     [[gnu::always_inline]] static inline void exp2_below_one(Batch (&x)[Count]) {
         Batch power[Count];
-        // Near `magic` the floating numbers are the integers, so that adding it rounds x to n and
-        // leaves n + bias in the lowest bits: shifted to the exponent's place they are 2^n.
+        // Near `magic` floating-point numbers are integers, so that adding it rounds x to n and
+        // leaves n + bias in the lowest bits: shifted to the exponent they are 2^n.
         for (Batch& number : x) number = xsimd::max(Batch(-Format::bias), number);
         for (std::size_t i = 0; i < Count; ++i) power[i] = x[i] + Batch(Format::magic);
         for (std::size_t i = 0; i < Count; ++i) x[i] -= power[i] - Batch(Format::magic);
         scale_polynomial(power, x);
     }
 
-    /// e to the power x for x <= 0, to one and a half units in the last place; the ends as
-    /// exp2_below_one.
+    /// Computes e^x for x <= 0, to 1.5 ulp; the limits as in exp2_below_one.
     ///
     ///     x = n ln 2 + r;   e^x = 2^n p(r log2 e)
     ///
-    /// ln 2 is subtracted in two parts, of which n times the first is exact: x log2 e alone would
-    /// lose as many digits of r as n has.
+    /// ln 2 is subtracted in two parts, so that n times the first one is exact: x log2 e alone
+    /// would lose as many digits of r as n has.
     template <std::size_t Count>
     [[gnu::always_inline]] static inline void exp_below_one(Batch (&x)[Count]) {
         Batch power[Count], whole[Count];
@@ -78,7 +77,7 @@ struct VectorMath {
         scale_polynomial(power, x);
     }
 
-    /// to(column, row) = from(row, column): whole squares in registers, what is left one by one.
+    /// to(column, row) = from(row, column): whole squares in registers, the remainder one by one.
     static void transpose(const Real* from, std::size_t rows, std::size_t columns,
                           std::size_t from_stride, Real* to, std::size_t to_stride) {
         const std::size_t whole_rows = rows - rows % lanes;
@@ -99,7 +98,7 @@ struct VectorMath {
 private:
     static constexpr std::size_t lanes = Batch::size;
 
-    /// x becomes 2^n p(x), where the lowest bits of `power` hold n + bias.
+    /// Computes 2^n p(x) in place of x; the lowest bits of `power` are n + bias.
     template <std::size_t Count>
     [[gnu::always_inline]] static inline void scale_polynomial(Batch (&power)[Count],
                                                                Batch (&x)[Count]) {
@@ -121,7 +120,7 @@ private:
 
     /// Interleaving the upper half of the rows with the lower half moves the highest bit of the row
     /// number to the end of the column number, and the highest bit of the column number to the end
-    /// of the row number. Once for each bit, and the two numbers have changed places.
+    /// of the row number. Doing so once per bit exchanges the two numbers.
     [[gnu::always_inline]] static inline void transpose_square(const Real* from,
                                                                std::size_t from_stride, Real* to,
                                                                std::size_t to_stride) {
@@ -139,7 +138,7 @@ private:
         for (std::size_t i = 0; i < lanes; ++i) square[i].store_unaligned(to + i * to_stride);
     }
 
-    /// a0 b0 a1 b1 ..., from lane `first` on. xsimd 8 interleaves within 128 bits only.
+    /// Returns a0 b0 a1 b1 ..., from lane `first` on. xsimd 8 interleaves only within 128 bits.
     template <std::size_t first, std::size_t... lane>
     [[gnu::always_inline]] static inline Batch interleave(const Batch& a, const Batch& b,
                                                           std::index_sequence<lane...>) {
@@ -147,8 +146,8 @@ private:
             __builtin_shufflevector(a.data, b.data, (first + lane / 2 + lane % 2 * lanes)...));
     }
 
-    // The polynomials have the smallest largest relative error among those with p(0) = 1: 2.6e-9
-    // for float, 1.8e-17 for double (found by Remez exchange in 50 digits).
+    // The polynomials minimise the largest relative error among those with p(0) = 1: 2.6e-9 for
+    // float, 1.8e-17 for double (by Remez exchange with 50 digits).
     struct Float32 {
         using Integer = std::int32_t;
         static constexpr int mantissa_bits = 23;

@@ -9,35 +9,36 @@
 
 namespace attn {
 
-/// Asks the system to back large memory that was not yet touched with large pages: taking a page
-/// costs more than filling it, and small ones are 512 times as many. Small memory stays as it is.
+/// Requests large pages from the system for large memory that was not touched yet: allocating a
+/// page costs more than filling it, and there would be 512 times as many small ones. Small memory
+/// is left alone.
 void prefer_large_pages(void* memory, std::size_t bytes);
 
 using Shape = std::vector<std::size_t>;
 
-/// The number of elements that `shape` has. The empty shape is a scalar and has one.
+/// Returns the number of elements of a shape. The empty shape is a scalar, with one element.
 std::size_t element_count(const Shape& shape);
-/// The same of a shape that may have more than a machine counts.
+/// Returns it for a shape whose number of elements may overflow.
 double cell_count(const Shape& shape);
 
-/// The row-major place of the element at `indices`, which has one index for each axis.
+/// Returns the row-major index of the element at `indices`, which has one index per axis.
 std::size_t flat_index(const std::vector<std::size_t>& indices, const Shape& shape);
 
-/// `(2, 4, 3)`: a shape for a message.
+/// Formats a shape for a message: `(2, 4, 3)`.
 std::string shape_text(const Shape& shape);
 
 /// A dense array in row-major order: a shape and its numbers. xtensor reads it through
-/// attn/ground/tensor/xtensor.hpp, which only the files that calculate with whole arrays include.
+/// attn/ground/tensor/xtensor.hpp, which only files with whole-array computations include.
 template <class T>
 class Array {
 public:
     using value_type = T;
 
-    /// No elements on one axis.
+    /// Constructs an array with one axis of no elements.
     Array() : shape_{0} {}
-    /// A scalar: no axis, one element.
+    /// Constructs a scalar: no axis, one element.
     explicit Array(T number) : Array(Shape{}) { *data() = number; }
-    /// One axis with these elements; more braces, more axes.
+    /// Constructs an array with one axis, or more with nested braces.
     Array(std::initializer_list<T> row) : Array(Shape{row.size()}) {
         std::copy(row.begin(), row.end(), data());
     }
@@ -59,9 +60,9 @@ public:
     }
     ~Array() = default;
 
-    /// An array of `shape` whose elements are not initialised.
+    /// Returns an uninitialised array of `shape`.
     static Array from_shape(Shape shape) { return Array(std::move(shape)); }
-    /// An array of `shape` with the same number everywhere.
+    /// Returns an array of `shape` with the same number everywhere.
     static Array filled(Shape shape, T number) {
         Array array(std::move(shape));
         std::fill_n(array.data(), array.size(), number);
@@ -80,7 +81,7 @@ public:
     const T* begin() const { return data(); }
     const T* end() const { return data() + size_; }
 
-    /// The element at these indices, one for each axis.
+    /// Returns the element at these indices, one per axis.
     template <class... Index>
     T& operator()(Index... indices) {
         return data()[place(indices...)];
@@ -91,7 +92,7 @@ public:
     }
 
     void fill(T number) { std::fill_n(data(), size_, number); }
-    /// The same elements under another shape, which must have as many.
+    /// Changes the shape to another one with the same number of elements.
     void reshape(Shape shape) { shape_ = std::move(shape); }
 
     friend bool operator==(const Array& a, const Array& b) {
@@ -128,7 +129,7 @@ private:
     std::unique_ptr<T[]> data_;
 };
 
-/// An array of `shape` whose elements are not initialised.
+/// Returns an uninitialised array of `shape`.
 template <class T>
 Array<T> empty_array(const Shape& shape) {
     return Array<T>::from_shape(shape);

@@ -9,19 +9,19 @@
 
 namespace attn {
 
-/// Errors  ShapeError with this message unless all fits.
+/// Errors  ShapeError with this message if `fits` is false.
 inline void require_fit(bool fits, const std::string& message) {
     if (!fits) throw ShapeError(message);
 }
 
-/// A tensor seen as a list of matrices: all leading axes (batch, head) folded into one.
+/// A tensor as a list of matrices: all leading axes (batch, head) merged into one.
 struct Groups {
-    std::size_t count;    ///< how many matrices
+    std::size_t count;    ///< number of matrices
     std::size_t rows;     ///< length of the last axis but one
     std::size_t columns;  ///< length of the last axis
 };
 
-/// Folds the leading axes of `shape`.  Errors  ShapeError for fewer than two axes.
+/// Merges the leading axes of `shape`.  Errors  ShapeError for fewer than two axes.
 inline Groups groups_of(const Shape& shape) {
     require_fit(shape.size() >= 2,
                 "matrices are needed, not " + shape_text(shape) + ": give it two axes");
@@ -30,14 +30,14 @@ inline Groups groups_of(const Shape& shape) {
     return groups;
 }
 
-/// A tensor seen from one of its axes: the axes before it and the axes after it folded.
+/// A tensor around one axis: the axes before it and the axes after it merged.
 struct AxisView {
     std::size_t outer;
     std::size_t length;
     std::size_t inner;
 };
 
-/// Errors  ShapeError when there is no such axis.
+/// Errors  ShapeError if there is no such axis.
 inline AxisView axis_view(const Shape& shape, std::size_t axis) {
     require_fit(axis < shape.size(), "there is no axis " + std::to_string(axis) + " in " +
                                          shape_text(shape) + ": count from 0");
@@ -47,12 +47,12 @@ inline AxisView axis_view(const Shape& shape, std::size_t axis) {
     return view;
 }
 
-/// Many matrices in plain memory, as a step reads and writes them: those of a whole tensor, one for
-/// each batch entry and head. Numbers of a row are neighbours.
+/// Matrices in plain memory, as steps read and write them: those of a whole tensor, one per batch
+/// entry and head. Numbers of a row are adjacent.
 template <class T>
 struct MatrixView {
     T* numbers = nullptr;
-    std::size_t groups = 0;   ///< how many matrices
+    std::size_t groups = 0;   ///< number of matrices
     std::size_t rows = 0;     ///< of each
     std::size_t columns = 0;  ///< of each
     std::size_t row_stride = 0;
@@ -65,23 +65,25 @@ struct MatrixView {
         return row(group, r)[column];
     }
 
-    operator MatrixView<const T>() const {  // NOLINT: reading what may be written is safe
+    operator MatrixView<const T>() const {  // a writable view may be read
         return {numbers, groups, rows, columns, row_stride, group_stride};
     }
 };
 
-/// The type of an array's numbers, const as the array is.
+/// The type of an array's numbers, const if the array is.
 template <class Numbers>
 using NumberOf = std::remove_pointer_t<decltype(std::declval<Numbers&>().data())>;
 
-/// The matrices of an array with at least two axes: its leading axes (batch, head) are folded.
+/// Returns the matrices of an array with at least two axes: its leading axes (batch, head) are
+/// merged.
 template <class Numbers>
 MatrixView<NumberOf<Numbers>> matrices_of(Numbers& array) {
     const auto [groups, rows, columns] = groups_of(array.shape());
     return {array.data(), groups, rows, columns, columns, rows * columns};
 }
 
-/// The lines along the last axis as the rows of one matrix; a scalar is one row of one number.
+/// Returns the lines along the last axis as the rows of one matrix; a scalar is one row of one
+/// number.
 template <class Numbers>
 MatrixView<NumberOf<Numbers>> rows_of(Numbers& array) {
     const std::size_t columns = array.shape().empty() ? 1 : array.shape().back();
@@ -89,13 +91,13 @@ MatrixView<NumberOf<Numbers>> rows_of(Numbers& array) {
     return {array.data(), 1, rows, columns, columns, array.size()};
 }
 
-/// One number for each row of many matrices, as a matrix of one column.
+/// Returns one number per row of several matrices, as matrices with one column.
 template <class T>
 MatrixView<T> column_of(T* numbers, std::size_t groups, std::size_t rows) {
     return {numbers, groups, rows, 1, 1, rows};
 }
 
-/// An array with one number for each query, as matrices of one column.
+/// Returns an array with one number per query, as matrices with one column.
 template <class Numbers>
 MatrixView<NumberOf<Numbers>> one_a_query(Numbers& numbers) {
     const std::size_t queries = numbers.shape().back();

@@ -13,15 +13,15 @@ float half_to_float(std::uint16_t half) {
         const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
         return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
     }
-    // The exponent is moved from bias 15 to bias 127.
+    // Change the exponent's bias from 15 to 127.
     const std::uint32_t wide = exponent == 0x1F ? 0xFFU : exponent + 112U;
     return std::bit_cast<float>(sign | wide << 23U | fraction << 13U);
 }
 
 namespace {
 
-/// The bits above the lowest `count`, rounded: half a step more, less one where the last bit that
-/// stays is even, so that ties go there.
+/// Rounds to the bits above the lowest `count`: adds half a step, minus one if the last kept bit is
+/// even, so that ties go to even.
 std::uint32_t upper_bits(std::uint32_t bits, unsigned count) {
     const std::uint32_t is_odd = bits >> count & 1U;
     return (bits + (1U << (count - 1)) - 1U + is_odd) >> count;
@@ -33,7 +33,7 @@ std::uint16_t float_to_half(float number) {
     const auto bits = std::bit_cast<std::uint32_t>(number);
     const std::uint32_t sign = bits >> 16U & 0x8000U;
     const float magnitude = std::abs(number);
-    std::uint32_t half = 0x7E00;  // not a number
+    std::uint32_t half = 0x7E00;  // nan
     if (magnitude >= 65520.0F) {
         half = 0x7C00;
     } else if (magnitude < 0x1p-14F) {

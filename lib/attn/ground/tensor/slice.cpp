@@ -54,7 +54,7 @@ AxisPart range(const std::vector<std::string_view>& parts, std::ptrdiff_t length
     if (step == 0 || parts.size() > 3) {
         throw ConfigError("'" + std::string(whole) + "' is no slice: the step must not be 0");
     }
-    // Clamp as Python does: a slice may reach beyond the axis, an index may not.
+    // Clamp as Python does: a slice may be out of range, an index may not.
     const auto clamp = [&](std::optional<std::ptrdiff_t> given, std::ptrdiff_t otherwise) {
         if (!given) return otherwise;
         const std::ptrdiff_t low = step > 0 ? 0 : -1;
@@ -150,7 +150,7 @@ Tensor slice(const Tensor& tensor, const std::vector<AxisPart>& parts) {
 
 namespace {
 
-/// Errors  ShapeError where an element would lie before the first or after the last.
+/// Errors  ShapeError if an element would be out of range.
 void check_reach(std::size_t size, const Shape& shape, const Shape& strides, std::size_t offset) {
     bool fits = shape.size() == strides.size();
     auto first = static_cast<std::ptrdiff_t>(offset), last = first;
@@ -159,7 +159,7 @@ void check_reach(std::size_t size, const Shape& shape, const Shape& strides, std
         if (shape[axis] == 0) return;
         const auto stride = static_cast<std::ptrdiff_t>(strides[axis]);
         const auto steps = static_cast<std::ptrdiff_t>(shape[axis] - 1);
-        // Larger products would not fit a number, and no tensor either.
+        // Larger products would overflow, and exceed any tensor.
         fits =
             steps >= 0 &&
             (stride == 0 || steps == 0 ||
@@ -194,7 +194,7 @@ Tensor strided(const Tensor& tensor, const Shape& shape, const Shape& strides, s
     check_reach(tensor.size(), shape, strides, offset);
     const auto gather = [&](const auto& from) -> Tensor {
         auto numbers = empty_array<std::decay_t<decltype(*from.data())>>(shape);
-        // Go along the last axis in one run, then to where the next one begins.
+        // Copy the last axis in one run, then move to the start of the next one.
         const std::size_t run = shape.empty() ? 1 : shape.back();
         const std::size_t step = shape.empty() ? 0 : strides.back();
         Shape index(shape.size(), 0);

@@ -198,8 +198,9 @@ void prefer_large_pages(void* memory, std::size_t bytes) {
 #if defined(MADV_HUGEPAGE)
     constexpr std::uintptr_t large_page = std::uintptr_t{1} << 21;
     if (bytes < large_page / 2) return;
-    // The memory behind it is advised too, since the next array will take it, and a page that was
-    // touched before stays small. Advice changes no byte; where nothing is mapped it is refused.
+    // The memory after it is advised, too, since the next array will use it, and a page that was
+    // touched before stays small. Advice does not change any byte; it is refused for unmapped
+    // memory.
     const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(memory) & ~(large_page - 1);
     const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(memory) + bytes;
     const std::size_t length = ((end - start) & ~(large_page - 1)) + 16 * large_page;

@@ -2,8 +2,7 @@
 
 namespace attn {
 
-/// How far two numbers may lie apart and still count as the same:
-/// |a - b| <= absolute + relative * |b|.
+/// The largest difference of two numbers that count as equal: |a - b| <= absolute + relative * |b|.
 struct Tolerance {
     double absolute = 0;
     double relative = 0;

@@ -10,14 +10,14 @@
 
 namespace attn {
 
-/// An array as xtensor sees it, without a copy. Only the files that calculate with whole arrays
+/// Returns a view of an array for xtensor, without a copy. Only files with whole-array computations
 /// include this header: xtensor takes three seconds to compile.
 template <class T>
 auto as_xtensor(const Array<T>& array) {
     return xt::adapt(array.data(), array.size(), xt::no_ownership(), array.shape());
 }
 
-/// The numbers of an xtensor expression, which may be lazy: here they are computed.
+/// Evaluates an xtensor expression, which may be lazy.
 template <class T, class Expression>
 Array<T> evaluated(const Expression& expression) {
     Array<T> result =
@@ -27,10 +27,10 @@ Array<T> evaluated(const Expression& expression) {
     return result;
 }
 
-/// The array with its axis number `axis` after all others, so that what belongs together along it
-/// is contiguous; with_last_axis_at() undoes it.
+/// Moves axis number `axis` to the end, so that it is contiguous; with_last_axis_at() reverses
+/// this.
 ///
-/// Errors  ShapeError when there is no such axis.
+/// Errors  ShapeError if there is no such axis.
 template <class T>
 Array<T> with_axis_last(Array<T> array, std::size_t axis) {
     axis_view(array.shape(), axis);

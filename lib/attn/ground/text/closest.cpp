@@ -7,9 +7,9 @@
 namespace attn {
 namespace {
 
-/// Names of this program, a setting with its value, a step, a command or a mistake, and other names
-/// for each, between blanks; `dim=-1` is a name together with its value. A value that ends in a
-/// colon goes on with the number that was given; `, ` is between two settings.
+/// Names in this program (a setting with its value, a step, a command or a mistake), and other
+/// names for each, separated by spaces; `dim=-1` is a name together with its value. A value that
+/// ends in a colon is followed by the given number; `, ` separates two settings.
 constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"heads", " num-heads n-heads n-head nhead nheads num-attention-heads attention-heads "},
     {"kv-heads", " gqa num-kv-heads n-kv-heads n-kv-head num-key-value-heads num-groups "},
@@ -89,7 +89,7 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"Tk", " t n seq-len "},
 };
 
-/// The word in lower case, its parts joined by dashes, without the dashes of a flag.
+/// Returns the word in lower case, with dashes between its parts, but none before it.
 std::string plain(std::string_view word) {
     const std::size_t start = std::min(word.find_first_not_of('-'), word.size());
     const bool is_negative = start == 1 && std::isdigit(static_cast<unsigned char>(word[1])) != 0;
@@ -98,7 +98,7 @@ std::string plain(std::string_view word) {
     return text;
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours from one word to the other.
+/// Returns the edit distance: insertions, deletions, replacements and swaps of neighbours.
 std::size_t edits(std::string_view from, std::string_view to) {
     std::vector table(from.size() + 1, std::vector<std::size_t>(to.size() + 1));
     for (std::size_t i = 0; i <= from.size(); ++i) {
@@ -153,7 +153,7 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
             best = candidate;
         }
     }
-    // Or a slip in what others call it: `qiet`.
+    // Or a misspelt synonym: `qiet`.
     for (const auto& [ours, others] : synonyms) {
         const std::string first = plain(ours.substr(0, ours.find(' ')));
         const auto meant = std::ranges::find(candidates, first, plain);

@@ -1,5 +1,6 @@
-// The compiled half of the library fmt, once for all files that format text: Debian ships it only
-// as a shared library, and the program is linked statically. In every file it would cost a second.
+// The compiled part of the library fmt, once for all files that format text: Debian has it only as
+// a shared library, but the program is linked statically. Compiling it in every file would cost a
+// second each.
 #include <fmt/format-inl.h>
 
 template auto fmt::detail::dragonbox::to_decimal(float) noexcept

@@ -49,7 +49,7 @@ std::string json_list(const std::vector<std::string>& texts) {
     return "[" + json + "]";
 }
 
-/// What is after a key, with a blank where one is before the next.
+/// Returns the separator after a key, with a space if there is one before the next.
 static const char* colon(std::string_view between) { return between.ends_with(' ') ? ": " : ":"; }
 
 JsonText::JsonText(std::initializer_list<std::pair<std::string_view, JsonText>> members,

@@ -9,26 +9,26 @@
 
 namespace attn {
 
-/// A string as JSON text, quoted and escaped, bidi controls too. Bytes that are not UTF-8 become
+/// Returns a string as JSON, quoted and escaped, including bidi controls. Invalid UTF-8 becomes
 /// U+FFFD.
 std::string json_string(std::string_view text);
 
-/// JSON text that another writer made, the controls in its strings escaped.
+/// Escapes control characters in the strings of JSON text from another writer.
 std::string without_controls(std::string_view json);
 
-/// The text of a whole document of that writer's, made as the strings above are.
+/// Returns the text of a whole nlohmann-json document, with strings escaped as above.
 template <class Json>
 std::string json_text(const Json& json, int indent = 1) {
     return without_controls(json.dump(indent, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
-/// A number as JSON can say it: the shortest text that reads back, or `"nan"`, `"inf"`, `"-inf"`.
+/// Returns a number as JSON: the shortest text that reads back, or `"nan"`, `"inf"`, `"-inf"`.
 std::string json_number(double number);
 
-/// A list of strings.
+/// Returns a JSON list of strings.
 std::string json_list(const std::vector<std::string>& texts);
 
-/// The text of a JSON value, made of what it says.
+/// The JSON text of a value, converted implicitly.
 struct JsonText {
     JsonText(const std::string& said) : text(json_string(said)) {}
     JsonText(std::string_view said) : text(json_string(said)) {}
@@ -40,14 +40,14 @@ struct JsonText {
     template <class T>
     JsonText(const std::optional<T>& said) : text(said ? JsonText(*said).text : "null") {}
     JsonText(const std::vector<std::string>& said) : text(json_list(said)) {}
-    /// An object of these members, in this order.
+    /// Constructs an object with these members, in this order.
     JsonText(std::initializer_list<std::pair<std::string_view, JsonText>> members,
              std::string_view between = ", ");
-    /// A list, by default a line each.
+    /// Constructs a list, by default one value per line.
     JsonText(const std::vector<JsonText>& values, std::string_view between = ",\n ");
     JsonText(const std::vector<std::int64_t>& said) : JsonText({said.begin(), said.end()}, ", ") {}
 
-    /// An object with one member more, after the others.
+    /// Returns an object with one more member at its end.
     JsonText with(std::string_view key, const JsonText& value,
                   std::string_view between = ", ") const;
 

@@ -11,11 +11,11 @@
 namespace attn {
 namespace {
 
-/// The text that `to_chars` writes of a number, with what it takes after it.
+/// Returns the text by `to_chars` for a number and the given format.
 template <class T, class... Form>
 std::string text_of(T value, Form... form) {
     if (std::isnan(value)) return "nan";
-    // Room for a sign, 309 digits, a point and all decimals.
+    // Space for a sign, 309 digits, a point and all decimals.
     std::array<char, 311 + most_decimals> buffer;
     const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, form...);
     return {buffer.data(), end.ptr};
@@ -29,7 +29,7 @@ std::string scalar_text_of(T value) {
     std::string digits = shortest_text(value);
     if (has_exponent) return digits;
 
-    // Only the identifying digits are shown, the rest of a whole number is zeros.
+    // Only the identifying digits are shown; the remaining ones of an integer are zeros.
     const std::size_t exponent_at = digits.find('e');
     const auto places = static_cast<std::size_t>(std::stoi(digits.substr(exponent_at + 1))) + 1;
     digits.resize(exponent_at);

@@ -12,8 +12,8 @@
 namespace attn {
 namespace {
 
-/// Ways to fit that are tried from one place, a fraction of a second: a pattern may have more than
-/// a lifetime's.
+/// Limit of match attempts from one place, a fraction of a second: a pattern may need exponential
+/// time.
 constexpr std::uint32_t most_tries = 1'000'000;
 constexpr std::uint32_t most_kilobytes = 64 * 1024;
 
@@ -52,9 +52,9 @@ std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_vi
     pcre2_set_heap_limit(limits.get(), most_kilobytes);
 
     std::vector<std::pair<std::size_t, std::size_t>> places;
-    std::uint32_t checked = 0;  // that it is UTF-8, once
+    std::uint32_t checked = 0;  // set once the text was checked as UTF-8
     for (std::size_t from = 0; from <= text.size();) {
-        // Something is to be taken: an empty fit is tried again in another way, and further on.
+        // Empty matches are not allowed: try alternatives, and later positions.
         const int result = pcre2_match(code, bytes_of(text), text.size(), from,
                                        PCRE2_NOTEMPTY | checked, found.get(), limits.get());
         if (result == PCRE2_ERROR_NOMATCH) break;

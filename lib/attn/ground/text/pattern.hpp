@@ -8,19 +8,19 @@
 
 namespace attn {
 
-/// A regular expression over Unicode text: `\p{L}`, `\s`, `\w` and `(?i:` know all scripts.
+/// A regular expression over Unicode text: `\p{L}`, `\s`, `\w` and `(?i:` support all scripts.
 ///
-/// Range   the first alternative that fits wins, as in Perl, Python, Oniguruma and JavaScript.
+/// Range   the first matching alternative wins, as in Perl, Python, Oniguruma and JavaScript.
 /// Source  PCRE2, whose syntax it is.
 class Pattern {
 public:
-    /// Errors  InputError that quotes what is not understood, starting with `label`.
+    /// Errors  InputError that quotes the invalid part, starting with `label`.
     explicit Pattern(std::string_view text, const std::string& label = "");
 
-    /// Where it fits, from the beginning on: first byte and the one after the last. Where nothing
-    /// would be taken it does not count.
+    /// Returns all matches in order, as first byte and the one after the last. Ignores empty
+    /// matches.
     ///
-    /// Errors  InputError for bytes that are not UTF-8, and where trying all ways takes too long.
+    /// Errors  InputError for invalid UTF-8, and if matching takes too long.
     std::vector<std::pair<std::size_t, std::size_t>> matches(std::string_view text) const;
 
 private:

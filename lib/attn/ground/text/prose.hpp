@@ -5,11 +5,11 @@
 
 namespace attn {
 
-/// Titles, notes and remarks, whoever wrote them: the program, a file, a link. They are no
-/// std::string and have no output operator, so that every writer opens them for its medium.
+/// Titles, notes and remarks from any source: the program, a file, a link. They are not std::string
+/// and have no output operator, so that every writer must convert them for its medium.
 ///
-/// Why  words of a stranger's file once went raw into comments of programs, where a carriage
-///      return ends the comment, and into cells of notebooks, where tags are HTML.
+/// Why  words of untrusted files once reached comments of programs unescaped, in which a carriage
+/// return ends the comment, and cells of notebooks, in which tags are HTML.
 class Prose {
 public:
     Prose() = default;
@@ -21,13 +21,14 @@ public:
     Prose& operator+=(const Prose& more) { return words_ += more.words_, *this; }
     friend Prose operator+(Prose words, const Prose& more) { return words += more; }
 
-    /// For a terminal or a comment: one line without controls.
+    /// For a terminal or a comment: one line without control characters.
     std::string visible() const;
-    /// For Markdown: no character starts a format, a tag or a script.
+    /// For Markdown: no character starts formatting, a tag or a script.
     std::string markdown() const;
-    /// As they were written: for what escapes them itself, as JSON and XML do, and for searches.
+    /// The original words: for formats with their own escaping, such as JSON and XML, and for
+    /// searches.
     const std::string& raw() const { return words_; }
-    /// The lines, each by itself.
+    /// Returns the lines, separately.
     std::vector<Prose> lines() const;
 
 private:

@@ -225,7 +225,7 @@ std::string visible_lines(std::string_view text, bool keeps_colors) {
 
 std::string shown(std::string_view text) {
     constexpr std::size_t limit = 40;
-    // No character takes fewer bytes than one, and few take more than eight.
+    // A character takes at least one byte, and rarely more than eight.
     std::vector<std::string> characters = visible_characters(text.substr(0, 8 * limit));
     const bool whole = characters.size() <= limit && text.size() <= 8 * limit;
     characters.resize(std::min(characters.size(), limit));
@@ -236,7 +236,7 @@ std::string markdown_prose(std::string_view prose) {
     constexpr std::string_view special = "\\`*_{}[]#|~$";
     std::string text;
     for (const char letter : prose) {
-        // Some programs that convert Markdown to HTML know no backslash before these.
+        // Some Markdown converters do not support a backslash before these.
         if (letter == '<') text += "&lt;";
         if (letter == '>') text += "&gt;";
         if (letter == '&') text += "&amp;";
@@ -264,7 +264,7 @@ std::string markdown_fence(std::string_view content, std::size_t least) {
 
 namespace {
 
-/// How many of the first characters are printable ASCII, each one column wide.
+/// Counts the leading characters that are printable ASCII, each one column wide.
 std::size_t plain_start(std::string_view text) {
     const auto end =
         std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });

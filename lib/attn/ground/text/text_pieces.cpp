@@ -7,7 +7,7 @@ TextPieces& TextPieces::operator<<(std::string_view text) {
         const std::size_t part = piece_size - std::min(piece_size, text_.size());
         text_ += text.substr(0, part);
         text.remove_prefix(part);
-        // The blanks at the end stay: a line break may yet remove them.
+        // Keep trailing spaces: a line break may still remove them.
         const std::size_t length = text_.find_last_not_of(' ') + 1;
         if (length == 0) break;
         send(length);

@@ -7,14 +7,14 @@
 
 namespace attn {
 
-/// Receives output piece by piece, so that large tensors need not be held as text.
+/// Receives output piece by piece, so that the text of large tensors need not be in memory.
 using Sink = std::function<void(std::string_view)>;
 
-/// Gathers text and sends it to an output in large pieces, so that printing takes the same memory
-/// for any tensor. Only `flush()` sends what was gathered last.
+/// Buffers text and sends it to an output in large pieces, so that printing needs the same memory
+/// for any tensor. Only `flush()` sends the last piece.
 class TextPieces {
 public:
-    /// No piece is longer, but for blanks alone.
+    /// No piece is longer, except for runs of spaces.
     static constexpr std::size_t piece_size = std::size_t{1} << 18;
 
     explicit TextPieces(const Sink& sink) : sink_(sink) { text_.reserve(piece_size); }
@@ -25,10 +25,10 @@ public:
     TextPieces& operator<<(char letter) { return *this << std::string_view(&letter, 1); }
     void repeat(std::size_t count, char letter);
 
-    /// Removes the blanks at the end.
+    /// Removes trailing spaces.
     void drop_blanks() { text_.resize(text_.find_last_not_of(' ') + 1); }
 
-    /// How many bytes were written so far.
+    /// Returns the number of bytes written so far.
     std::size_t size() const { return sent_ + text_.size(); }
 
     void flush() { send(text_.size()); }
@@ -41,7 +41,7 @@ private:
     std::size_t sent_ = 0;
 };
 
-/// The text that `write(pieces)` writes, as one string.
+/// Returns the text that `write(pieces)` writes, as one string.
 template <class Write>
 std::string gathered_text(Write&& write) {
     std::string text;
@@ -52,23 +52,23 @@ std::string gathered_text(Write&& write) {
     return text;
 }
 
-/// Escape sequences before and after words that a terminal highlights; empty where there are no
-/// colours. What a colour means is in words too.
+/// Escape sequences before and after words that a terminal highlights; empty without colours.
+/// Everything that a colour means is also expressed in words.
 struct Ink {
     std::string_view heading{};
     std::string_view formula{};
     std::string_view mistake{};
     std::string_view differing{};
     std::string_view uncertain{};
-    std::string_view plain{};  ///< ends each of them
+    std::string_view plain{};  ///< ends all of them
 
-    /// `text` in one of these: `ink.of(ink.heading, "weights")`.
+    /// Returns `text` in one of these styles: `ink.of(ink.heading, "weights")`.
     std::string of(std::string_view kind, std::string_view text) const {
         if (kind.empty() || text.empty()) return std::string(text);
         return std::string(kind).append(text).append(plain);
     }
 
-    /// A number with its digits from the first one on that `other` does not share.
+    /// Highlights the digits of a number from the first one that differs from `other`.
     std::string unlike(std::string_view other, std::string_view number) const {
         const auto end =
             number.begin() + static_cast<std::ptrdiff_t>(std::min(number.size(), other.size()));

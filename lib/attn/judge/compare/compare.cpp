@@ -21,7 +21,7 @@
 namespace attn {
 namespace {
 
-/// Floating numbers in order as integers, so that neighbours differ by 1.
+/// Maps floating-point numbers to integers in their order, so that neighbours differ by 1.
 template <class T, class Bits>
 Bits place_in_order(T number) {
     const Bits bits = std::bit_cast<Bits>(number);
@@ -36,7 +36,7 @@ std::uint64_t steps_between(double a, double b) {
                  : static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x);
 }
 
-/// The card of that name; a file may hold tensors that are no step.
+/// Returns the card with that name; nullptr for tensors of a file that are not steps.
 const Step* card_of(const StepTable& table, const std::string& name) {
     const auto step = std::find_if(table.begin(), table.end(),
                                    [&](const Step& each) { return each.name == name; });
@@ -69,7 +69,7 @@ std::optional<Tensor> bound_of(Bounds& bounds, const Step* step, const Tensor& t
     return Tensor(tensor.axes(), std::move(cells));
 }
 
-/// The 16-bit type of a walk; float32 for one of more digits.
+/// Returns the 16-bit type of a walk; float32 if its type has more digits.
 DType type_of(const Ledger& walk) {
     for (const auto& [name, tensor] : walk.entries()) {
         if (is_16_bit(tensor.dtype())) return tensor.dtype();
@@ -77,7 +77,7 @@ DType type_of(const Ledger& walk) {
     return DType::float32;
 }
 
-/// Two walks in different dtypes: they start from different numbers, so each step is judged by the
+/// Two walks in different dtypes. They start from different numbers, so each step is judged by the
 /// tensors of its own walk.
 class OfTwoTypes {
 public:
@@ -88,7 +88,7 @@ public:
 
     bool is_so() const { return sides_[0].second.unit != sides_[1].second.unit; }
 
-    /// True if a step is another on both sides by rounding alone, here and before.
+    /// True if rounding alone explains the difference of a step, and those of the steps before it.
     bool explains(const Step& step) {
         const Tensor &a = (*sides_[0].first)[step.name], &b = (*sides_[1].first)[step.name];
         const bool follows = std::ranges::any_of(unexplained_, [&](const std::string& before) {
@@ -157,7 +157,7 @@ std::string missing_of(const Plan& plan, const StepTable& table, Chain chain, co
     return missing;
 }
 
-/// ` of row 1`, ` of 3 of 8 rows`; empty if every row differs, as it does for a changed matrix.
+/// Returns ` of row 1` or ` of 3 of 8 rows`; empty if all rows differ, as in a changed matrix.
 std::string rows_text(const StepComparison& step) {
     const std::set<std::size_t>& rows = step.distance.rows;
     if (rows.empty() || rows.size() == step.left[step.left.size() - 2]) return {};
@@ -284,7 +284,7 @@ Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
                 bounds.try_emplace(coarser_type(tensor, *other), plan, table, shared, rounding)
                     .first->second;
             bound = bound_of(of, card, *other);
-            constexpr double units = 64;  // of a step whose rule does not say it
+            constexpr double units = 64;  // if the rule of the step gives no bound
             step.tolerance = {
                 (bound ? 1 : units * rounding.unit) * usual_size(bound ? *bound : *other), 0};
             step.is_bounded = bound.has_value();

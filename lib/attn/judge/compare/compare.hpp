@@ -11,12 +11,11 @@
 
 namespace attn {
 
-/// How far apart two tensors of the same shape are. Two nan are equal, and so are equal
-/// infinities.
+/// The distance of two tensors of the same shape. Two nan are equal, and so are equal infinities.
 struct Distance {
     double absolute = 0;     ///< largest |a - b|; infinite if only one of them is finite
     double relative = 0;     ///< largest |a - b| / |b| over the cells with b other than 0
-    std::uint64_t ulp = 0;   ///< most floating numbers between a and b, in the coarser type
+    std::uint64_t ulp = 0;   ///< most representable numbers between a and b, in the coarser type
     std::size_t beyond = 0;  ///< cells farther apart than the tolerance
     std::optional<std::size_t> first;  ///< the first of these, as a flat index
     std::set<std::size_t> rows;        ///< indices of these along the last axis but one
@@ -25,16 +24,16 @@ struct Distance {
     bool within() const { return beyond == 0; }
 };
 
-/// Uses a bound for each cell instead of the tolerance if one is given.
+/// Computes the distance; `bound`, if given, replaces the tolerance with one bound per cell.
 ///
-/// Errors  ShapeError when the shapes differ.
+/// Errors  ShapeError if the shapes differ.
 Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance,
                   const Tensor* bound = nullptr);
 
-/// The largest finite size among the cells, leaving out stand-ins for minus infinity.
+/// Returns the largest finite absolute value, ignoring stand-ins for minus infinity.
 double usual_size(const Tensor& tensor);
 
-/// The less precise of the two tensors' types.
+/// Returns the less precise of the two tensors' types.
 DType coarser_type(const Tensor& a, const Tensor& b);
 
 /// One step of two walks side by side.
@@ -42,20 +41,20 @@ struct StepComparison {
     std::string name;
     Shape left;
     Shape right;
-    Distance distance;              ///< empty when the shapes differ
-    Tolerance tolerance;            ///< or the largest that rounding explains
+    Distance distance;              ///< empty if the shapes differ
+    Tolerance tolerance;            ///< or the largest rounding bound
     bool is_bounded = false;        ///< each cell has a bound of its own
     std::vector<std::size_t> cell;  ///< indices of the first cell that differs
     double left_value = 0;
     double right_value = 0;
 
-    /// How many decimals of a bounded step rounding cannot change.
+    /// Returns the number of decimals of a bounded step that rounding cannot change.
     int decimals() const;
     bool same_shape() const { return left == right; }
     bool equal() const { return same_shape() && distance.within(); }
 };
 
-/// Two walks step by step.
+/// The comparison of two walks, step by step.
 struct Comparison {
     std::vector<StepComparison> steps;
     std::vector<std::string> only_left;
@@ -74,7 +73,7 @@ struct Comparison {
 Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
                    const Ledger& right, std::optional<Tolerance> tolerance = {});
 
-/// The comparison as a table for people, and as JSON.
+/// Formats the comparison as a table for people, and as JSON.
 std::string comparison_text(const Comparison& comparison, const Ink& ink = {});
 std::string comparison_json(const Comparison& comparison);
 

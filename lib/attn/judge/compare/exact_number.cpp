@@ -33,8 +33,8 @@ struct Field {
     Word inverse(Word a) const { return power(a, prime - 2); }
 };
 
-// q is prime, and so is p = 840 q + 1. 840 = 2^3 * 3 * 5 * 7 makes 2, 3, 5 and 7 squares modulo p;
-// q was searched downwards from 2^53 so that they are squares modulo q too.
+// q and p = 840 q + 1 are prime. 840 = 2^3 * 3 * 5 * 7 makes 2, 3, 5 and 7 squares modulo p; q is
+// the largest such prime below 2^53 for which they are squares modulo q, too.
 constexpr Field value_field{7566047373975208441U}, exponent_field{9007199254732391U};
 constexpr Word base_of_exp = 795945133413664335U;  // of order q modulo p: 2^840
 constexpr Word imaginary = 2337478289344687836U;   // its square is -1 modulo p
@@ -73,7 +73,7 @@ Word hash_of(const ExactNumber& x) {
 ExactNumber infinite(int sign) { return {0, 0, State::infinite, static_cast<signed char>(sign)}; }
 const ExactNumber not_a_number{0, 0, State::not_a_number};
 
-/// The remarks of the operands, on their result.
+/// Copies the flags of the operands to their result.
 ExactNumber with_remarks(ExactNumber result, const ExactNumber& a, const ExactNumber& b) {
     result.has_power = a.has_power || b.has_power;
     result.opaque = a.opaque != nullptr ? a.opaque : b.opaque;
@@ -100,7 +100,7 @@ ExactNumber exp_of(const ExactNumber& x) {
     return result;
 }
 
-/// A logarithm is opaque, but exp() takes that of a positive number back.
+/// Returns an opaque logarithm that exp() inverts if the argument is positive.
 ExactNumber log_of(const ExactNumber& x) {
     ExactNumber result = exact_opaque("log", {&x, 1});
     if (x.sign > 0) result.power = x.value;

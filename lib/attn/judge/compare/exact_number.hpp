@@ -32,7 +32,7 @@ struct ExactNumber {
     signed char sign = 0;
     /// The exponent is a hash: exp() of this number is opaque.
     bool has_power = false;
-    /// exp() of a number that holds logarithms, if it is known; otherwise 0.
+    /// exp() of a number that contains logarithms, if it is known; otherwise 0.
     std::uint64_t power = 0;
     /// The first opaque function in the formula, or nullptr.
     const char* opaque = nullptr;
@@ -46,9 +46,9 @@ struct ExactNumber {
     }
 };
 
-/// The rational number that the shortest decimal text of `number` says: 0.1 is 1 / 10.
+/// Returns the rational number of the shortest decimal text of `number`: 0.1 is 1 / 10.
 ExactNumber exact_constant(double number);
-/// A random element, the same for the same name and place.
+/// Returns a random element, the same for the same name and place.
 ExactNumber exact_variable(std::string_view name, std::size_t place);
 
 ExactNumber operator+(const ExactNumber& a, const ExactNumber& b);
@@ -60,13 +60,13 @@ ExactNumber operator/(const ExactNumber& a, const ExactNumber& b);
 ExactNumber exact_power(const ExactNumber& base, std::int64_t times);
 /// `base ^ exponent` for any exponent, as exp(exponent * log(base)) with an opaque logarithm.
 ExactNumber exact_power(const ExactNumber& base, const ExactNumber& exponent);
-/// The square root of a constant whose prime factors are 2, 3, 5 and 7; opaque for others.
+/// Returns the square root of a constant with prime factors 2, 3, 5 and 7; opaque for others.
 ExactNumber exact_root(const ExactNumber& of, double constant);
 
-/// exp, log, cos, sin, tanh, sigmoid, silu, softplus and logsigmoid by their algebra; any other
-/// function is opaque. Takes a finite number, exp() any.
+/// Computes exp, log, cos, sin, tanh, sigmoid, silu, softplus and logsigmoid by their algebra; any
+/// other function is opaque. `x` must be finite except for exp().
 ExactNumber exact_call(const char* function, const ExactNumber& x);
-/// A number about which only its function and arguments are known.
+/// Returns a number of which only the function and its arguments are known.
 /// `function` must outlive the number.
 ExactNumber exact_opaque(const char* function, std::span<const ExactNumber> arguments);
 

@@ -14,7 +14,7 @@ namespace attn {
 
 namespace {
 
-/// A form of an attention, walked.
+/// A form of an attention and its walk.
 struct WalkedForm {
     const Plan& plan;
     StepTable table;
@@ -32,15 +32,15 @@ Ledger shared_by(const WalkedForm& one, const WalkedForm& other) {
     return shared;
 }
 
-/// How far apart sums over tokens and features usually are, which add up in other orders.
+/// Returns the usual distance of sums over tokens and features that add up in different orders.
 double usual_scatter(const Plan& plan, const Tensor& tensor, const Rounding& rounding) {
     const auto terms = static_cast<double>(plan.key_len + plan.embed_dim);
     return 3 * std::sqrt(terms) * rounding.unit * usual_size(tensor);
 }
 
-/// Returns how far apart rounding may bring the cells of a step, by the rules of both forms. The
-/// worst case of a long recurrence exceeds the numbers themselves: then ten times the usual scatter
-/// of sums. Returns nullopt if a rule has no bound.
+/// Returns the difference that rounding may cause in the cells of a step, by the rules of both
+/// forms. The worst case of a long recurrence exceeds the numbers themselves: then ten times the
+/// usual distance of sums. Returns nullopt if a rule has no bound.
 std::optional<Tensor> allowed_between(const WalkedForm& one, const WalkedForm& other,
                                       const std::string& step) {
     const Tensor& tensor = one.made[step];

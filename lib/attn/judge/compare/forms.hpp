@@ -24,14 +24,14 @@ struct FormComparison {
 /// `{"name": "context", "left": "parallel", ..., "same": true, "proof": "proved"}`
 JsonText json_of(const FormComparison& compared);
 
-/// How closely these tensors are compared: bounds are computed only for tensors that differ more
-/// than sums of that many terms usually do, or for all of them, with a proof.
+/// Precision of the comparison: bounds are computed only for tensors that differ by more than sums
+/// of that many terms usually do, or for all tensors, with a proof.
 enum class FormBounds { where_far, all };
 
 /// Walks the other forms of a plan's attentions from the same numbers, and compares the tensors
-/// that their files list as the same; `ledger` is the walk of the plan's own form.
+/// that their files declare to be equal; `ledger` is the walk of the plan's own form.
 ///
-/// Errors  as the tables of the other forms.
+/// Errors  as the step tables of the other forms.
 std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
                                           const Ledger& ledger, FormBounds bounds);
 

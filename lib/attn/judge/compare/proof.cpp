@@ -17,7 +17,7 @@ using Kind = RuleNode::Kind;
 
 /// Some seconds of work.
 constexpr std::size_t most_work = 20'000'000;
-/// A recurrence that runs backwards is evaluated as deep as it has tokens.
+/// A recurrence that runs backwards has one level of recursion per token.
 constexpr std::size_t most_tokens = 512;
 
 /// True if a node reads floating-point numbers, not only ids, positions or masks.
@@ -26,7 +26,8 @@ bool reads_numbers(const BoundRule& node) {
            std::ranges::any_of(node.parts, reads_numbers);
 }
 
-/// An infinite number or nan as a float; 0 for a finite one, which lies between the infinities.
+/// Converts an infinite number or nan to a float; a finite one to 0, which orders it between the
+/// infinities.
 double beyond(const ExactNumber& number) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     if (number.is_finite()) return 0;
@@ -56,7 +57,7 @@ public:
     }
 
     ExactNumber at(std::size_t place) {
-        const std::vector<Index> around = index_;  // a recurrence asks itself
+        const std::vector<Index> around = index_;  // a recurrence calls itself
         for (std::size_t axis = tree_.lengths.size(); axis-- > 0;) {
             index_[axis] = static_cast<Index>(place % tree_.lengths[axis]);
             place /= tree_.lengths[axis];
@@ -67,13 +68,14 @@ public:
     }
 
 private:
-    /// A condition; nothing if it depends on an order of numbers, with their hash.
+    /// A condition; `holds` is empty if it depends on the order of numbers, which are then in the
+    /// hash.
     struct Truth {
         std::optional<bool> holds{};
         ExactNumber hash{};
     };
 
-    /// Errors  Undecided if a place is chosen by numbers.
+    /// Errors  Undecided if an index depends on numbers.
     void require_known_places(const BoundRule& node) const {
         const Kind kind = node.node->kind;
         for (const BoundRule& part : node.parts) {
@@ -210,7 +212,7 @@ private:
         return word == "mean" ? result / exact_constant(static_cast<double>(end - first)) : result;
     }
 
-    /// The largest or smallest of some numbers whose order is unknown.
+    /// Returns the largest or smallest of some numbers whose order is unknown.
     ExactNumber extreme(const BoundRule& node, const std::vector<ExactNumber>& of) {
         const std::string& word = node.node->word;
         if (of.empty()) return exact_constant(start_of(word));

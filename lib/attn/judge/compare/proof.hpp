@@ -10,21 +10,21 @@
 namespace attn {
 
 /// Evaluates the steps of a walk exactly, by their rules, at a random point: inputs and parameters
-/// are random elements, and all others follow from them (attn/judge/compare/exact_number.hpp).
+/// are random elements, and all other numbers follow from them (exact_number.hpp).
 class ExactWalk {
 public:
-    /// The tensors of `given` are random elements. `made` is the same walk in floating point: whole
-    /// numbers and truth values that no rule computes, such as ids and masks, are taken from it.
-    /// All must outlive this.
+    /// The tensors of `given` are random elements. `made` is the same walk in floating point:
+    /// integers and booleans that no rule computes, such as ids and masks, are read from it. All
+    /// must outlive this.
     ExactWalk(const Plan& plan, const StepTable& table, const Ledger& given, const Ledger& made);
     ~ExactWalk();
 
-    /// The cells of a step, in row-major order.
+    /// Returns the cells of a step, in row-major order.
     ///
     /// Errors  Undecided if a rule compares numbers to choose an index, or if the walk is too
     ///         large; ConfigError like the rules.
     const std::vector<ExactNumber>& cells_of(const std::string& step);
-    /// Takes equal cells from another walk, so that later steps read exactly the same numbers.
+    /// Uses equal cells of another walk, so that later steps read exactly the same numbers.
     void take(const std::string& step, const std::vector<ExactNumber>& cells);
 
 private:
@@ -33,7 +33,7 @@ private:
 
     ExactTensor& tensor(const std::string& step);
     const ExactNumber& cell(ExactTensor& tensor, std::size_t place);
-    /// True if whole numbers or truths follow from numbers: which keys are the largest.
+    /// True if integers or booleans depend on numbers, such as the indices of the largest keys.
     bool follows_from_numbers(const std::string& step);
 
     const Plan& plan_;
@@ -54,10 +54,10 @@ struct Proof {
     std::size_t cell = 0;
 };
 
-/// Compares a step of two walks that start from the same tensors. If it is proved, later steps
-/// of the other walk read the cells of the first.
+/// Compares a step of two walks that start from the same tensors. If the cells are proved equal,
+/// later steps of the other walk read those of the first.
 ///
-/// Range  `refuted` only if all functions on the way have an algebra; for others `undecided`.
+/// Range  `refuted` only if all functions involved have an algebra; otherwise `undecided`.
 Proof prove_same(ExactWalk& one, ExactWalk& other, const std::string& step);
 
 }  // namespace attn

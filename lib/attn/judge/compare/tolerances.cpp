@@ -16,14 +16,15 @@
 namespace attn {
 namespace {
 
-/// Two digits, and never less.
+/// Rounds up to two digits.
 double rounded_up(double number) {
     if (number == 0 || !std::isfinite(number)) return number;
     const double step = std::pow(10.0, std::floor(std::log10(number)) - 1);
     return std::stod(fmt::format("{:.1e}", std::ceil(number / step - 1e-9) * step));
 }
 
-/// The share of most cells, and what others need beside it.
+/// Returns a relative tolerance for most cells, and the absolute one that the others need in
+/// addition.
 Tolerance tolerance_of(const Ball& ball, double sides) {
     std::vector<double> shares;
     const auto each = [&](const auto& say) {
@@ -48,7 +49,7 @@ Tolerance tolerance_of(const Ball& ball, double sides) {
     return tolerance;
 }
 
-/// Returns the operations that round in a rule, and in the parts of softmax that it reads.
+/// Collects the operations that round in a rule, and in the parts of softmax that it reads.
 void note_rounding(const PlannedStep& of, double& longest, std::set<std::string>& functions) {
     const std::optional<Rule> rule = rule_of(of);
     if (!rule) return;
@@ -87,7 +88,7 @@ bool passes(const Tensor& theirs, const Tensor& right, const Tolerance& toleranc
     return theirs.shape() == right.shape() && distance(theirs, right, tolerance).within();
 }
 
-/// Notes the keys of a head that all its queries could be without.
+/// Counts the keys of a head that all its queries could do without.
 void note_dropped(const Ledger& ledger, const Tolerance& tolerance, Hidden& hidden) {
     const Tensor *weights = ledger.find("weights"), *context = ledger.find("context");
     const Ledger::Entry* const values = ledger.find_latest(Chain::values);
@@ -143,7 +144,7 @@ std::vector<StepTolerance> tolerances(const Plan& plan, const Ledger& given) {
 
 Hidden hidden_by(const Tolerance& tolerance, const Plan& plan, const Ledger& given,
                  const std::string& step) {
-    constexpr std::size_t most_scores = 4096;  // a walk for each mistake takes no time
+    constexpr std::size_t most_scores = 4096;  // a walk per mistake is fast enough
     const Ledger ledger = walk(plan, given);
     const Tensor& right = ledger[step];
     Hidden hidden;

@@ -8,23 +8,23 @@
 
 namespace attn {
 
-/// The tolerance for a test of one step that no correct code fails.
+/// The tolerance for a test of one step that correct code always passes.
 struct StepTolerance {
     std::string step;
-    Tolerance alone;     ///< the step alone, from given tensors before it
-    Tolerance whole;     ///< the step at the end of a walk from the inputs
+    Tolerance alone;     ///< for the step alone, from given earlier tensors
+    Tolerance whole;     ///< for the step at the end of a walk from the inputs
     std::string reason;  ///< `sums of 16, exp`
 };
 
 /// Returns the tolerances of all steps of this walk, for its dtype and these inputs: no cell of
-/// correct code is further off (attn/explain/bounds/bounds.hpp), with expected numbers rounded in
-/// the same way.
+/// correct code is off by more (attn/explain/bounds/bounds.hpp), if the expected numbers are
+/// rounded in the same way.
 std::vector<StepTolerance> tolerances(const Plan& plan, const Ledger& given);
 
-/// Errors that a test of a step with that tolerance misses.
+/// Errors that a test with that tolerance misses.
 struct Hidden {
-    double factor = 0;                       ///< every number may be too large by this factor
-    std::vector<const Mistake*> mistakes{};  ///< change the step, but by less
+    double factor = 0;                       ///< all numbers may be too large by this factor
+    std::vector<const Mistake*> mistakes{};  ///< mistakes that change the step by less
     std::size_t shown = 0;                   ///< mistakes that fail the test
     std::size_t dropped = 0, keys = 0;       ///< keys of a head that can be left out, of all keys
     bool tries = true;                       ///< mistakes were made; not in long walks

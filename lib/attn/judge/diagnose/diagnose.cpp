@@ -22,8 +22,8 @@ struct Exactness {
     std::string remark{};
 };
 
-/// Whether some number has fewer decimals than others since its digits are counted: 12.3 beside
-/// 1.23. Whole numbers tell nothing.
+/// True if some number has fewer decimals than others because its significant digits were limited:
+/// 12.3 next to 1.23. Whole numbers give no evidence.
 bool has_cut_decimals(const Ledger& tensors, int digits) {
     const int decimals = decimals_of(tensors);
     if (decimals == 0) return true;
@@ -37,7 +37,7 @@ bool has_cut_decimals(const Ledger& tensors, int digits) {
     return has;
 }
 
-/// The digits that the user's numbers have, if they are few.
+/// Returns the precisions that the user's numbers may have been printed with, if it is low.
 std::vector<Exactness> printed_in(const Ledger& theirs) {
     std::vector<Exactness> all;
     const auto remark = [](int count, const std::string& unit) {
@@ -62,15 +62,15 @@ const std::vector<Exactness>& of_short_types() {
     return all;
 }
 
-/// The steps that a tensor may be: the one that the user maps it to, else those that its name
-/// stands for.
+/// Returns the steps that a tensor may be: the one that the user maps it to, else the candidates
+/// for its name.
 std::vector<std::string> steps_meant(const std::string& name, const Plan& plan,
                                      const DiagnoseOptions& options) {
     const auto said = options.steps.find(name);
     return said != options.steps.end() ? std::vector{said->second} : steps_called(name, plan);
 }
 
-/// How many of the samples they saved, where all their tensors agree on fewer.
+/// Returns the number of samples that the user saved if all tensors agree on fewer than the walk's.
 std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
                                       const DiagnoseOptions& options) {
     std::optional<std::size_t> samples;
@@ -104,8 +104,8 @@ std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
     return is_told ? samples : std::nullopt;
 }
 
-/// The user's tensor for each of query, key and value: the one whose name allows the fewest other
-/// steps, and of those the first. A second one stays to be judged.
+/// Returns the user's tensor for each of query, key and value: the one whose name allows the fewest
+/// other steps, or the first of several. The others remain to be judged.
 std::map<std::string, std::string> projections_in(const Plan& plan, const Ledger& theirs,
                                                   const DiagnoseOptions& options) {
     std::map<std::string, std::pair<std::size_t, std::string>> best;
@@ -124,7 +124,7 @@ std::map<std::string, std::string> projections_in(const Plan& plan, const Ledger
     return step_of;
 }
 
-/// Takes their query, key and value as given where nothing else makes these.
+/// Takes the user's query, key and value as given if no parameters make them.
 Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
                 const DiagnoseOptions& options) {
     if (!options.takes_projections) return {given, theirs};
@@ -139,7 +139,7 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
         }
         const Outline ours = find_step(kept_table(plan), step->second).outline(plan);
         std::vector<Reading> ways = readings(tensor, ours.axes, ours.shape, plan.compute_dtype);
-        // A square one has its tokens in front of its features.
+        // A square one is read with its tokens before its features.
         std::ranges::stable_partition(ways, [](const Reading& each) {
             return each.layout.empty() || each.layout.ends_with("feature)");
         });
@@ -168,7 +168,7 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
                       joined(ours));
 }
 
-/// Shared by all readings, and the tensors that there are to be read.
+/// State shared by all readings, and the tensors to be read.
 struct CaseTensors {
     Case about;
     std::vector<Skipped> skipped{};
@@ -180,8 +180,8 @@ struct CaseTensors {
           tensors(their_tensors(plan, about.judge, intake.theirs, options, skipped)) {}
 };
 
-/// Whether a finding that is called harmless may be a mistake of the scores that a row sees: their
-/// weights are right only as far as these numbers tell.
+/// True if a finding that is called harmless may still be a mistake in the visible scores: the
+/// weights are right, but only to the precision of these numbers.
 bool may_be_mistake(const Plan& plan, const Finding& finding) {
     const auto changes_scores = [&](const Mistake* each) {
         const bool is_numbered = std::ranges::any_of(numbered_entries(), [&](const auto& family) {
@@ -199,7 +199,7 @@ const StepVerdict& row_of(const Diagnosis& diagnosis, const Finding& finding) {
     return *std::ranges::find(diagnosis.steps, finding.step, &StepVerdict::name);
 }
 
-/// What a diagnosis cannot say: see Diagnosis::open.
+/// Returns the questions that a diagnosis leaves undecided: see Diagnosis::open.
 std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOptions& options) {
     std::vector<std::string> open;
     const auto is_before = [](const StepVerdict& step) { return step.name == "merged"; };
@@ -220,7 +220,7 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOpti
                        " may be a mistake: these numbers are too small or too alike to show what "
                        "it does to the output. Larger ones would tell");
     }
-    // What 16 bits or few decimals have lost before may have grown, but not in all numbers alike.
+    // Earlier rounding to 16 bits or few decimals may have grown, but not by one common factor.
     const auto differs = [&](const StepVerdict& step) {
         const bool is_cut = step.epsilon != 0 || options.decimals || options.digits;
         const bool may_have_grown = is_cut && !step.is_systematic && step.local == Verdict::right;
@@ -257,7 +257,7 @@ Diagnosis diagnosed(const CaseTensors& taken) {
     return diagnosis;
 }
 
-/// Whether some tensor differs, and by no more than the fewest digits explain.
+/// True if some tensor differs, and 16 bits could explain all that does.
 bool may_be_rounded(const CaseTensors& taken) {
     Judge judge = taken.about.judge;
     judge.loosen(fewest_digits);
@@ -339,7 +339,7 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
     const std::vector<Exactness> printed = is_said ? std::vector<Exactness>() : printed_in(theirs);
     const CaseTensors exact(plan, intake, options, 0);
     Diagnosis best = diagnosed(exact);
-    // A search that takes long may still name what a quick one leaves unknown.
+    // A long search may still explain a difference that a quick one could not.
     const auto bound = [&] { return best.has_unknown() ? HUGE_VAL : best.cost; };
     if (is_said || (!best.has_unknown() && !best.has_mistake())) {
         return best;

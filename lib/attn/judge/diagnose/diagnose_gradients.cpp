@@ -9,12 +9,12 @@
 namespace attn {
 namespace {
 
-/// What flash attention calls the sum of weights times their gradients.
+/// True if flash attention code uses this name for the sum of weights times their gradients.
 bool is_row_dot(const std::string& name) {
     return name == "row_dot" || name == "delta" || name == "D" || name == "Di" || name == "D_i";
 }
 
-/// The gradients among somebody's tensors, each as the step as which its own tensor was read.
+/// Finds the user's gradients, and reads each as the step that its own tensor was read as.
 std::vector<TheirGradient> gradients_in(const GradientsAsked& asked, const WayBack& way,
                                         const Ledger& theirs, std::vector<Skipped>& skipped) {
     std::vector<TheirGradient> all;

@@ -8,47 +8,46 @@
 
 namespace attn {
 
-/// What somebody's gradients are judged by.
+/// The reference that the user's gradients are judged by.
 struct GradientsAsked {
-    const Diagnosis&
-        forward;  ///< of their way forth: the plan, and their tensors as they were read
+    const Diagnosis& forward;  ///< of the forward pass: the plan and the tensors as they were read
     const DiagnoseOptions& options;
-    std::optional<Loss> loss{};  ///< where it was said; else it is read off their gradients
+    std::optional<Loss> loss{};  ///< if the user named one; else it is inferred from the gradients
 };
 
-/// The explanation of gradients that are wrong.
+/// The explanation of wrong gradients.
 struct GradientFinding : NamedMistakes {
-    std::string step{};  ///< empty where it explains all of them together
-    bool alone = false;  ///< others that it would make wrong are right
+    std::string step{};  ///< empty if it explains all of them together
+    bool alone = false;  ///< other gradients, which it would make wrong, are right
     std::vector<std::string> evidence{};
     std::string follows{}, followed_by{};  ///< as in Finding
 };
 
-/// Verdicts on somebody's gradients, next to ours.
+/// Verdicts on the user's gradients.
 struct GradientDiagnosis {
-    std::vector<std::string> compared{};  ///< the gradients of theirs, by our names
-    std::vector<std::string> wrong{};     ///< those that are not ours
+    std::vector<std::string> compared{};  ///< the user's gradients, by our names
+    std::vector<std::string> wrong{};     ///< those that differ from ours
     std::vector<GradientFinding> findings{};
     std::vector<Skipped> skipped{};
-    std::string assumed{};   ///< the loss, where nobody said it and it is not the plain sum
-    std::string used{};      ///< a tensor of theirs that it is made of
-    bool open = false;       ///< no loss that was tried makes them, or one that nobody named
-    bool of_theirs = false;  ///< of a way forth that has their mistakes
+    std::string assumed{};   ///< the inferred loss, unless it is the plain sum
+    std::string used{};      ///< the user's tensor that this loss uses
+    bool open = false;       ///< no loss reproduces the gradients, or the user did not name it
+    bool of_theirs = false;  ///< gradients of a forward pass that has the user's mistakes
 
     bool right() const { return wrong.empty() && !open; }
 };
 
-/// Takes the gradients out of somebody's tensors, by names in use (`d_scores`, `dq`, `grad_q`,
-/// `q.grad`), and compares them with those of their own way forth and of the right one; where some
-/// differ, looks for the mistake that makes all of them, else judges each by those of theirs before
-/// it. Without a loss, the gradient of theirs that comes first is where the way back begins; else a
-/// sum, a mean or squares with which they fit.
+/// Takes the gradients out of the user's tensors, by common names (`d_scores`, `dq`, `grad_q`,
+/// `q.grad`), and compares them with those of the user's own forward pass and of the right one. If
+/// some differ, looks for one mistake that explains all of them, else judges each by the user's
+/// gradients before it. Without a loss, backpropagation starts from the user's first gradient, else
+/// from a sum, a mean or squares that the gradients fit.
 ///
-/// Shapes  as `readings` takes them. Errors  ConfigError under the fused variant.
+/// Shapes  as `readings` accepts them. Errors  ConfigError under the fused variant.
 GradientDiagnosis diagnose_gradients(const GradientsAsked& asked, const Ledger& theirs);
 
-/// The tensor that a name in use is the gradient of: `q` of `dq`, `grad_q` and `q.grad`, where it
-/// is a step's name or in the file; empty for other names.
+/// Returns the tensor that a name is the gradient of: `q` for `dq`, `grad_q` and `q.grad`, if it is
+/// a step's name or in the file; empty for other names.
 std::string differentiated(const std::string& name, const Ledger& file);
 
 }  // namespace attn

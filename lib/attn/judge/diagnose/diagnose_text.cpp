@@ -32,7 +32,7 @@ void add_paragraph(std::string& text, const std::string& head, const std::string
     }
 }
 
-/// The tensors that were compared and are right, and how many were not.
+/// Lists the tensors that were compared and are right, and counts those that were not compared.
 std::string summary(const Diagnosis& diagnosis) {
     std::vector<std::string> steps;
     for (const StepVerdict& step : diagnosis.steps) steps.push_back(step.name);
@@ -45,7 +45,7 @@ std::string summary(const Diagnosis& diagnosis) {
            (skipped == 0 ? "" : "; not compared: " + std::to_string(skipped) + " of your tensors");
 }
 
-/// The paragraphs of a finding, each after its word: `evidence`, none where one goes on.
+/// The paragraphs of a finding, each with its heading: `evidence`, or empty to continue one.
 using Paragraphs = std::vector<std::pair<std::string, std::string>>;
 
 Paragraphs unknown_paragraphs(const Finding& finding) {
@@ -98,13 +98,13 @@ Paragraphs mistake_paragraphs(const Finding& finding) {
     return all;
 }
 
-/// The variable of a label in a trace, `att` of `19:att@0`; else the name as it is.
+/// Returns the variable in a trace label, `att` for `19:att@0`; other names as they are.
 std::string variable_in(const std::string& name) {
     const std::string label = name.substr(0, name.find_first_of("@# "));
     return label.substr(label.rfind(':') + 1);
 }
 
-/// The fix in the user's library, with the user's names of tensors.
+/// Returns the fix for the user's library, with the user's tensor names.
 std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
     static const std::map<std::string, std::vector<std::string>> steps_of{
         {"q", {"projected_query", "query", "normed_query", "rotated_query"}},

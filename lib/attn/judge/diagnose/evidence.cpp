@@ -16,7 +16,7 @@ bool near(double a, double b) {
     return std::abs(a - b) <= 1e-3 * std::max(1.0, std::abs(b));
 }
 
-/// The smallest and the largest sum along one axis.
+/// Returns the smallest and the largest sum along one axis.
 std::pair<double, double> sums_along(const Tensor& tensor, std::size_t axis) {
     const auto [outer, length, inner] = axis_view(tensor.shape(), axis);
     std::vector<double> sums(outer * inner, 0);
@@ -45,14 +45,14 @@ void sums_of_weights(const Tensor& theirs, std::vector<std::string>& found) {
     }
 }
 
-/// What was added to every number.
+/// Returns the constant that was added to every number, if there is one.
 std::optional<double> addend_between(const Tensor& theirs, const Tensor& expected) {
     std::optional<double> addend;
     for (std::size_t i = 0; i < theirs.size(); ++i) {
         const double apart = theirs.at(i) - expected.at(i);
         if (!std::isfinite(apart)) continue;
         if (!addend) addend = apart;
-        // What adding rounds is a share of the numbers, not of what is left of them.
+        // Rounding is relative to the numbers, not to their small difference.
         if (std::abs(apart - *addend) > 1e-5 * (1 + std::abs(theirs.at(i)))) return std::nullopt;
     }
     return addend;
@@ -82,7 +82,7 @@ std::optional<DropoutTraces> dropout_in(const Tensor& theirs, const Tensor& expe
         found.difference = std::max(found.difference, difference);
         ++kept;
     }
-    // Two cells kept at least, or any tensor with a single number would do.
+    // Requires two kept cells, or any tensor with a single number would match.
     const bool is_dropout = found.dropped > 0 && kept > 1 && found.factor > 1 + 1e-3;
     return is_dropout ? std::optional(found) : std::nullopt;
 }
@@ -98,7 +98,7 @@ bool all_numbers(const Ledger& tensors, auto&& holds) {
     });
 }
 
-/// True if a number is a whole multiple of `last`, as far as float32 tells.
+/// True if a number is a multiple of `last`, to the precision of float32.
 bool is_multiple(double number, double last) {
     const double count = std::abs(number / last);
     return !std::isfinite(number) || std::abs(count - std::round(count)) <= 1e-7 * count;
@@ -160,7 +160,7 @@ void same_numbers_elsewhere(const Tensor& theirs, const Tensor& expected,
     found.push_back("the numbers are the right ones, in other places");
 }
 
-/// Looks at each matrix as a whole: transposed, symmetric.
+/// Reports whether the matrices are transposed or symmetric.
 void shape_of_matrices(const Tensor& theirs, const Tensor& expected,
                        std::vector<std::string>& found) {
     const auto [groups, rows, columns] = groups_of(theirs.shape());

@@ -65,7 +65,7 @@ void Examination::settle(const TheirTensor& theirs, const std::string& step, con
                          std::optional<Judged> local, bool is_right) {
     StepVerdict verdict = verdict_on(theirs, step, reading, local, is_right);
     if (has_row(step) && verdict.global != Verdict::right) ++clashes_;
-    // A tensor that equals the reference is right, whatever rounding says of the way there.
+    // A tensor that equals the reference is right, whatever rounding bounds its replay has.
     if (!blocked_ && verdict.global == Verdict::right &&
         (judge_.epsilon_of(theirs) == 0 || !uses_theirs_)) {
         undone_ = undone_ && verdict.local == Verdict::right;
@@ -76,7 +76,7 @@ void Examination::settle(const TheirTensor& theirs, const std::string& step, con
     if (!theirs.aside) take(step, reading.tensor);
 }
 
-/// A tensor for a replay has the shape and type of the replay's own.
+/// Replays only from a tensor that has the replay's own shape and type.
 void Examination::take(const std::string& step, const Tensor& tensor) {
     const Tensor* ours = replay_.step(step);
     if (ours == nullptr || ours->shape() != tensor.shape() || ours->dtype() != tensor.dtype()) {
@@ -93,7 +93,7 @@ void Examination::make(const Mistake& mistake) { replay_.make(mistake); }
 void Examination::enter(const TheirTensor& theirs, const std::string& step, Match match) {
     std::optional<Judged> answer;
     diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading, answer));
-    // Few digits let each cell pass; what all have in common does not.
+    // With few digits each cell passes on its own, but a common factor in all of them does not.
     if (answer && answer->slope && is_result_step(case_.plan, step)) results_are_wrong_ = true;
     for (const Mistake* made : match.finding.made()) {
         make(*made);

@@ -13,8 +13,8 @@ public:
         outcome_.cost = cost_of({}, theirs);
     }
 
-    /// This examination of another reading that begins with the same tensors; nothing if it does
-    /// not.
+    /// Continues this examination for another reading that begins with the same tensors; nullopt if
+    /// it does not.
     std::optional<Examiner> of(const std::vector<TheirTensor>& theirs, double bound) const {
         const auto is_same = [](const TheirTensor& one, const TheirTensor& other) {
             return one.name == other.name && one.steps == other.steps && one.aside == other.aside;
@@ -50,14 +50,14 @@ public:
             const bool is_first =
                 find_step(kept_table(case_.plan), finding.step).chain == Chain::none ||
                 finding.step == "query" || finding.step == "key";
-            // Whatever was done to query and key alike: their product is what counts.
+            // Something was done to both query and key: only their product counts.
             const bool undone = turns_both(finding.step) ||
                                 (is_side(finding.step) && !blocked_ &&
                                  (undone_ || (is_first && have_same_product(case_, replay_))));
             mark_if_harmless(case_.plan, finding, diagnosis_, undone, undone || undone_,
                              results_are_wrong_);
         }
-        // A harmless difference leaves the results right.
+        // If the results are wrong, some difference is not harmless.
         const auto is_harmless = [](const Finding& finding) { return finding.harmless; };
         if (results_are_wrong_ && std::ranges::all_of(diagnosis_.findings, is_harmless)) {
             for (Finding& finding : diagnosis_.findings) finding.harmless = false;
@@ -78,7 +78,7 @@ private:
         theirs.aside ? examine_aside(theirs) : examine_step(theirs);
     }
 
-    /// Adds what the newest findings and verdicts cost at least.
+    /// Adds a lower bound of the cost of the newest findings and verdicts.
     void weigh(std::size_t findings, std::size_t steps) {
         const bool is_new = diagnosis_.steps.size() > steps;
         if (is_new && is_unjudged(diagnosis_.steps.back())) outcome_.cost += cost::unjudged;
@@ -89,14 +89,14 @@ private:
         }
     }
 
-    /// Whether a finding of that weight makes this reading of all tensors worse than the best.
+    /// True if a finding of that weight makes this reading worse than the best one.
     bool is_too_dear(double weight) const {
         return outcome_.cost + (later_is_wrong() ? weight : std::min(weight, cost::harmless)) >=
                bound_;
     }
 
-    /// The mistake that makes this tensor, where that explains more of what follows than its layout
-    /// does.
+    /// Returns the mistake that makes this tensor if it explains more of the later tensors than a
+    /// layout does.
     std::optional<Match> rather_mistaken(const TheirTensor& theirs, const std::string& step,
                                          const Reading& reading) {
         if (replay_.step(step) == nullptr) return std::nullopt;
@@ -143,8 +143,8 @@ private:
         outcome_.cost += cost;
     }
 
-    /// Whether a tensor whose name says nothing, and whose numbers nothing explains, stands for a
-    /// step all the same: what comes later follows from it, or there is nothing else.
+    /// True if a tensor with an unknown name and unexplained numbers should still be read as a
+    /// step: later tensors follow from it, or there are no others.
     bool leads_on(const TheirTensor& theirs) const {
         const auto is_stray = [](const TheirTensor& each) { return !each.stray.empty(); };
         const bool is_last = next_ == theirs_->size() && diagnosis_.steps.empty();
@@ -153,8 +153,8 @@ private:
                explains_more(theirs, replay_, judge_, later());
     }
 
-    /// A tensor that nothing is replayed from: it has to follow from the others, or to be only
-    /// another way to write what does.
+    /// Examines a tensor that no step is replayed from: it must follow from the others, or be only
+    /// another form of a tensor that does.
     void examine_aside(const TheirTensor& theirs) {
         const std::string& step = theirs.steps.front();
         const auto half = std::ranges::find_if(diagnosis_.findings, [](const Finding& finding) {
@@ -167,7 +167,7 @@ private:
         leave_unknown(theirs, step);
     }
 
-    /// Whether a tensor is written in a way that would be harmless but for the mistake.
+    /// True if a tensor is written in a way that would be harmless without the mistake.
     bool is_half(const TheirTensor& theirs, const std::string& step, Finding& half) {
         const Tensor ours = *replay_.step(step);
         for (const Reading& reading : readings(theirs.tensor, ours)) {
@@ -181,7 +181,7 @@ private:
         return false;
     }
 
-    /// Whether it is what a replay makes; the row is entered.
+    /// True if the replay makes this tensor, in some layout; its row is then recorded.
     bool settles_as_replayed(const TheirTensor& theirs, const std::string& step, bool takes) {
         if (replay_.step(step) == nullptr) return false;
         const Tensor local = *replay_.step(step);
@@ -193,7 +193,7 @@ private:
         return true;
     }
 
-    /// Whether theirs before it make it without any other layout.
+    /// True if the user's earlier tensors make it in its own layout.
     bool follows_as_it_is(const TheirTensor& theirs, const std::string& step) {
         const Tensor* local = blocked_ ? nullptr : replay_.step(step);
         if (local == nullptr || local->shape() != theirs.tensor.shape()) return false;
@@ -201,13 +201,15 @@ private:
         return judge_(step, theirs, as_it_is, *local, uses_theirs_).right();
     }
 
-    /// Whether it is right, follows from theirs before it or has a known mistake; enters which.
+    /// True if it is right, follows from the user's earlier tensors or has a known mistake; records
+    /// which.
     bool is_explained(const TheirTensor& theirs) {
         const auto right = [&](const std::string& step) {
             const std::optional<Reading> reading = judge_.right_reading(theirs, step);
             if (!reading) return false;
             if (!reading->layout.empty() && follows_as_it_is(theirs, step)) return false;
-            // The same numbers in another order may be a layout, or a mistake that goes on.
+            // The same numbers in another order are either a layout, or a mistake that later steps
+            // inherit.
             if (!reading->layout.empty() && !blocked_ && later_is_wrong()) {
                 if (std::optional<Match> match = rather_mistaken(theirs, step, *reading)) {
                     enter(theirs, step, std::move(*match));
@@ -218,7 +220,7 @@ private:
                 if (std::optional<Match> match =
                         rescaled(scene_at(theirs, step, false), *reading)) {
                     enter(theirs, step, std::move(*match));
-                    // What rounding allows of each cell, it does not of all together.
+                    // Rounding may explain each cell alone, but not all of them together.
                     StepVerdict& verdict = diagnosis_.steps.back();
                     verdict.global = verdict.local = Verdict::wrong;
                     results_are_wrong_ = true;
@@ -231,7 +233,8 @@ private:
         const auto inherited = [&](const std::string& step) {
             return settles_as_replayed(theirs, step, true);
         };
-        // A tensor is right if it follows from right ones: one step has the tightest bound.
+        // A tensor that follows from right ones is right. The bound of a single step is the
+        // tightest.
         const auto follows = [&](const std::string& step) {
             const Tensor* const local = replay_.step(step);
             if (local == nullptr) return false;
@@ -248,11 +251,11 @@ private:
             std::ranges::any_of(theirs.steps, follows)) {
             return true;
         }
-        // What 16 bits allow of the whole way is more than a mistake at its end.
+        // The bound for 16 bits over the whole walk may be wider than a mistake in its last step.
         const bool is_far = judge_.epsilon_of(theirs) != 0 && uses_theirs_ && !blocked_;
         if (is_far && std::ranges::any_of(theirs.steps, inherited)) return true;
         if (!is_far && std::ranges::any_of(theirs.steps, right)) return true;
-        if (blocked_) return false;  // what it follows from is not known
+        if (blocked_) return false;  // it follows from tensors that cannot be replayed
         return (!is_far && std::ranges::any_of(theirs.steps, inherited)) ||
                find_mistake_at(theirs, theirs.steps.front());
     }
@@ -292,7 +295,7 @@ private:
             reading = ways.front();
         }
         std::optional<Judged> answer;
-        // After a tensor that could not be replayed, it is not known where the fault lies.
+        // After a tensor that could not be replayed from, the step at fault is unknown.
         if (!blocked_) {
             if (is_too_dear(cost::unknown)) {
                 diagnosis_.findings.push_back(unexplained_);
@@ -314,7 +317,7 @@ private:
 
     Outcome outcome_;
     double bound_;
-    Finding unexplained_;  ///< of the tensor that is looked at, should nothing explain it
+    Finding unexplained_;  ///< of the current tensor, for the case that nothing explains it
 };
 
 std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor>& theirs,

@@ -4,22 +4,22 @@
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
-// Tensors that hold query, key and value, or key and value, in one.
+// Splits tensors that combine query, key and value, or key and value.
 
 namespace attn {
 namespace {
 
-/// A tensor that holds several, one after the other along an axis.
+/// A tensor that combines several, one after the other along an axis.
 struct Fused {
     std::size_t axis = 0;
     std::size_t count = 0;  ///< 0 if the tensor is a single one
-    const char* kind = "";  ///< the end of the names of its parts
+    const char* kind = "";  ///< suffix of the names of its parts
 };
 
-/// Widths that tell a fused tensor from a single one; 0 if no tensor of the file says them.
+/// Widths that distinguish a fused tensor from a single one; 0 if no tensor of the file has them.
 struct Widths {
     std::size_t x = 0, output = 0;
-    bool has_fused_weight = false;  ///< the walk has one product of all three itself
+    bool has_fused_weight = false;  ///< the walk itself computes all three in one product
 };
 
 Widths widths_of(const Ledger& file) {
@@ -42,7 +42,7 @@ std::size_t axis_of_length(const Shape& shape, std::size_t length) {
     return static_cast<std::size_t>(std::ranges::find(shape, length) - shape.begin());
 }
 
-/// A parameter of several: stacked along an axis as long as there are, or side by side.
+/// Describes a fused parameter: stacked along an axis of that length, or side by side.
 Fused fused_parameter(const std::string& parameter, const Shape& shape, const Widths& widths) {
     const bool is_pair = parameter.ends_with("_kv"), is_bias = parameter.starts_with("b_");
     if (!is_pair && !parameter.ends_with("_qkv")) return {};
@@ -57,7 +57,7 @@ Fused fused_parameter(const std::string& parameter, const Shape& shape, const Wi
     return fused;
 }
 
-/// What one product made of x, or what a kernel takes in its place.
+/// Describes a fused activation: the output of one product, or the input of a kernel.
 Fused fused_activation(const std::string& step, const Shape& shape, const Widths& widths) {
     const bool is_x = step == "x" && widths.output > 0 && shape.back() == 3 * widths.output;
     if (shape.size() < 2 || (step != "qkv" && !is_x)) return {};
@@ -69,7 +69,7 @@ Fused fused_activation(const std::string& step, const Shape& shape, const Widths
     return fused;
 }
 
-/// One of the parts; an axis that only counts them goes.
+/// Returns one of the parts, without the axis that counts them.
 Tensor part_of(const Tensor& tensor, const Fused& fused, std::size_t part) {
     std::vector<AxisPart> parts = whole_parts(tensor.shape());
     AxisPart& along = parts[fused.axis];

@@ -16,7 +16,7 @@ GradientDiagnosis GradientSearch::best() {
     leave_out_unknown();
     if (theirs_.empty()) return std::move(result_);
     if (!begin()) {
-        // Only what follows from gradients of theirs can be judged.
+        // Only gradients that follow from other gradients of the user can be judged.
         result_.open = true;
         result_.assumed.clear();
         unknown_.insert(last_);
@@ -89,7 +89,7 @@ std::vector<Reading> GradientSearch::ways(const TheirGradient& theirs, const std
                                           const Tensor& ours) {
     std::vector<Reading> all = readings(theirs.tensor, ours);
     if (step.starts_with("d_w_")) {
-        // A parameter lies as it is stored: its mirror image is a mistake.
+        // A parameter has one layout: its transpose is a mistake.
         std::erase_if(all, [](const Reading& each) { return !each.layout.empty(); });
     } else if (!theirs.may_turn && theirs.tensor.shape() == ours.shape()) {
         all.resize(1);
@@ -295,7 +295,7 @@ void GradientSearch::follow(const TheirGradient& each, const Ledger& ours, const
     };
     const auto is_it = [&](const Tensor& made) { return is_near(each, step, tensor, made); };
     if (follows(step, ours.without(step), is_it)) return;
-    // A gradient before it, of which nothing was saved.
+    // An earlier gradient that the user did not save may have the error.
     constexpr std::size_t most_numbers = 20'000;
     const std::size_t last = place_of(table, step);
     Ledger before;

@@ -12,26 +12,26 @@
 
 namespace attn {
 
-/// One of somebody's gradients and the steps that it may be of, the likeliest first.
+/// One of the user's gradients, and the steps that it may belong to, the likeliest first.
 struct TheirGradient {
     std::string name;
     Tensor tensor;
     std::vector<std::string> steps;
     double epsilon;
-    bool may_turn;  ///< its tensor lay in another order, so it may too
+    bool may_turn;  ///< its tensor had another layout, so the gradient may have it, too
 };
 
-/// A gradient that a way back may begin with.
+/// A gradient to start backpropagation from.
 struct BackwardStart {
-    std::string words;  ///< the loss that has it, empty where it was given
+    std::string words;  ///< the loss that has this gradient; empty if the user gave it
     std::string step{};
     Tensor tensor{};
-    double factor = 1;    ///< of that tensor
-    bool usual = true;    ///< tried without the gradient of the values beside it
-    std::string other{};  ///< a tensor of theirs that it is made of
+    double factor = 1;    ///< that multiplies the tensor
+    bool usual = true;    ///< tried even if the gradient of the values does not match
+    std::string other{};  ///< the user's tensor from which it is computed
 };
 
-/// Judges gradients by one way forth.
+/// Judges the gradients of one forward pass.
 class GradientSearch {
 public:
     GradientSearch(const GradientsAsked& asked, WayBack& way, std::vector<TheirGradient> theirs,
@@ -51,10 +51,11 @@ private:
 
     std::string last_of(Chain chain) const;
 
-    /// What was drawn though they gave theirs: numbers made of it are chance.
+    /// Finds parameters that were drawn although the user gave some: numbers computed from them are
+    /// random.
     void find_chance();
 
-    /// The tensor that a step needs and nobody gave; empty where there is none.
+    /// Returns a tensor that the step needs and that was not given; empty if there is none.
     std::string unknown_behind(const std::string& step) const;
     std::string unknown_behind(const std::string& name, std::set<std::string>& seen) const;
 
@@ -62,7 +63,7 @@ private:
 
     void skip(const TheirGradient& each, const std::string& missing);
 
-    /// How theirs is that step of ours, `factor` times; nothing where it is not.
+    /// Reads the user's gradient as `factor` times a step of ours; nullopt if it differs.
     std::optional<Reading> as(const TheirGradient& theirs, const std::string& step,
                               const Ledger& ours, double factor = 1) const;
     static std::vector<Reading> ways(const TheirGradient& theirs, const std::string& step,
@@ -74,65 +75,65 @@ private:
                                                          double factor = 1) const;
     std::size_t count_right(const Ledger& ours, double factor = 1) const;
 
-    // Where the way back begins.
+    // The start of the backward pass.
 
-    /// Takes what the way back begins with; whether that is known.
+    /// Chooses the gradient to start from; returns whether it is known.
     bool begin();
     void begin_before_last();
 
     void take(const BackwardStart& start);
 
-    /// Begins where the most are right, those of the values before all others: no mistake of the
-    /// scores reaches these. Whether any is.
+    /// Starts where the most gradients are right, those of the values first because no mistake in
+    /// the scores reaches them. Returns false if none is right.
     bool take_best(const std::vector<BackwardStart>& all);
 
-    /// The first gradient of theirs on the way back, in every way to read it.
+    /// Returns the user's first gradient of the backward pass, in each of its readings.
     std::vector<BackwardStart> given_starts() const;
 
-    /// Losses that people write, and tensors of theirs that may be a gradient or a target.
+    /// Returns common losses, and the user's tensors that may be a gradient or a target.
     std::vector<BackwardStart> starts_of_losses() const;
 
-    /// A loss that is some number times one that is known: all gradients are.
+    /// Tries a multiple of a known loss, which scales all gradients.
     bool take_a_multiple(const std::vector<BackwardStart>& all);
 
     // Mistakes.
 
     Ledger with(const Mistakes& made, StepTable table, const Ledger& taken) const;
 
-    /// The mistakes that can show in this walk, alone or two at a time.
+    /// Returns the mistakes that can show in this walk, one or two at a time.
     std::vector<Mistakes> all_made(std::size_t count) const;
 
-    /// Whether one mistake makes all that differs, and leaves the rest; of two where pairs are
-    /// asked for.
+    /// True if one mistake, or two if pairs are requested, explains every difference and leaves the
+    /// other gradients right.
     bool explained_together();
 
-    /// Judges each by those of theirs before it, and looks for what makes it.
+    /// Judges each gradient by the user's gradients before it, and looks for a mistake.
     void one_by_one(const Ledger& whole, bool is_open);
 
-    /// Takes a gradient that nothing explains as the step from which the most of the rest follow.
+    /// Reads an unexplained gradient as the step from which the most later ones follow.
     void take_likeliest(const TheirGradient& each, std::span<const TheirGradient> later,
                         const StepTable& table);
 
-    /// Finds the mistake that makes a gradient of theirs from those before it, the one that makes
-    /// the most of those after it; makes it in what follows.
+    /// Finds the mistake that makes a gradient from the user's gradients before it, preferring one
+    /// that explains the most later ones, and makes it in all later steps.
     std::optional<std::pair<std::string, Reading>> name(const TheirGradient& each,
                                                         std::span<const TheirGradient> later,
                                                         const Ledger& whole, const Ledger& ours,
                                                         StepTable& table);
 
-    /// What the numbers of an unknown gradient say.
+    /// Looks for a rule in the numbers of an unknown gradient.
     void follow(const TheirGradient& each, const Ledger& ours, const StepTable& table,
                 GradientFinding& finding) const;
-    /// The largest difference from the likeliest step; infinite without that step.
+    /// Returns the largest difference from the likeliest step; infinity if that step is missing.
     static double distance_of(const TheirGradient& each, const Ledger& made);
 
     const GradientsAsked& asked_;
     WayBack& way_;
     std::vector<TheirGradient> theirs_;
     Ledger others_;
-    const std::string last_;  ///< the gradient of what attention returns
+    const std::string last_;  ///< the gradient of attention's result
     std::set<std::string> unknown_;
-    Ledger begun_, taken_;  ///< gradients of theirs, at first those that it begins with
+    Ledger begun_, taken_;  ///< the user's gradients: the first ones, and all so far
     GradientDiagnosis result_;
 };
 

@@ -6,12 +6,12 @@
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/ground/text/number_text.hpp"
 
-// Where a way back begins: with a gradient of theirs, or a loss that they fit.
+// Start of the backward pass: one of the user's gradients, or an inferred loss.
 
 namespace attn {
 namespace {
 
-/// Whether no mistake of the scores reaches it.
+/// True if no mistake in the scores reaches it.
 bool is_of_values(const TheirGradient& theirs) {
     const std::string& step = theirs.steps.front();
     return step == "d_weights" || step.ends_with("value") || step.ends_with("output");
@@ -46,7 +46,7 @@ bool GradientSearch::begin() {
     }
     const std::vector<BackwardStart> all = starts_of_losses();
     if (!given.empty()) {
-        // A loss that makes all of theirs says more than a gradient further on.
+        // A loss that explains all gradients is better evidence than a gradient in the middle.
         if (take_best(all) && count_right(way_.gradients(way_.table, taken_)) == theirs_.size()) {
             return true;
         }
@@ -64,7 +64,7 @@ bool GradientSearch::begin() {
     return take_a_multiple(all);
 }
 
-/// Heads beside tokens, as many of both: theirs is not that of the last step, but of one before.
+/// With as many heads as tokens, the gradient is that of a step before the last one.
 void GradientSearch::begin_before_last() {
     unknown_.insert(last_);
     for (TheirGradient& each : theirs_) {

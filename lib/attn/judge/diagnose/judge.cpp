@@ -9,9 +9,9 @@
 namespace attn {
 namespace {
 
-/// The share of numbers as large as its own that rounding may at most take of a cell.
+/// The largest share of a cell, relative to numbers of its size, that rounding may explain.
 constexpr double most_of_float = 1e-2, most_of_half = 0.25;
-/// The units of the largest number by which two builds of a library may draw different numbers.
+/// Difference between numbers drawn by two builds of a library, in units of the largest number.
 constexpr double drawn_units = 4;
 double most_of(const Rounding& rounding) { return rounding.is_half ? most_of_half : most_of_float; }
 
@@ -23,9 +23,9 @@ double largest_finite(const Tensor& tensor) {
     return largest;
 }
 
-/// True if `holds(x, y)` for all cells of two tensors of one shape that are not the same number, or
-/// for those that are as well; the first other one ends it. That two numbers are the same is asked
-/// last: a processor cannot predict it.
+/// True if `holds(x, y)` for all pairs of cells that are different numbers; stops at the first for
+/// which it does not. May also call it for equal numbers: equality is tested last, because a
+/// processor cannot predict that branch.
 template <class Holds>
 bool every_difference(const Tensor& theirs, const Tensor& expected, Holds holds) {
     return std::visit(
@@ -40,8 +40,8 @@ bool every_difference(const Tensor& theirs, const Tensor& expected, Holds holds)
         theirs.values(), expected.values());
 }
 
-/// The largest difference of two tensors of one shape, infinite if a number of one alone is not
-/// finite. Ends at one of at least `enough`.
+/// Returns the largest difference of two tensors of one shape, infinity if only one of two numbers
+/// is finite. Stops at a difference of at least `enough`.
 double farthest_apart(const Tensor& theirs, const Tensor& expected, double enough) {
     double farthest = 0;
     every_difference(theirs, expected, [&](double x, double y) {
@@ -91,7 +91,7 @@ void Judge::take(const std::string& step, const Tensor& theirs) {
     std::erase_if(balls_, [](const auto& each) { return std::get<0>(each.first); });
 }
 
-/// How much a rounding of their tensors upstream may grow on its way through one step.
+/// Returns a bound of how much one step amplifies the rounding of the user's earlier tensors.
 double Judge::amplification(const std::string& step) const {
     const auto size = [this](const char* name) {
         const Tensor* tensor = reference_.find(name);
@@ -107,7 +107,7 @@ double Judge::amplification(const std::string& step) const {
     const double scores = static_cast<double>(plan_.head_dim) * (size("query") + size("key"));
     const bool has_scores = std::ranges::any_of(
         taken_.entries(), [this](const auto& each) { return is_scores(plan_, each.name); });
-    // Whole numbers were not rounded.
+    // Whole numbers have no rounding error.
     const auto is_whole = [this](const char* name) {
         const Tensor* const tensor = given_.find(name);
         bool whole = tensor != nullptr;
@@ -118,7 +118,7 @@ double Judge::amplification(const std::string& step) const {
     if (is_scores(plan_, step)) {
         return is_whole("query") && is_whole("key") ? (has_scores ? 1 : 0) : scores + 1;
     }
-    // Softmax moves no weight further than its scores are moved.
+    // Softmax changes no weight by more than its scores change.
     if (step == "weights") return has_scores ? 1 : 2 * (scores + 1);
     if (step == "context" || step == "merged") return keys * (size("value") + 2);
     if (step == "output") {
@@ -161,12 +161,12 @@ const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& ro
             Sizes(ball->middle).each([&](std::size_t i, double of_cell, double of_matrix) {
                 const double size = of_cell + std::abs(middle[i]);
                 double& cell = radius.data()[i];
-                // Builds of a library draw other last digits.
+                // Builds of a library draw numbers that differ in the last digits.
                 if (is_copy) cell = std::max(cell, drawn_units * rounding.unit * of_matrix);
                 is_finite = is_finite && std::isfinite(cell);
                 if (!std::isfinite(cell / size)) return;
-                // A bound above what the numbers can be explains nothing. A column of them may be
-                // small alike, where what all weights add up to cancels.
+                // A bound above the size of the numbers explains nothing. All numbers of a column
+                // may be small if its sums cancel.
                 relative = std::max(relative, std::min(cell / size, most));
                 cell = std::min(cell, most * std::max(size, of_matrix));
             });
@@ -177,7 +177,7 @@ const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& ro
     return place->second ? &*place->second : nullptr;
 }
 
-/// The radius beside numbers of any size: theirs and those of the expectation are both rounded.
+/// Returns the radius relative to the size of a number: actual and expected ones are both rounded.
 double Judge::relative(const Allowed* allowed, const Rounding& rounding) const {
     constexpr double usual = 64;
     if (allowed == nullptr) return std::min(usual * rounding.unit, most_of_float);
@@ -189,7 +189,7 @@ Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
     if (options_.tolerance) return *options_.tolerance;
     if (!expected.is_floating()) return {};
     const Rounding kind = rounding(theirs, expected);
-    // Where decimals were cut off, what sums round is little beside them.
+    // If decimals were cut off, the rounding of sums is small in comparison.
     const double bounded = this->relative(allowed(step, kind, from_theirs), kind);
     const double relative =
         options_.decimals || options_.digits ? std::min(bounded, 64 * kind.unit) : bounded;
@@ -206,8 +206,8 @@ Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
     return allowed;
 }
 
-/// The ball of the right step where that is expected; beside what mistakes have made of it the same
-/// for numbers of that size.
+/// Returns the ball of the right step if `expected` is within it; else, with a mistake made, a ball
+/// around `expected` with the radius for numbers of that size.
 Ball Judge::ball_around(const Tensor& expected, const Allowed* allowed,
                         const Rounding& rounding) const {
     const auto is_right_one = [&] {
@@ -238,8 +238,8 @@ Ball Judge::ball_around(const Tensor& expected, const Allowed* allowed,
     return {middle, {expected.axes(), std::move(radius)}};
 }
 
-/// Whether some cell is further off than any bound allows. Asked first, as it costs no bound,
-/// unless all that differs so is infinite in one of the two alone.
+/// True if some cell is off by more than any bound allows. Called first because it needs no bound,
+/// unless the only such cells are infinite in one of the two tensors.
 bool Judge::is_beyond_all(const std::string& step, const Tensor& tensor, const Tensor& expected,
                           const Rounding& rounding, bool from_theirs) const {
     const double most = 2 * most_of(rounding);
@@ -256,9 +256,9 @@ bool Judge::is_beyond_all(const std::string& step, const Tensor& tensor, const T
     return usual == nullptr || usual->is_finite;
 }
 
-/// What is within its ball and yet everywhere larger or smaller is no rounding. Sums of 16 bits run
-/// in float32, or where that does not explain it in 16 bits; code that works in float64 and saves
-/// float32 read more digits than are there.
+/// A difference within its ball that is systematically larger or smaller is not rounding. Sums of
+/// 16-bit numbers are assumed to be float32, or 16 bits if that explains more; code may also
+/// compute in float64 and save float32, so its later steps read more digits than were saved.
 Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
                           const Rounding& rounding, bool from_theirs, const Depth& depth) const {
     if (same_cells(tensor, expected)) return {Verdict::right};
@@ -282,7 +282,7 @@ Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const T
         }
     }
     const std::optional<Slope> slope = slope_of(tensor, ball, rounding);
-    // What was rounded before is off in many cells alike.
+    // Earlier rounding changes many cells alike.
     const double deviations = from_theirs ? 5 : 10;
     if (slope && slope->is_all && !slope->is_one(rounding, deviations)) answer.slope = slope;
     const bool is_right = answer.within->beyond == 0 && !answer.slope;
@@ -307,7 +307,7 @@ Judged Judge::answer(const std::string& step, const TheirTensor& theirs, const T
     const Rounding own = rounding_of(coarser_type(theirs.tensor, expected));
     const bool is_guessed = epsilon_ != 0 && theirs.epsilon == 0;
     const auto looks_so = [&] { return looks_rounded(seen, expected, epsilon_); };
-    // Asked first if the verdict alone counts, as it costs no bound.
+    // Called first if only the verdict counts, because it needs no bound.
     if (is_guessed && !depth.in_full && !looks_so()) return by(own);
     const Judged answer = by(rounding(theirs, expected));
     const bool is_refused =
@@ -352,7 +352,7 @@ std::optional<Reading> Judge::reading_as(const TheirTensor& theirs, const std::s
     for (Reading& reading : readings(theirs.tensor, expected)) {
         if ((*this)(step, theirs, reading.tensor, expected, from_theirs).right()) return reading;
         if (key == nullptr) continue;
-        // One variable holds it before and after its turn.
+        // The same variable may be saved before and after its rotation.
         const Tensor turned = rotated_part(plan_, *key, expected);
         if ((*this)(step, theirs, reading.tensor, turned, from_theirs).right()) {
             return Reading{expected, "turned by its positions already"};
@@ -365,19 +365,21 @@ bool Judge::right_where_read(const std::string& step, const TheirTensor& theirs,
                              const Tensor& tensor, const Tensor& expected, bool from_theirs) const {
     const Shape shape = tensor.shape();
     const StepTable& table = kept_table(plan_);
-    // A bias has rows of queries too, but none for each sequence, whose padding differs.
+    // A bias has rows of queries too, but not one set per sequence, and padding differs by
+    // sequence.
     const bool by_sequence = !plan_.has_batch || expected.has_axis("batch");
     const bool by_query = place_of(table, step) >= place_of(table, "scores") && shape.size() > 1 &&
                           shape == expected.shape() && by_sequence &&
                           shape[shape.size() - 2] == plan_.query_len;
     if (!by_query || !pads_queries(plan_)) return false;
     constexpr double lowest = -std::numeric_limits<double>::infinity();
-    // nan, or a row that will be, spreads to what reads this as keys and values later.
+    // nan, or a row that becomes nan, spreads when a later layer reads these rows as keys and
+    // values.
     for (std::size_t i = 0; i < tensor.size(); ++i) {
         const bool is_number = tensor.at(i) > lowest;
         if (!is_number && expected.at(i) > lowest) return false;
     }
-    // Rows that nobody reads count as right; the others keep their bounds.
+    // Rows without readers count as right; the others keep their bounds.
     Array<double> cells = empty_array<double>(shape);
     std::fill_n(cells.data(), cells.size(), 1.0);
     const Tensor is_read = without_padded_rows(plan_, Tensor(tensor.axes(), cells));

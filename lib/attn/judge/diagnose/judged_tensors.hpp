@@ -7,11 +7,11 @@
 
 namespace attn {
 
-// Tensors as a judge looks at them: the sizes of their cells, and what counts of them.
+// Views of tensors for a judge: the sizes of their cells, and the cells that count.
 
-/// The size of the sums of products that each cell may be, in each matrix of the last two axes: row
-/// times column. One loud head or channel excuses no cell of another. Few rows or columns say
-/// nothing of sizes, as sums that cancel are small: all cells of such a matrix have one size.
+/// Typical size of each cell's sum of products, per matrix of the last two axes: row size times
+/// column size. A large head or channel does not widen the bounds of other cells. With few rows or
+/// columns, sums that cancel would give too small a size: all cells of such a matrix have the same.
 class Sizes {
 public:
     explicit Sizes(const Tensor& expected);
@@ -37,7 +37,7 @@ public:
 
 private:
     struct Matrix {
-        std::vector<double> rows, columns;  ///< the largest of each
+        std::vector<double> rows, columns;  ///< the largest of each row and column
         double largest = 0;
     };
 
@@ -49,18 +49,18 @@ private:
     std::vector<Matrix> matrices_{};
 };
 
-/// Whether what parts two tensors is as small as the digits say, goes up here and down there, and
-/// is everywhere about as much, for numbers of these sizes: no head alone is exact.
+/// True if the difference of two tensors looks like rounding: of the size of `epsilon`, with both
+/// signs, and of about the same relative size in every head.
 bool looks_rounded(const Tensor& tensor, const Tensor& expected, double epsilon);
 
-/// `tensor` with the expected numbers where the mask hides in every sequence and head.
+/// Returns `tensor` with the expected numbers in cells that are masked in every sequence and head.
 Tensor as_seen(const Tensor& tensor, const Tensor& expected, const Tensor& mask);
 
-/// `tensor` with a number added to each row of keys, so that the query's own key is as expected:
-/// softmax takes such a number out again.
+/// Returns `tensor` with a constant added to each row, so that the query's own key has the expected
+/// number: softmax cancels such a constant.
 Tensor as_shifted(const Tensor& tensor, const Tensor& expected, std::ptrdiff_t offset);
 
-/// The part of each head's key that all heads share, as it is once turned.
+/// Returns the rotated part of each head's key, which all heads share.
 Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key);
 
 }  // namespace attn

@@ -7,8 +7,8 @@
 #include "attn/judge/diagnose/their_tensors.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// What other code keeps of a step and no walk has: weights averaged over the heads, what a running
-// softmax holds, scores in units of log2.
+// Forms of a step that other code keeps and no walk has: weights averaged over the heads, the state
+// of a running softmax, scores in units of log2.
 
 namespace attn {
 namespace {
@@ -88,7 +88,7 @@ const std::vector<KeptStep>& kept_steps() {
     return all;
 }
 
-/// The axes of the step that it is kept of, but for the one that it sums up.
+/// Returns the axes of the original step, except for the one that was summed.
 Outline outline_of(const KeptStep& kept, const Plan& plan) {
     const KeptStep* const of = kept_step(kept.of);
     if (of != nullptr) return outline_of(*of, plan);

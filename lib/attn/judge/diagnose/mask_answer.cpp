@@ -8,7 +8,7 @@
 namespace attn {
 namespace {
 
-/// A part of our mask that somebody may hold by itself.
+/// A part of our mask that the user may have saved alone.
 struct Part {
     Plan plan;
     std::string words;  ///< empty for the whole mask
@@ -62,7 +62,7 @@ MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& re
         answer.layout = layout_of(*reading, part);
         answer.right = true;
         if (!reading->says_keep) return answer;
-        // Harmless, unless the code took it the other way.
+        // Harmless, unless the code used it with the opposite meaning.
         const Mistake& inverted = find_mistake("mask-inverted");
         answer.right = unexplained(&inverted) >= unexplained(nullptr);
         finding.add(Role::makes, answer.right ? &find_mistake("mask-polarity") : &inverted);

@@ -21,7 +21,7 @@ bool reads_tensor(const RuleNode& node, const std::string& name) {
                                [&](const RuleTree& part) { return reads_tensor(*part, name); });
 }
 
-/// The rule of a step read back to the tensors that are there.
+/// Returns the rule of a step, with missing tensors replaced by their own rules.
 std::optional<Rule> readable(const PlannedStep& of, const Ledger& read) {
     const std::optional<Rule> rule = rule_of(of);
     if (!rule) return std::nullopt;
@@ -38,7 +38,8 @@ std::optional<Rule> readable(const PlannedStep& of, const Ledger& read) {
     return whole;
 }
 
-/// The step and the one before it in the other order, where both change scores cell by cell.
+/// Returns the rule for this step and the previous one in reverse order, if both are elementwise on
+/// scores.
 std::optional<Rule> in_other_order(const PlannedStep& of) {
     if (of.step.chain != Chain::scores || of.step.name == "scores") return std::nullopt;
     const Step& before = find_step(of.table, of.latest(Chain::scores));
@@ -55,7 +56,8 @@ std::optional<Rule> in_other_order(const PlannedStep& of) {
     return swapped;
 }
 
-/// A recurrence whose first row of a sequence reads the last one of the sequence before.
+/// Returns a recurrence in which the first row of a sequence reads the last row of the previous
+/// one.
 std::optional<Rule> carried_over(const Rule& rule, const Outline& made) {
     const std::optional<RuleOrder> order = order_of(rule);
     const bool may = order && !order->backwards && made.axes.front() == "batch" && order->axis > 0;
@@ -72,7 +74,7 @@ std::optional<Rule> carried_over(const Rule& rule, const Outline& made) {
         own.parts[order->axis] = last;
         return tree_of(std::move(own));
     });
-    // The side of each question that reads rows before.
+    // The branch of each condition that reads earlier rows.
     const std::function<RuleTree(const RuleTree&)> asked = [&](const RuleTree& tree) {
         return changed(tree, [&](const RuleNode& node) -> RuleTree {
             if (!asks_place(node)) return nullptr;
@@ -112,7 +114,7 @@ std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& 
                 evaluate_rule(each.rule, made.axes, made.shape, of.plan.compute_dtype, scope);
             if (!is_theirs(other)) continue;
         } catch (const Error&) {
-            continue;  // it reads beyond an axis, or a tensor that is not there
+            continue;  // it is out of range, or reads a missing tensor
         }
         if (found && found->kind != each.kind) {
             if (rule_text(each.rule) == found->told) continue;

@@ -13,7 +13,7 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// Puts an index in the place of another, in all cells of a tree.
+/// Exchanges two indices in all cells of a tree.
 RuleTree exchanged(const RuleTree& tree, const std::string& a, const std::string& b) {
     return changed(tree, [&](const RuleNode& node) -> RuleTree {
         if (node.kind != Kind::name || (node.word != a && node.word != b)) return nullptr;
@@ -21,7 +21,7 @@ RuleTree exchanged(const RuleTree& tree, const std::string& a, const std::string
     });
 }
 
-/// The lengths of the axes that an index goes over by itself.
+/// Collects the lengths of the axes that an index runs over alone.
 void add_lengths(const RuleNode& node, const std::string& index, std::set<std::size_t>& lengths) {
     for (std::size_t i = 0; i < node.parts.size(); ++i) {
         const RuleNode& part = *node.parts[i];
@@ -31,7 +31,7 @@ void add_lengths(const RuleNode& node, const std::string& index, std::set<std::s
     }
 }
 
-/// Whether two indices go over axes of one length.
+/// True if two indices run over axes of the same length.
 bool are_alike(const RuleNode& node, const std::string& a, const std::string& b) {
     std::set<std::size_t> of_a, of_b;
     add_lengths(node, a, of_a);
@@ -39,8 +39,8 @@ bool are_alike(const RuleNode& node, const std::string& a, const std::string& b)
     return of_a.size() == 1 && of_a == of_b;
 }
 
-/// The factors of a product, seen through an `if` of which one side is 0, and what is left of it
-/// without one.
+/// The factors of a product, and the rest of it without each one; an `if` with a 0 in one branch
+/// counts as a factor.
 struct Factored {
     RuleTree factor, rest;
 };
@@ -64,7 +64,7 @@ std::vector<Factored> factors_of(const RuleTree& tree) {
     return all;
 }
 
-/// All that can be wrong in one place of a tree.
+/// All changes that can be made in one place of a tree.
 class Mutator {
 public:
     Mutator(const Rule& rule, const Ledger& read, const Outline& made)
@@ -73,7 +73,7 @@ public:
     std::vector<Mutation> all() {
         visit(*rule_.value, [](RuleTree tree) { return tree; });
         mutate_whole(rule_, read_, made_, seldom_);
-        // What is seldom done comes last.
+        // Unlikely changes come last.
         std::ranges::move(seldom_, std::back_inserter(found_));
         return std::move(found_);
     }
@@ -113,8 +113,8 @@ private:
         }
     }
 
-    /// Another row read: the first, the last, the one before or after, all in the other order; of
-    /// an index that is worked out, as a whole and of each index in it.
+    /// Reads another row: the first, the last, the one before or after, or all in reverse. For a
+    /// computed index, does this to the whole index and to each name in it.
     void change_rows(const RuleNode& node, const Shape& shape, const Around& around) {
         for (std::size_t a = 0; a < node.parts.size(); ++a) {
             const RuleTree& index = node.parts[a];
@@ -131,7 +131,7 @@ private:
             }
             change_row(index, shape[a], back);
             if (index->kind == Kind::name && node.type == RuleType::number) {
-                // A row that is not there yet is 0.
+                // A row before the first one is 0.
                 const RuleTree one = number_node(1), none = number_node(0);
                 const RuleTree before = operate_node("-", {index, one});
                 add_seldom("the row before", around(choose_node(operate_node("==", {index, none}),
@@ -174,7 +174,7 @@ private:
         seldom_.back().rule.value = std::move(whole);
     }
 
-    /// One of the same kind in its place, and the other sign before it.
+    /// Replaces a function by another of its kind, or negates its argument.
     static void change_function(const RuleNode& node, const Add& add) {
         static const std::vector<std::vector<std::string>> kinds{
             {"cos", "sin"},
@@ -189,7 +189,7 @@ private:
         }
     }
 
-    /// Another number in the place of one, of a width or next to it.
+    /// Replaces a number by a neighbour, a multiple or a power.
     void change_number(const RuleNode& node, const Around& around) {
         const double n = node.number;
         if (!std::isfinite(n)) return;
@@ -198,8 +198,8 @@ private:
         }
     }
 
-    /// The places in a tensor (..., t, h * D + f) that hold what a cell [..., h, t, f] reads; none
-    /// in tensors of another shape.
+    /// Returns the places in a tensor (..., t, h * D + f) that correspond to a cell [..., h, t, f];
+    /// none for tensors of another shape.
     static std::vector<RuleTree> split_places(const RuleNode& cell, const Shape& whole) {
         const Shape& shape = cell.outline->shape;
         const std::size_t head = shape.size() - 3, token = head + 1, feature = head + 2;
@@ -285,7 +285,7 @@ private:
         }
     }
 
-    /// The same of a product or quotient.
+    /// Changes a product or quotient.
     static void change_product(const RuleNode& node, const Add& add) {
         const std::string& word = node.word;
         const RuleTree &left = node.parts[0], &right = node.parts[1];
@@ -309,7 +309,7 @@ private:
         add("a factor twice", operate_node(word, {tree_of(node), left}));
     }
 
-    /// The same of a sum or difference.
+    /// Changes a sum or difference.
     static void change_sum(const RuleNode& node, const Add& add) {
         const std::string& word = node.word;
         const RuleTree &left = node.parts[0], &right = node.parts[1];
@@ -331,7 +331,7 @@ private:
         }
     }
 
-    /// Whether a sum has its range from the axes in it.
+    /// True if a sum runs over a whole axis.
     static bool goes_over_axis(const RuleNode& node) {
         if (node.kind != Kind::reduce || !is_number(*node.parts[0], 0)) return false;
         const std::optional<std::size_t> length = length_said(*node.parts[2], node.index);

@@ -6,11 +6,11 @@
 
 namespace attn {
 
-/// Adds what can be done to a step as a whole beside its rule, or more to all that the rule reads.
+/// Adds changes to a step as a whole, and additional operations on all its inputs.
 void mutate_whole(const Rule& rule, const Ledger& read, const Outline& made,
                   std::vector<Mutation>& found);
 
-/// A node with another part in the place of one.
+/// Returns a copy of a node with part `i` replaced.
 inline RuleTree with_part(const RuleNode& node, std::size_t i, RuleTree part) {
     RuleNode copy = node;
     copy.parts[i] = std::move(part);

@@ -10,14 +10,14 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// All that can be done to a step as a whole.
+/// All changes that can be made to a step as a whole.
 class WholeMutator {
 public:
     WholeMutator(const Rule& rule, const Ledger& read, const Outline& made,
                  std::vector<Mutation>& found)
         : rule_(rule), read_(read), made_(made), seldom_(found) {}
 
-    /// What is done to the whole of a step, beside what its rule says.
+    /// Adds the changes to the whole step, beyond those of its rule.
     void change() {
         const RuleTree& whole = rule_.value;
         if (gives_truth(*whole) || rule_.indices.empty()) return;
@@ -56,11 +56,11 @@ public:
     }
 
 private:
-    /// Puts another index in the place of that of an axis.
+    /// Replaces the index of an axis by another index.
     using Turned =
         std::function<RuleTree(const RuleTree& body, std::size_t axis, const RuleTree& index)>;
 
-    /// The step done once more, to what it made of that tensor.
+    /// Applies the step a second time, to its own result in place of that tensor.
     void do_twice(const std::string& tensor) {
         const RuleTree& whole = rule_.value;
         Rule inner = rule_;
@@ -71,13 +71,13 @@ private:
         });
         if (same_tree(*twice.value, *whole)) return;
         add_seldom("the step done twice", read_from(twice.value, mark, tensor));
-        // Told short: the step's own name is what it should be.
+        // In the short form the step's own name stands for the right result.
         Rule told = rule_;
         told.value = read_from(whole, tensor, rule_.step);
         seldom_.back().told = rule_text(told);
     }
 
-    /// Each tensor that it reads, and another of the same shape and type in its place.
+    /// Replaces each tensor that the rule reads by another of the same shape and type.
     void read_others() {
         for (const std::string& name : tensors_read(rule_)) {
             const Tensor* read = read_.find(name);
@@ -92,28 +92,28 @@ private:
         }
     }
 
-    /// Functions that are taken for one another.
+    /// Exchanges functions that are often confused.
     void change_calls() {
         add_seldom("2 in the place of e", changed(rule_.value, [](const RuleNode& node) {
                        return node.kind == Kind::call && node.word == "exp"
                                   ? operate_node("^", {number_node(2), node.parts[0]})
                                   : nullptr;
                    }));
-        // The features of linear attention.
+        // The feature map of linear attention.
         add_seldom("another function", changed(rule_.value, [](const RuleNode& node) -> RuleTree {
                        if (node.kind != Kind::call || node.word != "relu") return nullptr;
                        return operate_node("+", {call_node("elu", node.parts), number_node(1)});
                    }));
     }
 
-    /// Whether a sum over that index is in a tree.
+    /// True if a tree sums over that index.
     static bool is_summed(const RuleNode& node, const std::string& index) {
         return (node.kind == Kind::reduce && node.index == index) ||
                std::ranges::any_of(node.parts,
                                    [&](const RuleTree& part) { return is_summed(*part, index); });
     }
 
-    /// What may have been done to numbers beside what should be.
+    /// An operation that may have been applied in addition to the right ones.
     struct Done {
         const char* kind;
         RuleTree tree;
@@ -161,7 +161,7 @@ private:
         return all;
     }
 
-    /// What may have been done more to each cell that a tree reads.
+    /// The additional operations for each cell that a tree reads.
     using DoneToCells = std::map<const RuleNode*, std::vector<Done>>;
     void find_inputs(const RuleNode& tree, DoneToCells& inputs) const {
         const bool is_input = tree.kind == Kind::cell && tree.type == RuleType::number &&
@@ -179,7 +179,7 @@ private:
         inputs.emplace(&tree, done_more(tree_of(tree), tree.outline->shape, turned));
     }
 
-    /// Something more done to what the rule reads, to one tensor and to all of it.
+    /// Applies an additional operation to one tensor that the rule reads, or to all of them.
     void change_inputs() {
         DoneToCells inputs;
         find_inputs(*rule_.value, inputs);
@@ -200,14 +200,14 @@ private:
         for (const auto& [name, all] : by_name) {
             for (std::size_t i = 0; i < all->size(); ++i) {
                 add((*all)[i].kind, i, name);
-                // Tensors of as many axes have as much that can be done to them.
+                // Tensors with the same number of axes have the same list of operations.
                 const bool is_first = name == by_name.begin()->first && by_name.size() > 1;
                 if (is_first && counts.size() == 1) add((*all)[i].kind, i, "");
             }
         }
     }
 
-    /// Two tensors of one shape, each in the place of the other.
+    /// Exchanges two tensors of one shape.
     void add_exchanged() {
         const std::vector<std::string> names = tensors_read(rule_);
         for (std::size_t a = 0; a < names.size(); ++a) {
@@ -227,7 +227,7 @@ private:
         }
     }
 
-    /// A tensor of as many cells read in the order in which these are stored, as `view` does.
+    /// Reads a tensor with the same number of cells in memory order, as `view` does.
     void add_views() {
         RuleTree flat = name_node(rule_.indices[0]);
         for (std::size_t i = 1; i < rule_.indices.size(); ++i) {

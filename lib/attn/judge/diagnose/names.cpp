@@ -18,11 +18,11 @@ bool is_word_of(const std::string& name, const std::string& words) {
     return !name.empty() && words.find(" " + name + " ") != std::string::npos;
 }
 
-/// People's names for some steps: the first that fits is meant.
+/// Common names of some steps: the first that fits is chosen.
 struct Names {
-    std::string kind;  ///< empty for steps, `parameter`, or `treated` for a word beside scores
+    std::string kind;  ///< empty for steps, `parameter`, or `treated` for a suffix of scores
     std::vector<std::string> steps{};
-    std::string names = " ";  ///< parted by blanks, with one before and after
+    std::string names = " ";  ///< separated and enclosed by spaces
 
     bool have(const std::string& name) const { return is_word_of(name, names); }
 };
@@ -60,7 +60,7 @@ std::string in_small_letters(const std::string& name) {
     return replaced_all(lower(name), {{"-", "_"}, {" ", "_"}});
 }
 
-/// Takes the first of these off the front of a name, or its end; whether it had one.
+/// Removes the first of these prefixes (or suffixes) that a name has; returns whether it had one.
 bool take_off(std::string& name, std::initializer_list<std::string_view> words, bool in_front) {
     for (const std::string_view word : words) {
         if (name.size() <= word.size()) continue;
@@ -71,7 +71,7 @@ bool take_off(std::string& name, std::initializer_list<std::string_view> words, 
     return false;
 }
 
-/// Takes the numbers of layers and of TensorFlow's variables off the end: `attentions.0`,
+/// Removes the numbers of layers and of TensorFlow variables from the end: `attentions.0`,
 /// `kernel:0`.
 void drop_numbers(std::string& name) {
     const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
@@ -103,7 +103,7 @@ std::string plain_name(std::string name) {
     return name;
 }
 
-/// `attn_scores_scaled`: scores, and what was done to them last.
+/// Parses `attn_scores_scaled`: scores, and the last operation on them.
 std::vector<std::string> treated_scores(std::string name) {
     for (const Names& known : known_names()) {
         if (known.kind != "treated") continue;

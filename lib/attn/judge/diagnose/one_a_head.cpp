@@ -6,7 +6,7 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
-// Tensors that a program saved for each head by itself.
+// Combines tensors that a program saved separately for each head.
 
 namespace attn {
 namespace {
@@ -20,8 +20,8 @@ struct HeadName {
     std::size_t number = 0;
 };
 
-/// `q.0`, `w_head0` and `heads.0.key.weight` as q, w and key.weight; nothing where no number counts
-/// heads.
+/// Parses `q.0`, `w_head0` and `heads.0.key.weight` as q, w and key.weight; nullopt if no number
+/// counts heads.
 std::optional<HeadName> head_name(const std::string& whole) {
     const auto digit = std::ranges::find_if(whole, is_digit);
     const auto first = static_cast<std::size_t>(digit - whole.begin());
@@ -50,7 +50,7 @@ std::optional<HeadName> head_name(const std::string& whole) {
     return HeadName{before + mark + after, std::stoul(whole.substr(first, end - first))};
 }
 
-/// Whether a step of that name has numbers for each head.
+/// True if a step of that name has a head axis.
 bool counts_heads(const std::string& name) {
     const std::vector<std::string> steps = known_steps(name);
     if (steps.empty() || names_a_result(name) || steps.front() == "x") return false;
@@ -58,7 +58,7 @@ bool counts_heads(const std::string& name) {
     return step.chain != Chain::none || step.name.starts_with("w_") || step.name.starts_with("b_");
 }
 
-/// Tensors of one shape as one, with the heads in front of the last two axes.
+/// Stacks tensors of one shape, with the heads before the last two axes.
 Tensor in_one(const std::vector<const Tensor*>& heads) {
     Shape shape = heads.front()->shape();
     const std::size_t at = shape.size() < 2 ? 0 : shape.size() - 2;
@@ -86,7 +86,7 @@ Ledger heads_together(const Ledger& file) {
         if (!tensor.is_floating() || tensor.dimension() < 1 || tensor.dimension() > 3) continue;
         if (const auto head = head_name(name)) sets[head->name].try_emplace(head->number, name);
     }
-    std::map<std::string, std::string> of;  // the set of each name that is put together
+    std::map<std::string, std::string> of;  // the group that each name belongs to
     for (const auto& [name, members] : sets) {
         const std::size_t first = members.begin()->first;
         const Tensor& like = file[members.begin()->second];

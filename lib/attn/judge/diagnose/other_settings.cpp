@@ -14,8 +14,8 @@
 namespace attn {
 namespace {
 
-/// True if some step that both judged is farther from the reference under other settings. Wide
-/// bounds may call it right all the same.
+/// True if some step that both judged is farther from the reference under other settings, although
+/// wide bounds may accept it.
 bool is_farther(const Diagnosis& tried, const Diagnosis& best) {
     return std::ranges::any_of(tried.steps, [&](const StepVerdict& step) {
         const auto same = std::ranges::find(best.steps, step.name, &StepVerdict::name);
@@ -34,11 +34,12 @@ std::string verdict_of(const Diagnosis& diagnosis) {
     return joined(ids);
 }
 
-/// Settings other than those of the walk: another mask, order of query, key and value in one
-/// weight, layout of a square one, number of heads, a rotation, slopes or a norm of x.
+/// Settings other than those of the walk: another mask, another order of query, key and value in
+/// one weight, another layout of a square one, another number of heads, a rotation, slopes or a
+/// norm of x.
 struct OtherSettings {
     WalkConfig config;
-    std::vector<std::string> lines{};  ///< of settings, one for each change
+    std::vector<std::string> lines{};  ///< settings, one line per change
 
     OtherSettings with(const std::string& line) const {
         OtherSettings more = *this;
@@ -46,7 +47,7 @@ struct OtherSettings {
         more.lines.push_back(line);
         return more;
     }
-    /// These as a caller of the program types them.
+    /// The settings as command-line options.
     std::string text() const {
         std::vector<std::string> words;
         for (const std::string& line : lines) {
@@ -65,14 +66,15 @@ struct OtherSettings {
         }
         return sum;
     }
-    /// True if they are taken only when nothing is wrong with them: the search would be long.
+    /// True if these settings are accepted only when nothing is wrong under them, because a search
+    /// would take long.
     bool have_to_be_right() const {
         return cost() >= cost::rare_setting ||
                (lines.size() > 1 && !lines.front().starts_with("heads"));
     }
 };
 
-/// Each of them as it is, and with one of these lines, which exclude one another.
+/// Adds a copy of each with one of these lines, which exclude one another.
 void add_one_of(const std::vector<std::string>& lines, std::vector<OtherSettings>& others) {
     const std::size_t before = others.size();
     for (const std::string& line : lines) {
@@ -117,7 +119,7 @@ std::vector<OtherSettings> other_settings(const AskedWalk& asked, const Diagnose
     add_one_of(positions_or_norm, others);
     if (!asked.said.mask) {
         std::vector<std::string> masks{"mask causal"};
-        // Fewer queries than keys may be the last ones.
+        // If there are fewer queries than keys, they may be the last tokens.
         if (config.memory && !asked.said.causal_align) {
             masks.emplace_back("mask causal, causal-align end");
         }
@@ -143,7 +145,7 @@ public:
     }
 
 private:
-    /// The verdicts under another configuration; nullopt if the tensors do not fit it.
+    /// Returns the verdicts under another configuration; nullopt if the tensors do not fit it.
     std::optional<Diagnosis> tried(WalkConfig config, const DiagnoseOptions& options) const {
         try {
             const Plan plan = resolve(std::move(config));
@@ -161,8 +163,9 @@ private:
         return back;
     }
 
-    /// Diagnoses a causal mask both ways if there are fewer queries than keys and nothing tells
-    /// whether the queries are the first tokens or the last. Returns true if the verdicts differ.
+    /// Diagnoses a causal mask with both alignments if there are fewer queries than keys and it is
+    /// unknown whether the queries are the first tokens or the last. Returns true if the verdicts
+    /// differ.
     bool ask_alignment() {
         Diagnosis& first = best_.diagnosis;
         const bool is_said = asked_.said.causal_align || asked_.is_probe ||
@@ -200,7 +203,7 @@ private:
             if (other.cost() >= best.cost) break;
             DiagnoseOptions within = options_;
             const bool must_be_right = asked_.is_probe || other.have_to_be_right();
-            // Others have to explain something unknown by one mistake.
+            // Other settings must explain an unknown difference by one mistake.
             const double explained = std::max(best.cost - cost::unknown, 0.0) + cost::named;
             within.bound = std::min(must_be_right ? cost::right : explained, best.cost);
             const std::string text = other.text();
@@ -222,8 +225,8 @@ private:
         return true;
     }
 
-    /// Tries other forms of an attention file if nothing explains the numbers by the first one: a
-    /// mistake in a state shows in the recurrent form alone.
+    /// Tries other forms of an attention file if the first one explains nothing: a mistake in a
+    /// state shows only in the recurrent form.
     void try_forms() {
         Diagnosis& diagnosis = best_.diagnosis;
         if (asked_.said.form || diagnosis.steps.empty() || !diagnosis.has_open_end()) return;
@@ -241,8 +244,8 @@ private:
         }
     }
 
-    /// Takes the first other settings under which all gradients are right, if gradients alone
-    /// tell of the walk.
+    /// Chooses the first other settings under which all gradients are right, if there are only
+    /// gradients to judge by.
     void try_ways_back() {
         best_.is_open = false;
         for (const OtherSettings& other : other_settings(asked_, options_)) {
@@ -267,7 +270,7 @@ private:
     FittingDiagnosis& best_;
 };
 
-/// Leaves open the steps that a tolerance would let pass if they were all zeros.
+/// Reports steps as undecided if a tolerance would accept zeros in their place.
 void refuse_wide_tolerance(const DiagnoseOptions& options, Diagnosis& diagnosis) {
     if (!options.tolerance || !diagnosis.plan) return;
     const Ledger right = walk(*diagnosis.plan, diagnosis.given);

@@ -11,15 +11,15 @@ struct AskedWalk {
     WalkConfig config{};
     Ledger theirs{};
     SaidSettings said{};
-    bool is_probe = false;  ///< the inputs are a probe's, which fixes its mask and its layouts
+    bool is_probe = false;  ///< the inputs are a probe's, with a fixed mask and fixed layouts
     /// The user's gradients and the tensors beside them; empty if there is no gradient.
     Ledger backward{};
     /// The loss of a walk, if the user has chosen one.
     std::function<std::optional<Loss>(const Plan&)> loss{};
 };
 
-/// Verdicts on the user's tensors. They are open if other settings give other verdicts, so that
-/// the user has to choose.
+/// Verdicts on the user's tensors. They are open if other settings give other verdicts and the user
+/// must choose.
 struct FittingDiagnosis {
     Diagnosis diagnosis;
     GradientDiagnosis back{};

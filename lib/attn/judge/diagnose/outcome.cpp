@@ -7,7 +7,7 @@
 #include "attn/core/rules/print.hpp"
 #include "attn/judge/diagnose/search.hpp"
 
-// The cost of a reading of all tensors, and its harmless part.
+// The cost of a reading of all tensors, and which findings are harmless.
 
 namespace attn {
 
@@ -34,7 +34,7 @@ bool is_side(const std::string& step) {
     return (step.ends_with("query") || step.ends_with("key")) && kept_step(step) == nullptr;
 }
 
-/// Whether query and key are turned by it: what is done to both alike leaves their product.
+/// True if the step rotates both query and key: the same change to both leaves their product.
 bool turns_both(const std::string& step) {
     constexpr std::array steps{"positions", "inverse_frequencies", "angles", "cos", "sin"};
     return std::ranges::count(steps, step) > 0;
@@ -78,7 +78,7 @@ bool is_unjudged(const StepVerdict& step) {
     return step.local == Verdict::not_compared && step.global != Verdict::right;
 }
 
-/// Whether the mistake has a number that was fitted to the tensor: `scale-other=3.46`.
+/// True if the mistake has a number that was fitted to the tensor: `scale-other=3.46`.
 bool is_fitted(const Mistake* mistake) {
     const std::size_t number = mistake->id.find('=') + 1;
     return number > 0 && number < mistake->id.size() &&
@@ -171,9 +171,9 @@ void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::stri
 
 void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, bool undone,
                       bool follows, bool results_are_wrong) {
-    // What is only shown, and shown wrong, harms whoever looks at it.
+    // A wrong tensor that is only displayed misleads its reader.
     if (const KeptStep* shown = kept_step(finding.step); shown && shown->is_mistake) return;
-    // Results follow from one tensor of a step: of two, nobody can tell which.
+    // The results follow from one tensor per step: with two, it is unknown which one.
     bool right = std::ranges::count(diagnosis.steps, finding.step, &StepVerdict::name) == 1;
     bool judged = false, after = false, behind_scores = false;
     for (const StepVerdict& verdict : diagnosis.steps) {
@@ -188,18 +188,19 @@ void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, 
         finding.replayed = false;
         finding.difference = 0;
     }
-    // What 16 bits allow of the whole way may be more than a result is off by at its own step.
+    // The bound for 16 bits over the whole walk may be wider than the error of a result at its own
+    // step.
     const bool is_off = std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& verdict) {
         return verdict.name == finding.step && is_result_step(plan, verdict.name) &&
                verdict.epsilon != 0 && verdict.local == Verdict::wrong;
     });
     const bool is_seen = finding.mistake() != nullptr && !finding.changes_weights;
     if (is_seen && judged && right && !is_off) {
-        // Right results that do not follow from this tensor say nothing of it.
+        // Right results that do not follow from this tensor are no evidence for it.
         finding.asked = !follows && !finding.harmless;
         finding.harmless = !finding.asked;
     }
-    // What a result needs, though it was done before, is not without harm.
+    // An earlier change that a wrong result depends on is not harmless.
     if (finding.mistake() != nullptr && finding.replayed && is_result_step(plan, finding.step) &&
         !is_result_step(plan, finding.mistake()->step)) {
         finding.harmless = finding.harmless && !results_are_wrong;
@@ -233,7 +234,7 @@ bool may_be_projected(const Tensor& theirs, const Tensor& merged) {
             rest[i] = from.at(i * columns + column);
         }
         const double all = std::inner_product(rest.begin(), rest.end(), rest.begin(), 0.0);
-        for (std::size_t i = 0; i < 2 * basis.size(); ++i) {  // twice, for what rounding left
+        for (std::size_t i = 0; i < 2 * basis.size(); ++i) {  // twice, to reduce rounding
             const std::vector<double>& known = basis[i % basis.size()];
             const double along = std::inner_product(rest.begin(), rest.end(), known.begin(), 0.0);
             for (std::size_t row = 0; row < rows; ++row) rest[row] -= along * known[row];

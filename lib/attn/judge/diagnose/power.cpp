@@ -19,7 +19,7 @@ bool any_step_differs(const Judge& judge, const Ledger& wrong, const Ledger& ref
     });
 }
 
-/// A floating tensor times a number, in its own type.
+/// Returns a floating-point tensor times a number, in its own type.
 Tensor times(const Tensor& tensor, double factor) {
     return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
         Array<decltype(zero)> cells = tensor.as<decltype(zero)>();
@@ -28,8 +28,8 @@ Tensor times(const Tensor& tensor, double factor) {
     });
 }
 
-/// x and the weights with numbers as large as 1, where they are as small as a model's at birth;
-/// nothing where none is.
+/// Returns x and the weights scaled to a size of about 1 if they are as small as those of a freshly
+/// initialised model; nullopt if none is.
 std::optional<Ledger> with_usual_sizes(const Ledger& given) {
     Ledger louder;
     bool any = false;
@@ -87,7 +87,7 @@ Power power(const Plan& plan, const Ledger& given) {
 }
 
 std::vector<const Mistake*> below_rounding(const Diagnosis& diagnosis) {
-    constexpr std::size_t most_scores = 4096;  // two walks for each mistake take no time
+    constexpr std::size_t most_scores = 4096;  // two walks per mistake are fast enough
     std::vector<const Mistake*> below;
     const Plan& plan = *diagnosis.plan;
     if (plan.batch * plan.heads * plan.query_len * plan.key_len > most_scores) return below;
@@ -131,13 +131,13 @@ WalkConfig probe_config(WalkConfig asked) {
     const Plan plan = resolve(asked);
     const Ledger drawn = draw(plan);
     if (const Tensor* x = drawn.find("x"); x != nullptr && plan.caps()) {
-        // As loud as the cap asks: scores that do not come near it are not bounded.
+        // Scales the input so that scores come near the cap; small scores would not be capped.
         const double loudest = usual_size(walk(plan, drawn)["scaled_scores"]);
         const double factor = std::sqrt(0.3 * plan.config.softcap / loudest);
         if (factor > 1) asked.input = times(*x, factor);
     }
-    // Gains of 1 and biases of 0, as training begins with, each get numbers of their own: one left
-    // out shows, and one for another. Matrices are what the flags say.
+    // Gains of 1 and biases of 0, as at initialisation, are replaced by distinct numbers, so that
+    // one left out or exchanged shows. Matrices keep the values that the options set.
     std::size_t uneven = 0;
     for (const auto& [name, even] : drawn.entries()) {
         const bool learns = find_step(kept_table(plan), name).kind == Step::Kind::parameter;

@@ -1,4 +1,4 @@
-// What the numbers of a wrong tensor say by themselves, beside those of the steps before it.
+// Patterns in the numbers of a wrong tensor, compared with those of earlier steps.
 
 #include <algorithm>
 #include <cmath>
@@ -32,8 +32,8 @@ std::string listed(const Numbers& numbers, std::size_t most = 6) {
     return joined(words) + (numbers.size() > most ? ", ..." : "");
 }
 
-/// What makes theirs of the right numbers, one number for each place of an axis; nothing where a
-/// place needs several, or all are the same.
+/// Returns one number per place of an axis, that makes the user's tensor of the right one; nullopt
+/// if a place needs several, or all are the same.
 template <class Between>
 std::optional<Numbers> one_for_each(const Tensor& theirs, const Tensor& right, std::size_t axis,
                                     const Between& between) {
@@ -53,7 +53,7 @@ std::optional<Numbers> one_for_each(const Tensor& theirs, const Tensor& right, s
     return differ && are_known && inner * outer > 1 ? std::optional(found) : std::nullopt;
 }
 
-/// A factor or an addend for each place of one axis.
+/// Describes a factor or an addend per place of one axis.
 std::string of_its_own(const Tensor& theirs, const Tensor& right, std::size_t axis) {
     const std::string& name = theirs.axes()[axis];
     const auto factor = [](double a, double b) {
@@ -69,7 +69,7 @@ std::string of_its_own(const Tensor& theirs, const Tensor& right, std::size_t ax
     return {};
 }
 
-/// Along one axis: the first places that are right, or each with a factor of its own.
+/// Describes one axis: the first places that are right, or a factor for each place.
 std::string along(const Tensor& theirs, const Tensor& right, std::size_t axis) {
     std::string own = of_its_own(theirs, right, axis);
     if (!own.empty() || axis + 1 == theirs.dimension()) return own;
@@ -90,7 +90,7 @@ std::string along(const Tensor& theirs, const Tensor& right, std::size_t axis) {
     if (wrong.back() - wrong.front() + 1 != static_cast<double>(wrong.size())) {
         return "wrong at " + name + " " + listed(wrong) + ", right at the others";
     }
-    // The first query of a causal walk sees one key: it says nothing.
+    // The first query of a causal walk has only one key and is always right.
     const bool is_row = name == "query" || name == "token";
     if (to_end && wrong.front() == 1 && is_row) return {};
     if (!to_end) return "wrong from " + name + " " + first + " to " + last + ", right elsewhere";
@@ -98,7 +98,7 @@ std::string along(const Tensor& theirs, const Tensor& right, std::size_t axis) {
            first + " on";
 }
 
-/// `0 to 3`, or the keys one by one.
+/// Formats `0 to 3`, or a list of keys.
 std::string keys_in(const std::vector<bool>& seen, std::size_t row, std::size_t keys) {
     Numbers which;
     for (std::size_t k = 0; k < keys; ++k) {
@@ -111,7 +111,7 @@ std::string keys_in(const std::vector<bool>& seen, std::size_t row, std::size_t 
     return "keys " + brief(which.front()) + " to " + brief(which.back());
 }
 
-/// The keys that each query sees, in the words of a mask; empty where none says them.
+/// Describes the visible keys of each query in the words of a mask; empty if no word fits.
 std::string mask_of(const Plan& plan, const std::vector<bool>& seen) {
     const auto keys = static_cast<std::ptrdiff_t>(plan.key_len);
     const auto queries = static_cast<std::ptrdiff_t>(plan.query_len);
@@ -157,7 +157,7 @@ std::string mask_of(const Plan& plan, const std::vector<bool>& seen) {
     return {};
 }
 
-/// The visible set, off the zeros of weights or what is far below every score.
+/// Infers the visible keys from zero weights or from scores far below all others.
 void keys_that_are_seen(const Plan& plan, const std::string& step, const Tensor& theirs,
                         Replay& replay, std::vector<std::string>& evidence) {
     const Tensor* weights = replay.step("weights");
@@ -179,7 +179,7 @@ void keys_that_are_seen(const Plan& plan, const std::string& step, const Tensor&
                        keys_in(seen, row, keys) + ", where it should see " +
                        keys_in(should, row, keys));
     if (!is_weights) return;
-    // The rest is right where softmax over these keys is theirs.
+    // The rest is right if softmax over these keys gives the user's weights.
     Numbers shares = theirs.numbers();
     for (std::size_t first = 0; first < shares.size(); first += keys) {
         std::size_t known = first;
@@ -194,7 +194,7 @@ void keys_that_are_seen(const Plan& plan, const std::string& step, const Tensor&
     evidence.emplace_back("among the keys that should be seen, the weights have the right ratios");
 }
 
-/// What is added to right scores at each distance, of each head.
+/// Reports the addend of right scores for each distance and head.
 void added_by_distance(const Plan& plan, const std::string& step, const Tensor& theirs,
                        Replay& replay, std::vector<std::string>& evidence) {
     const StepTable& table = step_table(plan);
@@ -235,13 +235,14 @@ void added_by_distance(const Plan& plan, const std::string& step, const Tensor& 
     }
 }
 
-/// How a tensor was turned: which features are pairs, and the angle of each pair at each token.
+/// A rotation of a tensor: which features form pairs, and the angle of each pair at each token.
 struct Turn {
     std::string pairs;
-    std::vector<Numbers> angles;  ///< of each token
+    std::vector<Numbers> angles;  ///< per token
 };
 
-/// Read off a tensor before and after, features `width` of each group; nothing where it is no turn.
+/// Infers the rotation of `width` features per group; nullopt if the tensors are not a rotation of
+/// each other.
 std::optional<Turn> turn_between(const Numbers& before, const Numbers& after, std::size_t tokens,
                                  std::size_t features, std::size_t width, bool halves) {
     Turn turn;
@@ -267,7 +268,7 @@ std::optional<Turn> turn_between(const Numbers& before, const Numbers& after, st
     return turn;
 }
 
-/// The numbers of a tensor with its heads side by side, as they were before the split.
+/// Returns the numbers of a tensor with its heads side by side, as before the split.
 Numbers heads_joined(const Tensor& tensor, std::size_t heads) {
     const std::size_t features = tensor.shape().back();
     const std::size_t tokens = tensor.shape()[tensor.dimension() - 2];
@@ -280,7 +281,7 @@ Numbers heads_joined(const Tensor& tensor, std::size_t heads) {
     return moved;
 }
 
-/// The turn between two tensors, of any width and pairing, within heads or over all of them.
+/// Infers the rotation between two tensors, for any width and pairing, per head or over all heads.
 std::optional<Turn> turn_read(const Tensor& before, const Tensor& after, std::size_t heads) {
     const std::size_t tokens = after.shape()[after.dimension() - 2];
     for (const std::size_t together : {std::size_t{1}, heads}) {
@@ -299,7 +300,7 @@ std::optional<Turn> turn_read(const Tensor& before, const Tensor& after, std::si
     return std::nullopt;
 }
 
-/// Angles between what is rotated and what it was.
+/// Reports the angles between a rotated tensor and its input.
 void angles_of_rotation(const Plan& plan, const std::string& step, const Tensor& theirs,
                         Replay& replay, std::vector<std::string>& evidence) {
     const StepTable& table = step_table(plan);
@@ -312,7 +313,7 @@ void angles_of_rotation(const Plan& plan, const std::string& step, const Tensor&
     const std::optional<Turn> meant = turn_read(before, *replay.step(step), heads);
     if (!turn) evidence.emplace_back("no pairs of features keep their length: it is no rotation");
     if (!turn || !meant) return;
-    // The angle of one token more: between neighbours, wherever positions begin.
+    // The angle per token: the difference of neighbours, whatever position the first token has.
     const auto rates = [](const Turn& of) {
         Numbers all;
         for (std::size_t i = 0; i < of.angles[0].size() && of.angles.size() > 1; ++i) {

@@ -7,13 +7,13 @@
 namespace attn {
 namespace {
 
-/// A reading of all tensors, and the examination of another one that begins as it does.
+/// A reading of all tensors, and the examination of another one with the same beginning.
 struct Hypothesis {
     std::vector<TheirTensor> theirs;
     std::shared_ptr<const Examiner> before{};
 };
 
-/// The other ways to read a tensor.
+/// Returns the other ways to read a tensor.
 std::vector<TheirTensor> others(const TheirTensor& theirs) {
     std::vector<TheirTensor> all;
     if (theirs.steps.front() == "mask") return all;
@@ -32,15 +32,15 @@ std::vector<TheirTensor> others(const TheirTensor& theirs) {
     return all;
 }
 
-/// Readings of all tensors in the order of what they cost at least. What costs a reading something
-/// adds those in which that tensor is read otherwise.
+/// Readings of all tensors, ordered by a lower bound of their cost. Each tensor that adds to the
+/// cost of a reading adds readings in which it is read differently.
 class ReadingQueue {
 public:
     ReadingQueue(const Case& about, std::vector<TheirTensor> theirs) : case_(about) {
         add({0, 0}, {std::move(theirs)});
     }
 
-    /// The cheapest reading.
+    /// Returns the cheapest diagnosis.
     Diagnosis best() {
         double bound = case_.options.bound;
         for (int tries = 0; tries < most_tries && !queue_.empty(); ++tries) {
@@ -52,10 +52,10 @@ public:
             auto outcome = examined(case_, read.theirs, bound, forks, read.before.get());
             const bool is_best = outcome.has_value();
             if (is_best) best_ = *std::move(outcome);
-            // What a bound from outside refuses at its likeliest reading is not looked at again.
+            // If the likeliest reading exceeds the caller's bound, no other one is tried.
             if (best_.diagnosis.cost == HUGE_VAL) break;
             bound = best_.cost - 1e-3;
-            // One mistake that explains all else leaves nothing for two tensors.
+            // If one mistake explains everything, two changed readings cannot be better.
             const bool is_single = best_.cost < cost::clash && best_.diagnosis.findings.size() == 1;
             if (!is_best && (is_single || changes == most_changes)) continue;
             for (const Fork& fork : forks) add_others(read, is_best ? 1 : changes + 1, fork);
@@ -71,7 +71,8 @@ public:
     }
 
 private:
-    /// The tensors that are read otherwise than in the best reading, and the least cost.
+    /// The number of tensors read differently than in the best reading, and a lower bound of the
+    /// cost.
     using Place = std::pair<int, double>;
 
     /// Adds a reading, its tensors in the order of the walk, if it is new.

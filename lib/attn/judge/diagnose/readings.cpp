@@ -20,7 +20,7 @@ std::vector<std::size_t> all_axes(const Shape& shape) {
     return axes;
 }
 
-/// A tensor in any other type; what a whole number cannot hold is 0.
+/// Converts a tensor to any other type; numbers that an integer type cannot represent become 0.
 Tensor of_type(const Tensor& tensor, DType dtype) {
     if (tensor.dtype() == dtype) return tensor;
     const auto with_type = [&]<class T>(T) -> Tensor {
@@ -38,8 +38,8 @@ Tensor of_type(const Tensor& tensor, DType dtype) {
     return is_16_bit(dtype) ? floating.of_type(dtype) : floating;
 }
 
-/// `theirs` as a tensor of ours, whose axes its memory holds in that order; those of length 1 need
-/// not be in it.
+/// Reads `theirs` as one of our tensors whose axes are in memory in that order; axes of length 1
+/// may be missing from it.
 Tensor laid_out(const Tensor& theirs, const Axes& axes, const Shape& shape, DType dtype,
                 const std::vector<std::size_t>& order) {
     Shape stride(shape.size(), 0);
@@ -55,7 +55,7 @@ bool is_position(const std::string& axis) {
     return axis == "query" || axis == "key" || axis == "token";
 }
 
-/// Whether neighbouring axes are ever saved as one: samples with heads or tokens, heads with
+/// True if neighbouring axes are ever saved as one: samples with heads or tokens, heads with
 /// features.
 bool may_join(const Axes& group) {
     const auto positions = std::count_if(group.begin(), group.end(), is_position);
@@ -63,7 +63,7 @@ bool may_join(const Axes& group) {
     return positions + (feature ? 1 : 0) <= 1;
 }
 
-/// How the axes `order` (numbers into `shape`) are joined to give `lengths`, as words; empty where
+/// Describes how the axes `order` (indices into `shape`) are joined to give `lengths`; empty if
 /// they cannot be.
 std::string joined_axes(const std::vector<std::size_t>& order, const Axes& axes, const Shape& shape,
                         const Shape& lengths) {
@@ -87,14 +87,15 @@ std::string joined_axes(const std::vector<std::size_t>& order, const Axes& axes,
     return next == order.size() ? "(" + words + ")" : "";
 }
 
-/// Where an axis comes in an order of axes; at its end where it does not.
+/// Returns the place of an axis in an order of axes; the length of the order if it is not there.
 std::size_t place_of_axis(const char* axis, const std::vector<std::size_t>& order,
                           const Axes& axes) {
     const auto is_it = [&](std::size_t i) { return axes[i] == axis; };
     return static_cast<std::size_t>(std::ranges::find_if(order, is_it) - order.begin());
 }
 
-/// Features in front of heads where either could be the other.
+/// True if features come before heads although the two axes have the same length: no one saves
+/// that.
 bool is_nobodys_habit(const std::vector<std::size_t>& order, const Axes& axes, const Shape& shape) {
     const std::size_t head = place_of_axis("head", order, axes);
     const std::size_t feature = place_of_axis("feature", order, axes);
@@ -106,7 +107,8 @@ bool exchanges_queries_and_keys(const std::vector<std::size_t>& order, const Axe
     return query < order.size() && place_of_axis("key", order, axes) < query;
 }
 
-/// Whether their axes, neighbours joined, are ours in order: (B, K, H / K, T, T) as (B, H, T, T).
+/// True if their axes, with neighbours joined, are ours in order: (B, K, H / K, T, T) as (B, H, T,
+/// T).
 bool splits_axes(const Shape& theirs, const Shape& ours) {
     std::size_t next = 0;
     for (const std::size_t length : ours) {
@@ -118,8 +120,8 @@ bool splits_axes(const Shape& theirs, const Shape& ours) {
                        [](std::size_t length) { return length == 1; });
 }
 
-/// The keys of each query's window alone, its own one last: what is before the first key says
-/// what a key beyond the window has.
+/// Expands rows with only the keys in each query's window, its own key last. The number before the
+/// first key is used for keys outside the window.
 std::optional<Reading> widened(const Tensor& theirs, const Axes& axes, const Shape& shape,
                                const Shape& lengths) {
     const std::size_t keys = shape.back(), width = lengths.back();
@@ -140,9 +142,9 @@ std::optional<Reading> widened(const Tensor& theirs, const Axes& axes, const Sha
     return Reading{{axes, std::move(cells)}, "the window of each query"};
 }
 
-/// A tensor of theirs that holds more than ours along one axis: slots of a cache that are not
-/// filled yet, a column for a sink, cosines for both features of a pair; or one row for all
-/// queries. What is more must be what it is taken for.
+/// Shortens a tensor that is longer than ours along one axis: unfilled slots of a cache, a column
+/// for a sink, cosines for both features of a pair; or reads one row for all queries. The excess
+/// must have the numbers of such a form.
 std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const Shape& shape) {
     Shape lengths = theirs.shape();
     while (lengths.size() > shape.size() && lengths.front() == 1) lengths.erase(lengths.begin());
@@ -170,7 +172,7 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
         }
         return true;
     };
-    // How far back a number is that this one repeats.
+    // True if number i repeats the one `back` places before it.
     const auto repeats = [&](std::size_t i, std::size_t back) {
         return theirs.at(i) == theirs.at(i - back * inner);
     };
@@ -186,7 +188,7 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
     } else if (axis != "key") {
         return std::nullopt;
     } else if (longer + 1 == shape.size()) {
-        // A sink's, or of slots that are not filled yet, which are all alike.
+        // The numbers of a sink, or of unfilled slots, are all equal.
         if (!all([&](auto i, auto at) { return at <= needs || repeats(i, 1); })) return {};
         const std::size_t more = has - needs;
         words = more == 1 ? "its last column left out"
@@ -232,7 +234,7 @@ std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shap
         const std::string layout = joined_axes(order, axes, shape, lengths);
         if (!layout.empty()) add(order, layout);
     } while (std::ranges::next_permutation(order).found);
-    // Heads counted in groups that share a key: (batch, token, group, head, feature).
+    // Heads in groups that share a key: (batch, token, group, head, feature).
     const auto head = std::ranges::find(axes, "head");
     const bool is_grouped = std::ranges::count(axes, "group") > 0;
     if (!result.empty() || head == axes.end() || is_grouped) return result;
@@ -259,8 +261,7 @@ std::vector<Reading> readings(const Tensor& theirs, const Tensor& like) {
 
 namespace {
 
-/// The two values of a mask: the one that is nearer to hidden in code that adds it, or the
-/// larger one of 0 and 1.
+/// The two values of a mask: visible and hidden for a mask that is added to scores, or 0 and 1.
 struct MaskValues {
     bool added = false;
     double first = 0;   ///< of the two: 0, or the visible one of an added mask
@@ -280,13 +281,13 @@ std::optional<MaskValues> values_of(const Tensor& theirs) {
         if ((low != 0 && low != 1) || (high != 0 && high != 1)) return std::nullopt;
         return MaskValues{false, 0, 1};
     }
-    // Numbers to add: what stays is 0 (or 1), what goes is far below, or above by mistake.
+    // Numbers to add: 0 (or 1) for visible keys; for hidden ones far below, or by mistake above.
     if (high == 0 || (high == 1 && low < 0)) return MaskValues{true, high, low};
     if (low == 0) return MaskValues{true, 0, high};
     return std::nullopt;
 }
 
-/// The four axes that a mask of that shape may have, in the order in which they are tried.
+/// Returns the four axes that a mask of that shape may have, in the order in which they are tried.
 std::vector<std::pair<Shape, std::string>> mask_shapes(const Shape& theirs, const Shape& full) {
     std::vector<std::pair<Shape, std::string>> result;
     const auto add = [&](Shape shape, const std::string& words) {

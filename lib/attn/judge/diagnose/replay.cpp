@@ -11,7 +11,7 @@
 namespace attn {
 namespace {
 
-/// A computation under a type of its own: a step that still has it was not replaced.
+/// Wraps a computation in a type of its own: a step that still has this type was not replaced.
 struct Untouched {
     std::shared_ptr<const Step::Compute> compute;
     Tensor operator()(const Plan& plan, const Ledger& ledger) const {
@@ -70,8 +70,9 @@ void Replay::make(const Mistake& mistake) {
     table_ = marked(std::move(table_));
 }
 
-/// The steps from one place up to another, this one included. The parts of softmax are left out
-/// unless the last step is one: no other step reads them. What other code keeps is read by none.
+/// Computes the steps from one place up to and including another. The parts of softmax are skipped
+/// unless the last step is one, because no other step reads them; nor does any step read a
+/// KeptStep.
 void Replay::run(const StepTable& table, std::size_t from, std::size_t to, Ledger& ledger) const {
     const Details details = table[to].kind == Step::Kind::detail ? Details::kept : Details::skipped;
     for (std::size_t i = from; i <= to; ++i) {
@@ -86,12 +87,12 @@ const Tensor* Replay::step(const std::string& name) {
     const std::size_t place = place_of(table_, name);
     if (place == table_.size() || !applies_[place]) return nullptr;
     if (!known_.has(name)) {
-        // A part of softmax needs those before it, which an earlier call may have left out.
+        // A part of softmax needs the parts before it, which an earlier call may have skipped.
         const std::size_t from = table_[place].kind == Step::Kind::detail ? 0 : upto_;
         try {
             run(table_, std::min(from, place), place, known_);
         } catch (const ShapeError&) {
-            return nullptr;  // what was taken under a mistake does not fit together
+            return nullptr;  // tensors of a mistaken walk have shapes that do not fit
         }
         upto_ = std::max(upto_, place + 1);
     }
@@ -140,12 +141,12 @@ std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
             }
         }
     } catch (const Error&) {
-        return std::nullopt;  // together with what was made before, the shapes do not fit
+        return std::nullopt;  // with the mistakes made before, the shapes do not fit
     }
     return *ledger.find(name);
 }
 
-// Short beginnings of long walks.
+// Short prefixes of long walks.
 
 Tensor Prefix::of(const Tensor& whole, const Shape& like) {
     if (whole.shape() == like || whole.dimension() != like.size()) return whole;

@@ -9,31 +9,32 @@
 
 namespace attn {
 
-/// The steps of a walk, computed one at a time from tensors that may be somebody else's, as they
-/// should be or with mistakes made. Only what a step needs is computed, and what a mistake does not
-/// reach is computed once.
+/// The steps of a walk, computed one at a time from tensors that may be the user's, with or without
+/// mistakes. Computes only the steps that are needed, and those that a mistake cannot reach only
+/// once.
 class Replay {
 public:
-    /// `given` is what the walk starts from; `plan` must outlive the replay.
+    /// `given` has the inputs of the walk; `plan` must outlive the replay.
     Replay(const Plan& plan, Ledger given);
 
-    /// From now on `step` is this tensor, whatever the table would compute.
-    /// Shapes  those that the table's own tensor has, and its type.
+    /// Uses this tensor for `step` from now on, in place of the table's result.
+    /// Shapes  shape and dtype of the table's own tensor.
     void take(const std::string& step, Tensor tensor);
 
-    /// Whether a step was taken, or is one that the walk starts from.
+    /// True if a step was taken, or is an input of the walk.
     bool is_given(const std::string& step) const { return given_.has(step); }
 
     const Ledger& given() const { return given_; }
 
-    /// From now on the mistake is made.
+    /// Makes the mistake from now on.
     void make(const Mistake& mistake);
 
-    /// The tensor of a step, nothing where this walk has none or the shapes before it do not fit.
+    /// Returns the tensor of a step; nullptr if this walk has none or the shapes before it do not
+    /// fit.
     const Tensor* step(const std::string& name);
 
-    /// The same with these mistakes made as well; nothing where they cannot reach the step, or
-    /// leave it no shape to compute with.
+    /// Returns the tensor of a step with these mistakes made as well; nullopt if they cannot reach
+    /// the step, or the shapes do not fit.
     std::optional<Tensor> step_with(const std::vector<const Mistake*>& made,
                                     const std::string& name);
 
@@ -44,25 +45,26 @@ private:
 
     const Plan* plan_;
     Ledger given_;
-    StepTable table_;            ///< each computation marked, so that one that is replaced shows
-    std::vector<bool> applies_;  ///< of each step, to this walk
-    std::vector<bool> kept_;     ///< of each step, by other code alone
+    StepTable table_;            ///< each computation wrapped, to detect replaced ones
+    std::vector<bool> applies_;  ///< per step: the walk has it
+    std::vector<bool> kept_;     ///< per step: only other code keeps it
     Chains chains_ = chains_of(table_);
-    std::set<std::string> altered_;  ///< steps that a mistake replaced: they may read anything
-    Ledger known_;                   ///< what has been computed
-    std::size_t upto_ = 0;           ///< the steps before this place are known
+    std::set<std::string> altered_;  ///< steps that a mistake replaced: they may read any tensor
+    Ledger known_;                   ///< the tensors computed so far
+    std::size_t upto_ = 0;           ///< the steps before this place are computed
 };
 
-/// The first samples and tokens of a walk, as a walk of their own.
+/// The first samples and tokens of a walk, as a shorter walk.
 struct Prefix {
     Plan plan;
     Ledger given;
 
-    /// A tensor of the whole walk as far as `like`, one of this walk, goes.
+    /// Returns the part of a tensor of the whole walk that `like`, a tensor of this one, covers.
     static Tensor of(const Tensor& whole, const Shape& like);
 };
 
-/// Nothing where a walk cannot be cut so: with memory, a past or documents only its samples can.
+/// Returns nullopt if a walk has no such prefix: with memory, a past or documents only samples can
+/// be cut.
 std::optional<Prefix> prefix_of(const Plan& plan, const Ledger& given, std::size_t samples,
                                 std::size_t tokens);
 

@@ -3,13 +3,13 @@
 
 #include "attn/judge/diagnose/search.hpp"
 
-// One tensor among those before and after it.
+// One tensor, with those before and after it.
 
 namespace attn {
 
 namespace {
 
-/// Whether the rows of two tensors differ by one number each, as far as `near` tells.
+/// True if each row of two tensors differs by a constant, to within `near`.
 bool has_shifted_rows(const Tensor& tensor, const Tensor& expected, double near) {
     if (tensor.shape() != expected.shape() || tensor.dimension() == 0) return false;
     const std::size_t columns = tensor.shape().back();
@@ -66,7 +66,7 @@ std::vector<Reading> Scene::ways(const Tensor& like) const {
 }
 
 bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
-    // A later tensor of theirs would be what softmax reads, whatever this one is.
+    // If a later tensor of the user is in the chain, softmax reads that one.
     const StepTable& table = kept_table(about.plan);
     for (std::size_t i = place_of(table, step) + 1; i < table.size(); ++i) {
         if ((table[i].chain == Chain::scores) && replay.is_given(table[i].name)) return false;
@@ -80,7 +80,8 @@ bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
         !judge("weights", judged_as, *made, *ours, true).right()) {
         return false;
     }
-    // Few decimals leave weights a wide margin: then rows must be shifted, as far as they tell.
+    // With few decimals the tolerance of the weights is wide: then rows must differ by a constant,
+    // too.
     constexpr double wide = 1e-4;
     return judge.tolerance("weights", theirs, *ours, true).absolute <= wide ||
            has_shifted_rows(tensor, expected,

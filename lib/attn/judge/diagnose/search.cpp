@@ -20,7 +20,7 @@ bool has_nan(const Tensor& tensor) {
 using Mistakes = std::vector<const Mistake*>;
 
 /// True if `made` leaves at most half of the distance between the user's tensor and the right one.
-/// A bound of 16 bits may be as wide as that distance, and then lets everything pass.
+/// A 16-bit bound may be as wide as that distance, and then accepts everything.
 bool takes_most_away(const Tensor& theirs, const Tensor& made, const Tensor& right) {
     if (made.shape() != right.shape()) return true;
     double left = 0, all = 0;
@@ -38,18 +38,18 @@ bool takes_most_away(const Tensor& theirs, const Tensor& made, const Tensor& rig
     return makes_infinity || left <= 0.25 * all;
 }
 
-/// Tries hypotheses about one of the user's tensors, one generator after another.
+/// Tries hypotheses about one of the user's tensors, one kind after another.
 class Search {
 public:
     explicit Search(const Scene& scene) : scene_(scene), case_(scene.about) {
         if (!scene.only_harmless) mistakes_ = case_.mistakes;
-        // A harmless difference would have been found where it begins, if that is there.
+        // A harmless difference would have been found at its own step if that was saved.
         std::ranges::copy_if(
             case_.harmless, std::back_inserter(harmless_),
             [&](const Mistake* one) { return one->step == scene.step || !is_saved(one->step); });
     }
 
-    /// Goes through the queue to the first match of at most that cost.
+    /// Goes through the queue to the first match that costs at most `most`.
     SearchResult found(double most) {
         result_.unexplained.step = scene_.step;
         for (const Generator& each : queue) {
@@ -58,7 +58,7 @@ public:
             result_.match = (this->*each.match)();
             if (result_.match) return std::move(result_);
         }
-        // What costs more than a mistake is not told.
+        // An explanation that costs more than a mistake is not reported.
         if (scene_.only_harmless) return std::move(result_);
         const std::vector<Reading> ways = scene_.ways(scene_.expected);
         const Tensor& read = ways.empty() ? scene_.theirs.tensor : ways.front().tensor;
@@ -67,17 +67,17 @@ public:
     }
 
 private:
-    /// Makes hypotheses of one kind and returns one that makes the tensor, of several the
-    /// likeliest.
+    /// Tries hypotheses of one kind and returns the likeliest one that makes the tensor.
     struct Generator {
         double cost;  ///< of the cheapest match
         std::optional<Match> (Search::*match)();
     };
-    /// In the order of their costs.
+    /// Sorted by cost.
     static const Generator queue[9];
 
-    /// A harmless difference may change what a mistake looks like: where nobody can be seen, a
-    /// finite fill and -inf part ways. Code may have two: a fill, and rows set to zero.
+    /// Tries mistakes on top of a harmless difference, which may change their effect: in a fully
+    /// masked row a finite fill and -inf give different results. Code may have two: a fill, and
+    /// rows set to zero.
     std::optional<Match> beside_harmless() {
         const StepTable& table = kept_table(case_.plan);
         const auto in_place = [&](const Mistake* one) { return place_of(table, one->step); };
@@ -120,7 +120,7 @@ private:
         return std::nullopt;
     }
 
-    /// Two mistakes at once.
+    /// Tries two mistakes at once.
     std::optional<Match> pairs() {
         std::optional<Match> result;
         if (!case_.options.pairs) return result;
@@ -131,7 +131,7 @@ private:
                 matches_.clear();
                 result_.left_nan.clear();
                 try_made({one, two});
-                // A row that hides all keys is nan, but with a finite fill.
+                // A fully masked row is nan unless the fill is finite.
                 if (matches_.empty() && !result_.left_nan.empty() && case_.plan.masks()) {
                     try_made({&finite_fill(-1e9), one, two});
                 }
@@ -157,10 +157,11 @@ private:
         const Mistake* mistake;
         Reading reading;
         double difference;
-        std::size_t explains = 0;  ///< so many later tensors
+        std::size_t explains = 0;  ///< number of later tensors
     };
 
-    /// Whether they saved that step or a later one of its chain, from which all goes on.
+    /// True if the user saved that step or a later one of its chain, from which later steps are
+    /// computed.
     bool is_saved(const std::string& step) const {
         const StepTable& table = kept_table(case_.plan);
         const std::size_t place = place_of(table, step);
@@ -189,7 +190,7 @@ private:
         finding.nearest_difference = nearest_difference_;
     }
 
-    /// Compares their tensor with what these mistakes make together.
+    /// Compares the user's tensor with the one that these mistakes make together.
     void try_made(const Mistakes& made) {
         const std::optional<Tensor> wrong = scene_.replay.step_with(made, scene_.step);
         if (!wrong || same_cells(*wrong, scene_.expected)) return;
@@ -207,7 +208,7 @@ private:
         }
     }
 
-    /// A mistake with a number of its own, where these are made as well.
+    /// Tries mistakes with a number, on top of these.
     std::optional<Match> numbered_behind(const Mistakes& made) const {
         Replay replay = scene_.replay;
         for (const Mistake* each : made) replay.make(*each);
@@ -215,7 +216,7 @@ private:
         return numbered(scene_.with(replay));
     }
 
-    /// One mistake of the catalogue, or one harmless difference.
+    /// Tries each mistake and each harmless difference of the catalogue.
     std::optional<Match> one_of_catalogue() {
         const auto all = static_cast<double>(mistakes_.size() + harmless_.size());
         std::size_t count = 0;
@@ -231,7 +232,7 @@ private:
         return std::nullopt;
     }
 
-    /// Drops what would have made wrong what is right.
+    /// Drops mistakes that would make a right tensor wrong.
     void drop_refuted() {
         std::erase_if(matches_,
                       [&](const Candidate& each) { return scene_.refuted(*each.mistake); });
@@ -256,11 +257,11 @@ private:
         });
         Match match = scene_.match_of(*all[0].mistake, all[0].reading, all[0].difference);
         for (std::size_t i = 1; i < all.size(); ++i) {
-            // The steps before and after tell the others apart.
+            // Steps before and after distinguish the others.
             const bool is_tie = all[i].explains == all[0].explains;
             if (is_tie) match.finding.add(Role::ties, all[i].mistake);
         }
-        // Digits that they do not have make no mistake harmless.
+        // A mistake is not harmless just because the digits that show it are missing.
         const auto made = scene_.replay.step_with({match.finding.mistake()}, scene_.step);
         match.finding.harmless =
             is_in(case_.harmless, match.finding.mistake()) ||
@@ -271,8 +272,8 @@ private:
         return match;
     }
 
-    /// Any number may be taken off a row before its exponentials: they and their sum follow from
-    /// it.
+    /// Accepts any number subtracted from a row before its exponentials: they and their sum follow
+    /// from it.
     std::optional<Match> other_maximum() {
         const StepTable& table = kept_table(case_.plan);
         if (scene_.step != "row_max" || scene_.later.empty() ||
@@ -288,7 +289,7 @@ private:
         return std::nullopt;
     }
 
-    /// Other numbers in rows of padding, which no result needs.
+    /// Accepts other numbers in rows of padding, which no result needs.
     std::optional<Match> other_padding() {
         for (const Reading& reading : scene_.ways(scene_.expected)) {
             if (scene_.is_right_where_read(reading.tensor)) {
@@ -308,7 +309,8 @@ private:
         return std::nullopt;
     }
 
-    /// A replay draws other cells than their dropout did, so its traces are looked for instead.
+    /// A replay drops other cells than the user's code did, so traces of dropout are looked for
+    /// instead.
     std::optional<Match> dropout() {
         if (case_.plan.drops()) return std::nullopt;
         const bool of_weights = scene_.step == "weights";
@@ -335,7 +337,7 @@ private:
     Mistakes mistakes_, harmless_;
     std::vector<Candidate> matches_;
     SearchResult result_;
-    const Mistake* nearest_ = nullptr;  ///< of those that do not match
+    const Mistake* nearest_ = nullptr;  ///< of the mistakes that do not match
     double nearest_difference_ = HUGE_VAL;
 };
 

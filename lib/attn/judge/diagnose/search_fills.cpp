@@ -1,5 +1,5 @@
-// Mistakes with a number of their own: what hidden scores hold in the place of minus infinity, a
-// scale, a base, an offset.
+// Mistakes with a number: a fill of hidden scores in place of minus infinity, a scale, a base, an
+// offset.
 
 #include <algorithm>
 #include <cmath>
@@ -16,12 +16,12 @@ namespace {
 
 constexpr double nowhere = std::numeric_limits<double>::quiet_NaN();
 
-/// One step of Newton's method towards the number whose tensor is nearest: `near` is made with it,
-/// `next` with `more` added to it.
+/// One step of Newton's method towards the number that fits best: `near` is the tensor for the
+/// current number, `next` for that number plus `more`.
 struct Newton {
     double step = 0;
     double distance = 0;
-    double error = 0;  ///< the standard error of the step, by what it leaves
+    double error = 0;  ///< the standard error of the step, from the residual
 
     Newton(const Tensor& theirs, const Tensor& near, const Tensor& next, double more) {
         double along = 0, slope = 0, count = 0;
@@ -40,7 +40,7 @@ struct Newton {
     }
 };
 
-/// `tensor` with -inf where `hidden` says so.
+/// Returns `tensor` with -inf in the cells that `hidden` marks.
 Tensor with_infinity(const Tensor& tensor, const std::vector<bool>& hidden) {
     return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
         using T = decltype(zero);
@@ -52,7 +52,7 @@ Tensor with_infinity(const Tensor& tensor, const std::vector<bool>& hidden) {
     });
 }
 
-/// Whether each row is that of the other with one number added; hidden cells are hidden in both.
+/// True if each row is that of the other plus a constant, and hidden cells are hidden in both.
 bool differ_by_rows(const Tensor& theirs, const Tensor& expected) {
     const std::size_t keys = expected.shape().back();
     for (std::size_t row = 0; row < expected.size(); row += keys) {
@@ -68,8 +68,8 @@ bool differ_by_rows(const Tensor& theirs, const Tensor& expected) {
     return true;
 }
 
-/// Their scores with what softmax takes out of a row taken out: the mean by which its visible cells
-/// are off.
+/// Returns the user's scores without the constants that softmax cancels: the mean difference of
+/// each row's visible cells.
 Tensor without_shifts(const Tensor& theirs, const Tensor& expected) {
     Array<double> cells = cast(theirs, DType::float64).as<double>();
     const std::size_t keys = expected.shape().back();
@@ -86,7 +86,7 @@ Tensor without_shifts(const Tensor& theirs, const Tensor& expected) {
     return cast({theirs.axes(), std::move(cells)}, theirs.dtype());
 }
 
-/// The content of hidden cells: one number, or their scores plus one number; nullptr otherwise.
+/// Names the content of hidden cells: one number, or the scores plus one number; nullptr otherwise.
 const Mistake* name_of_fill(const Scene& scene, const Tensor& theirs,
                             const std::vector<bool>& hidden, bool harmless) {
     const StepTable& table = kept_table(scene.about.plan);
@@ -107,12 +107,12 @@ const Mistake* name_of_fill(const Scene& scene, const Tensor& theirs,
     if (!fill) return nullptr;
     if (one_fill) return harmless ? &finite_fill(*fill) : &mistaken_fill(*fill);
     if (!one_added) return nullptr;
-    // The rounding of many scores plus one number: the number has few digits of its own.
+    // Rounding makes the sum inexact, but the number that was added has few digits.
     const double number = std::stod(brief(*added));
     return harmless ? &added_fill(number) : &mistaken_addition(number);
 }
 
-/// Any other number on every hidden cell is judged by the weights that it gives.
+/// Any other number in every hidden cell is judged by the weights that it gives.
 std::optional<Match> one_fill(const Scene& scene, const Reading& reading) {
     std::vector<bool> hidden(scene.expected.size());
     for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] = scene.expected.at(i) == -HUGE_VAL;
@@ -127,19 +127,19 @@ std::optional<Match> one_fill(const Scene& scene, const Reading& reading) {
     return match;
 }
 
-/// The number with so many significant digits.
+/// Rounds to that number of significant digits.
 double rounded_to(double number, int digits) {
     return std::stod(fmt::format("{:.{}g}", number, digits));
 }
 
-/// The number for which an entry makes their tensor, or comes nearest to it.
+/// Returns the number for which an entry makes the user's tensor, or comes closest to it.
 double read_off(const NumberedEntry& family, double start, Replay& replay, const Tensor& theirs,
                 const std::string& step) {
     if (family.whole) return start;
     const auto number = [&](double at) { return family.positive ? std::exp(at) : at; };
     double at = family.positive ? std::log(start) : start;
     double before = HUGE_VAL;
-    // A step that shows where the walk itself is stored in 16 bits.
+    // The step must show even if the walk itself is stored in 16 bits.
     const Tensor* const ours = replay.step(step);
     const bool is_half = ours != nullptr && is_16_bit(ours->dtype());
     const double share = is_half ? 0.1 : 1e-3;
@@ -163,7 +163,7 @@ double read_off(const NumberedEntry& family, double start, Replay& replay, const
 
 }  // namespace
 
-/// Numbers so low that softmax makes nothing of them stand for -inf, whatever they are.
+/// Accepts any numbers so low that their exponentials are 0 as -inf.
 std::optional<Match> far_below(const Scene& scene, const Reading& reading, double most) {
     double lowest = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < scene.expected.size(); ++i) {
@@ -206,7 +206,7 @@ std::optional<Match> otherwise_filled(const Scene& scene) {
         const bool beside_sink = scene.about.plan.has_sink() && !reading.layout.empty() &&
                                  differ_by_rows(reading.tensor, scene.expected);
         if (!beside_sink && !scene.gives_same_weights(reading.tensor)) continue;
-        // Weights in 16 bits do not show all that is wrong in scores.
+        // Weights in 16 bits hide some errors in scores.
         if (scene.judge.epsilon_of(scene.theirs) != 0 && !beside_sink &&
             !scene.judged_as(without_shifts(reading.tensor, scene.expected), scene.expected)
                  .right()) {
@@ -255,7 +255,7 @@ std::optional<Match> numbered(const Scene& scene) {
                 if (!family.entry(start).applies(plan)) continue;
                 const double exact = read_off(family, start, replay, reading.tensor, scene.step);
                 if (!std::isfinite(exact)) continue;
-                // People write few digits, and 16 bits tell few.
+                // People write few digits, and 16 bits have few.
                 double before = nowhere;
                 for (const double told : {rounded_to(exact, 3), rounded_to(exact, 4), exact}) {
                     if (told == before) continue;
@@ -274,14 +274,14 @@ std::optional<Match> rescaled(const Scene& scene, const Reading& reading) {
     if (!plan.scales() || !rounding.is_half) return std::nullopt;
     const double right = 1 / effect_of(plan.scale);
     const auto moved_to = [&](double divisor) -> std::optional<Newton> {
-        constexpr double more = 0.2;  // which shows in 16 bits
+        constexpr double more = 0.2;  // large enough to show in 16 bits
         const auto near = scene.replay.step_with({&other_scale(divisor)}, scene.step);
         const auto next =
             scene.replay.step_with({&other_scale(divisor * std::exp(more))}, scene.step);
         if (!near || !next || near->shape() != reading.tensor.shape()) return std::nullopt;
         return Newton(reading.tensor, *near, *next, more);
     };
-    // Two constants may have been rounded, of the scale and of exp2.
+    // Two constants may have been rounded: the scale and that of exp2.
     const auto is_none = [&](const std::optional<Newton>& newton, double move) {
         constexpr double deviations = 8;
         return !newton ||

@@ -13,13 +13,13 @@
 namespace attn {
 namespace {
 
-/// How many binary digits a number needs.
+/// Returns the number of binary digits that a number needs.
 int digits_of(double number) {
     const std::uint64_t behind_the_first = std::bit_cast<std::uint64_t>(number) << 12U;
     return behind_the_first == 0 ? 1 : 65 - std::countr_zero(behind_the_first);
 }
 
-/// Whether the numbers could be that step's: some reading has its shape.
+/// True if the tensor could be that step: some reading has its shape.
 bool fits(const Plan& plan, const Judge& judge, const TheirTensor& theirs,
           const std::string& step) {
     if (step == "mask") return !mask_readings(theirs.tensor, plan).empty();
@@ -27,14 +27,14 @@ bool fits(const Plan& plan, const Judge& judge, const TheirTensor& theirs,
     return expected != nullptr && !readings(theirs.tensor, *expected).empty();
 }
 
-/// Whether some cells are far below what scores are.
+/// True if some cell is far below any score.
 bool looks_masked(const Tensor& tensor) {
     bool is_masked = false;
     each_number(tensor, [&](std::size_t, double cell) { is_masked |= cell < -5000; });
     return is_masked;
 }
 
-/// Why a name stands for no step of this walk.
+/// Explains why a name does not belong to a step of this walk.
 std::string reason_to_skip(const std::string& name, const Plan& plan) {
     const std::vector<std::string> steps = known_steps(name, kept_table(plan));
     if (steps.empty()) return "no step is known under that name";
@@ -45,7 +45,8 @@ std::string reason_to_skip(const std::string& name, const Plan& plan) {
     return "this walk has no step " + step;
 }
 
-/// The steps that have the shape of a tensor of any name, the last of the walk first.
+/// Returns the steps that have the shape of a tensor with an unknown name, the last of the walk
+/// first.
 std::vector<std::string> steps_by_shape(const Judge& judge, const Tensor& theirs) {
     std::vector<std::string> steps;
     if (!theirs.is_floating() || theirs.size() < 2) return steps;
@@ -60,8 +61,8 @@ std::vector<std::string> steps_by_shape(const Judge& judge, const Tensor& theirs
     return steps;
 }
 
-/// The steps that a tensor may be, of those that its name stands for: what its shape allows, and
-/// its numbers. Where nothing fits, the likeliest one.
+/// Keeps those of a tensor's candidate steps that its shape and numbers allow. If none does, keeps
+/// the likeliest one.
 void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
     const bool has_forms = theirs.stray.empty() && !names_a_result(theirs.name);
     for (std::size_t i = 0; has_forms && i < theirs.steps.size(); ++i) {
@@ -70,7 +71,7 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
             if (is_new && judge.reference().has(kept)) theirs.steps.push_back(kept);
         }
     }
-    // A context whose heads lie side by side may be the merged one.
+    // A context with its heads side by side may be the merged one.
     const bool is_context = theirs.stray.empty() && theirs.steps.front() == "context";
     if (is_context && std::ranges::count(theirs.steps, "merged") == 0 &&
         fits(plan, judge, theirs, "merged") &&
@@ -80,14 +81,14 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
     const std::vector<std::string> called = theirs.options = theirs.steps;
     std::erase_if(theirs.steps, [&](const std::string& step) {
         if (!fits(plan, judge, theirs, step)) return true;
-        // A tensor called query that is x was not projected yet; what is called weights and holds
-        // scores was not through softmax: only the right numbers show that.
+        // A tensor called query may be x before its projection, and one called weights may be
+        // scores before softmax: only the right numbers show that.
         const bool as_before =
             step != called.front() && (step == "x" || (called.front() == "weights" &&
                                                        place_of(kept_table(plan), step) <
                                                            place_of(kept_table(plan), "weights")));
         if (as_before) return !judge.looks_right(theirs, step);
-        // A result has the shape of heads, or of merged ones.
+        // A result has a head axis, or merged heads.
         if (!names_a_result(theirs.name) || (step != "context" && step != "merged")) return false;
         const bool has_heads = judge.reference()["context"].shape() == theirs.tensor.shape();
         return fits(plan, judge, theirs, "merged") && has_heads == (step == "merged");
@@ -98,7 +99,7 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
     }
     theirs.misfits = theirs.steps.empty();
     if (theirs.misfits) theirs.options = theirs.steps = {called.front()};
-    // Shape before name: what no step of that name can be whole may be any other.
+    // If no step with that name has the shape, the tensor may be any step that has.
     const auto is_whole = [&](const std::string& step) {
         const Tensor* expected = judge.reference().find(step);
         return expected == nullptr || theirs.tensor.size() <= expected->size();
@@ -108,9 +109,10 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
     std::ranges::copy(steps_by_shape(judge, theirs.tensor), std::back_inserter(theirs.options));
 }
 
-/// Puts in front the step whose right numbers a tensor holds, else the likeliest that no other has.
+/// Moves a step to the front: the one whose right numbers the tensor has, else the likeliest free
+/// one.
 class Settling {
-    /// The first of a tensor's steps that is such a one.
+    /// Moves the first of a tensor's steps for which `is_such` holds to the front.
     void put_first(TheirTensor& theirs, const auto& is_such) {
         const auto step = std::ranges::find_if(theirs.steps, is_such);
         if (step == theirs.steps.end()) return;
@@ -118,7 +120,7 @@ class Settling {
         std::rotate(theirs.steps.begin(), step, step + 1);
     }
 
-    /// Whether a tensor has the right numbers of a step.
+    /// True if a tensor has the right numbers of a step.
     auto holds(const TheirTensor& theirs) const {
         return [this, &theirs](const std::string& step) {
             return step != "mask" && judge_.looks_right(theirs, step);
@@ -127,7 +129,7 @@ class Settling {
     bool holds_any(const TheirTensor& theirs) const {
         return std::ranges::any_of(theirs.steps, holds(theirs));
     }
-    /// Whether a step is not taken by a tensor yet.
+    /// True if no tensor has claimed a step.
     auto is_free() const {
         return [this](const std::string& step) { return !claimed_.contains(step); };
     }
@@ -135,7 +137,7 @@ class Settling {
 public:
     Settling(const Judge& judge, std::vector<TheirTensor>& tensors)
         : judge_(judge), tensors_(tensors) {
-        // Query, key and value that the user's own tensors were taken as.
+        // Query, key and value for which the user's own tensors are used.
         for (const auto& [name, tensor] : judge.given().entries()) {
             const bool is_made =
                 find_step(kept_table(judge.plan()), name).kind == Step::Kind::computed;
@@ -152,7 +154,7 @@ public:
         }
         find_strays();
         find_seconds();
-        // What was saved last is settled first: of several results it is the final one.
+        // The tensors saved last are settled first: the last of several results is the final one.
         for (TheirTensor& theirs : std::views::reverse(tensors_)) {
             if (names_a_result(theirs.name)) {
                 if (theirs.stray.empty()) settle_result(theirs);
@@ -166,8 +168,8 @@ public:
     }
 
 private:
-    /// Where a result holds the right numbers of the last step, what else is called so comes after
-    /// it.
+    /// If a result has the right numbers of the last step, others with such a name come after
+    /// attention.
     void find_strays() {
         const auto is_result = [](const TheirTensor& each) {
             return names_a_result(each.name) && each.steps.front() == "output";
@@ -182,8 +184,8 @@ private:
         }
     }
 
-    /// A tensor is one step, and a step one tensor: where each step that a name stands for is
-    /// another tensor's, which is right, the tensor is what its shape allows.
+    /// Each tensor is one step, and each step one tensor: if every step that a name may mean is
+    /// another tensor's, which is right, the shape alone decides.
     void find_seconds() {
         for (TheirTensor& theirs : tensors_) {
             const bool is_second = !theirs.is_right && theirs.stray.empty() &&
@@ -200,7 +202,7 @@ private:
         }
     }
 
-    /// A tensor called a result comes last, whatever it holds.
+    /// A tensor called a result comes last, whatever its numbers.
     void settle_result(TheirTensor& theirs) {
         const std::vector<std::string> fitting = theirs.steps;
         if (theirs.foreign == SIZE_MAX) {
@@ -211,7 +213,7 @@ private:
         theirs.steps = {theirs.steps.front()};
         if (theirs.foreign == SIZE_MAX) theirs.options = theirs.steps;
         theirs.is_right = holds_any(theirs);
-        // What was saved may be what the output projection takes.
+        // The saved result may be the input of the output projection.
         const std::string before = judge_.reference().find("merged") ? "merged" : "context";
         const Tensor* projected = judge_.reference().find(before);
         const bool may_be_before = theirs.steps.front() == "output" && theirs.name != "output" &&
@@ -227,7 +229,8 @@ private:
     std::set<std::string> claimed_;
 };
 
-/// Why a name says nothing of a tensor in this walk, so that its shape has to; empty where it does.
+/// Explains why a name does not identify a tensor in this walk, so that its shape must; empty if it
+/// does.
 std::string why_stray(const std::string& name, const Tensor& tensor, const Plan& plan,
                       std::vector<std::string>& steps) {
     if (!steps.empty()) {

@@ -16,72 +16,71 @@
 
 namespace attn {
 
-// How tensors that other code saved are read: under which step's name, and in which layout.
+// Reads tensors that other code saved: as which step, and in which layout.
 
-/// A tensor that other code keeps of a step, which no walk has: its rule is a step's.
+/// A form of a step that other code keeps and no walk has, with a rule of its own.
 struct KeptStep {
     std::string name;
-    std::string of;        ///< the step, or another of these, that it is another form of
-    std::string after;     ///< the last step that it is made of
-    std::string called{};  ///< by other code, as a step is
+    std::string of;        ///< the step, or KeptStep, that it is another form of
+    std::string after;     ///< the last step that it depends on
+    std::string called{};  ///< names in other code, as for a step
     std::function<Rule(const Plan&)> rule;
-    std::string words;        ///< what was done to the step
-    bool by_name = false;     ///< a tensor that is called as the step is not taken for it
-    std::string without{};    ///< an axis of the step that it is without
-    std::string harmless{};   ///< the entry of the catalogue that says so, where there is one
+    std::string words;        ///< the operation applied to the step
+    bool by_name = false;     ///< a tensor with the step's name is never read as this form
+    std::string without{};    ///< the axis of the step that it lacks
+    std::string harmless{};   ///< the entry of the catalogue that describes it, if there is one
     bool is_mistake = false;  ///< that entry is a mistake
     std::function<bool(const Plan&)> applies{};
 };
-/// The one of that name; nullptr where there is none.
+/// Returns the one with that name; nullptr if there is none.
 const KeptStep* kept_step(const std::string& name);
-/// The names of those that are another form of a step.
+/// Returns the names of those that are another form of a step.
 std::vector<std::string> kept_of(const std::string& step);
 
-/// The steps of any walk, and of one, with those that other code keeps.
+/// All steps, or those of one walk, with the forms that other code keeps.
 const StepTable& kept_table();
 const StepTable& kept_table(const Plan& plan);
 
 /// The place of a step in a table; after the last one if the table has no step of that name.
 std::size_t place_of(const StepTable& table, const std::string& step);
 
-/// The steps of a table, of any walk or of one, that are called by that name, the likeliest first.
+/// Returns the steps of a table that this name may mean, the likeliest first.
 std::vector<std::string> known_steps(const std::string& name,
                                      const StepTable& table = kept_table());
 
-/// Whether the name is that of a module's parameter, whatever the module: `q_einsum.w`,
+/// True if the name is that of a module's parameter, whatever the module: `q_einsum.w`,
 /// `query/kernel:0`.
 bool looks_like_parameter(const std::string& name);
 
-/// The parameter that a name with a word of its kind stands for: `self.q_proj.weight`, `W_q`, `Wq`,
-/// `bq`, `in_proj_bias` and `c_attn.weight`; empty if it names none. `w_kv` is that of key and
-/// value in one.
+/// Returns the parameter that a typical name means: `self.q_proj.weight`, `W_q`, `Wq`, `bq`,
+/// `in_proj_bias` and `c_attn.weight`; empty if there is none. `w_kv` is key and value in one.
 std::string parameter_called(const std::string& name);
 
-/// The tensors of a file under the names of the steps whose shapes they have, as far as their names
-/// allow; the others keep their own.
+/// Renames the tensors of a file to the steps that fit their names and shapes; the others keep
+/// their names.
 Ledger named_by_step(const Ledger& file, const Plan& plan);
 
-/// Whether the name is that of what attention returns in the end.
+/// True if the name is a common one for the result of attention.
 bool names_a_result(const std::string& name);
 
-/// The steps of this walk that a tensor of that name may be, the likeliest first: step names are
-/// for themselves, `attn` for the weights, `out` for the last step of the walk. Empty for a name
-/// that nobody uses.
+/// Returns the steps of this walk that a tensor of that name may be, the likeliest first: a step's
+/// own name for itself, `attn` for the weights, `out` for the last step of the walk. Empty for an
+/// unknown name.
 std::vector<std::string> steps_called(const std::string& name, const Plan& plan);
 
-/// The tensors of a file, those that it has for each head (`q.0` and `q.1`, `w_head0`,
-/// `heads.0.key.weight`) as one with an axis of heads before the last two.
+/// Stacks the tensors of a file that it has once per head (`q.0` and `q.1`, `w_head0`,
+/// `heads.0.key.weight`), with an axis of heads before the last two.
 Ledger heads_together(const Ledger& file);
 
-/// The tensors of a file, those that hold query, key and value (or key and value) in one as one
-/// each: activations three times as wide as the output, stacked parameters. Those that `said` maps
-/// to a step stay whole.
+/// Splits the tensors of a file that combine query, key and value, or key and value: activations
+/// three times as wide as the output, stacked parameters. Those that `said` maps to a step are not
+/// split.
 Ledger fused_apart(const Ledger& file, const std::map<std::string, std::string>& said);
 
-/// One way to read a tensor: its numbers in our order of axes, and what was done to get there.
+/// One way to read a tensor: its numbers in our order of axes, and how they were rearranged.
 struct Reading {
     Tensor tensor;
-    std::string layout;  ///< `(batch, query, head, feature)`; empty where it is ours
+    std::string layout;  ///< `(batch, query, head, feature)`; empty if it is ours
 };
 
 /// Every way to read `theirs` as a tensor of that shape: as it is, with axes of length 1 added or
@@ -91,29 +90,30 @@ struct Reading {
 /// Shapes  theirs any; the readings have `shape` and `axes`, and the type `dtype`.
 std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shape& shape,
                               DType dtype);
-/// The same with the axes, shape and type of `like`.
+/// Reads it with the axes, shape and dtype of `like`.
 std::vector<Reading> readings(const Tensor& theirs, const Tensor& like);
 
 /// One way to read a mask: which cells it hides, over (batch, head, query, key).
 struct MaskReading {
-    Tensor hidden;           ///< bool, with every axis of the scores
-    bool says_keep = false;  ///< true, 1 or 0 of an added mask stands for a visible key
+    Tensor hidden;           ///< bool, with all axes of the scores
+    bool says_keep = false;  ///< true, 1, or the 0 of an added mask means a visible key
     std::string layout;
 };
 
-/// Every way to read `theirs` as a mask: bool, zeros and ones, or numbers to add; true for hidden
-/// or for kept; broadcast to the scores from the right, as (batch, query, key), or as
+/// Returns every way to read `theirs` as a mask: bool, zeros and ones, or numbers to add; true for
+/// hidden or for kept; broadcast to the scores from the right, as (batch, query, key), or as
 /// (batch, key).
 ///
-/// Shapes  theirs one to four axes. Empty where it is no mask of this walk.
+/// Shapes  theirs one to four axes. Empty if it is no mask of this walk.
 std::vector<MaskReading> mask_readings(const Tensor& theirs, const Plan& plan);
 
-/// The spacing at 1 of the 16-bit type that a tensor went through: 11 binary digits are enough for
-/// each of its numbers (bfloat16: 8), and many need nearly as many. 0 where there is none.
+/// Returns the machine epsilon of the 16-bit type that a tensor went through: 11 binary digits
+/// (bfloat16: 8) are enough for each of its numbers, and many need nearly all of them. 0 if there
+/// is none.
 double epsilon_of_half(const Tensor& tensor);
 
-/// Few numbers, or a half and a quarter, do not say their type: they are of that of the others, or
-/// of their walk, where it is one of 16 bits.
+/// A few numbers, or simple ones such as 0.5 and 0.25, do not reveal their type: they get the
+/// 16-bit type of the other tensors, or of the walk.
 template <class Theirs>
 void share_types(std::vector<Theirs>& tensors, double of_walk = 0) {
     for (const double epsilon : {0x1p-7, 0x1p-10}) {
@@ -132,65 +132,66 @@ struct Power {
         const Mistake* mistake;
         std::string reason;
     };
-    /// Change the last tensor of the walk, in groups that change it alike.
+    /// Mistakes that change the last tensor of the walk, grouped by equal results.
     std::vector<std::vector<const Mistake*>> groups;
-    /// Change some step, but not the last: they show only when that step is given.
+    /// Mistakes that change some step, but not the last: they show only if that step is given.
     std::vector<const Mistake*> inside;
-    /// Cannot be seen at all, and why.
+    /// Mistakes that change no tensor, and why.
     std::vector<Blind> blind;
 };
 
-/// Makes every mistake of the catalogue on this input and sees what it changes.
+/// Makes every mistake of the catalogue on this input and records which steps change.
 Power power(const Plan& plan, const Ledger& given);
 
-/// Mistakes that would show in what they saved if x and the weights were not as small as they are:
-/// a verdict of right says nothing of them. None of a long walk, where looking would take long.
+/// Returns the mistakes that would show in the saved tensors if x and the weights were larger: a
+/// verdict of right does not exclude them. Empty for a long walk, for which this would take long.
 std::vector<const Mistake*> below_rounding(const Diagnosis& diagnosis);
 
-/// The answer for people, and as JSON.
+/// Formats the answer as text for people, and as JSON.
 std::string power_text(const Power& power);
 std::string power_json(const Power& power);
 
-/// A walk on which nearly every mistake shows: batch, tokens, heads and features all differ in
-/// number, biases everywhere, one padded sequence, a causal mask, no token twice.
+/// Returns a walk on which nearly every mistake shows: different numbers of samples, tokens, heads
+/// and features, biases everywhere, one padded sequence, a causal mask, no repeated token.
 WalkConfig probe_config();
 
-/// The walk that was asked for, on inputs on which its mistakes show: three samples of 7 tokens,
-/// more than a small window holds, where nothing else is said; gains that differ within a pair.
+/// Returns the requested walk, with inputs on which its mistakes show: by default three samples of
+/// 7 tokens, more than a small window has; gains that differ within a pair.
 WalkConfig probe_config(WalkConfig asked);
 
-/// One of somebody's tensors and the steps that it may be.
+/// One of the user's tensors, and the steps that it may be.
 struct TheirTensor {
     std::string name;
     Tensor tensor;
-    std::vector<std::string> steps;  ///< as which it is read, the likeliest first
-    double epsilon = 0;              ///< spacing of 16-bit numbers at 1, where they have only those
-    std::vector<std::string> options{};  ///< all that its name, shape and numbers allow
-    bool misfits = false;                ///< no step that its name stands for has its shape
-    /// Its name stands for no step of this walk, so that it may be one or none: why none was found.
+    std::vector<std::string> steps;      ///< the step that it is read as comes first
+    double epsilon = 0;                  ///< machine epsilon if all its numbers are 16-bit numbers
+    std::vector<std::string> options{};  ///< all steps that its name, shape and numbers allow
+    bool misfits = false;                ///< no step that its name may mean has its shape
+    /// Why its name identifies no step of this walk, so that it may be any or none.
     std::string stray{};
-    std::size_t foreign = SIZE_MAX;  ///< from there on the options are not what its name says
-    bool is_right = false;           ///< as one of its options it is that of the reference
-    bool aside = false;              ///< nothing is replayed from it
-    std::size_t rank = 0;            ///< of the step as which it is read, among the options
+    std::size_t foreign = SIZE_MAX;  ///< index of the first option that its name does not mean
+    bool is_right = false;           ///< it has the reference numbers of one of its options
+    bool aside = false;              ///< no step is replayed from it
+    std::size_t rank = 0;            ///< index of the current step among the options
 };
 
-/// A tensor against an expectation: whether it is within the tolerance, and how far it is.
+/// The comparison of a tensor with an expectation: whether it is within the tolerance, and its
+/// distance.
 struct Judged {
     Verdict verdict = Verdict::wrong;
     double difference = 0;
-    std::optional<WithinBall> within{};  ///< where rounding was asked
+    std::optional<WithinBall> within{};  ///< if rounding was estimated
     std::optional<Slope> slope{};        ///< of a difference that is systematic
     bool right() const { return verdict == Verdict::right; }
 };
 
-/// True if both have the same shape and numbers; the first that differs ends the comparison.
+/// True if both have the same shape and numbers; stops at the first difference.
 bool same_cells(const Tensor& theirs, const Tensor& expected);
 
-/// Shapes  any; others than the expected are a verdict of their own.
+/// Shapes  any; a shape other than the expected one has its own verdict.
 Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tolerance);
 
-/// Judges tensors by what rounding explains at their step.
+/// Judges tensors by the rounding errors that are possible at their step.
 class Judge {
 public:
     Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options);
@@ -198,45 +199,46 @@ public:
     const Plan& plan() const { return plan_; }
     const Ledger& reference() const { return reference_; }
     const Ledger& given() const { return given_; }
-    /// Other ways to write the result are right from now on.
+    /// Accepts another form of the result from now on.
     void accept(const Mistake& harmless);
-    /// From now on what follows from their tensors is judged as made of this one.
+    /// Judges later tensors as computed from this one of the user's.
     void take(const std::string& step, const Tensor& theirs);
 
-    /// Lets numbers have few digits, as long as what is missing looks like rounding.
+    /// Accepts numbers with few digits, as long as the error looks like rounding.
     void loosen(double epsilon) { epsilon_ = epsilon; }
-    /// Lets cells that the mask hides count for nothing, of steps that may say anything there.
+    /// Ignores cells under the mask, in steps whose values there are implementation-defined.
     void look_away(bool from_hidden) { looks_away_ = from_hidden; }
     bool looks_away() const { return looks_away_; }
     Rounding rounding(const TheirTensor& theirs, const Tensor& expected) const;
-    /// Of the 16-bit type that a tensor went through; 0 where it has more digits.
+    /// Returns the machine epsilon of the 16-bit type that a tensor went through; 0 if it has more
+    /// digits.
     double epsilon_of(const TheirTensor& theirs) const {
         return std::max(theirs.epsilon, epsilon_);
     }
     bool may_look_away(const TheirTensor& theirs) const;
 
-    /// Judges a tensor as one step. `from_theirs` says that the expectation was computed from the
-    /// user's tensors. A tensor that is far off has a distance, and neither `within` nor `slope`;
-    /// the distance of one that is wrong is exact only if it is less than `enough`.
+    /// Judges a tensor as one step. `from_theirs` is set if the expectation was computed from the
+    /// user's tensors. A tensor that is far off has a distance, but neither `within` nor `slope`;
+    /// the distance of a wrong one is exact only if it is less than `enough`.
     Judged operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
                       const Tensor& expected, bool from_theirs, double enough = 0) const {
         return answer(step, theirs, tensor, expected, from_theirs, {.enough = enough});
     }
-    /// The same, with `within` and `slope` for every tensor.
+    /// Judges it with `within` and `slope` for every tensor.
     Judged in_full(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
                    const Tensor& expected, bool from_theirs) const {
         return answer(step, theirs, tensor, expected, from_theirs, {.in_full = true});
     }
-    /// Whether all that differs is in rows of padded queries, which nobody reads.
+    /// True if all differences are in rows of padded queries, which have no readers.
     bool right_where_read(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
                           const Tensor& expected, bool from_theirs) const;
-    /// True if a tensor is that step of the reference for the purpose of finding out which step it
-    /// is: within a few units of the largest number, or right.
+    /// True if a tensor may be identified as that step of the reference: it is right, or within a
+    /// few units of the largest number.
     bool looks_right(const TheirTensor& theirs, const std::string& step) const;
-    /// A way to read a tensor in which it is right as that step of the reference.
+    /// Returns a reading in which a tensor is right as that step of the reference.
     std::optional<Reading> right_reading(const TheirTensor& theirs, const std::string& step) const;
-    /// A way to read a tensor in which it is the expected one; of a key that all heads share also
-    /// the part of `key` that holds it turned, where there is one.
+    /// Returns a reading in which a tensor is the expected one; for a key that all heads share,
+    /// also tries the part of `key` that has it rotated, if there is one.
     std::optional<Reading> reading_as(const TheirTensor& theirs, const std::string& step,
                                       const Tensor& expected, const Tensor* key,
                                       bool from_theirs) const;
@@ -244,18 +246,19 @@ public:
                         bool from_theirs) const;
 
 private:
-    /// How much is asked of a tensor that is far off.
+    /// How much detail is needed for a tensor that is far off.
     struct Depth {
-        bool in_full = false;      ///< its place beside its ball
-        double enough = HUGE_VAL;  ///< a distance from which on it need not be exact
+        bool in_full = false;      ///< also compares it with its ball
+        double enough = HUGE_VAL;  ///< a larger distance need not be exact
     };
-    /// What rounding allows of a step: its ball, and the same beside numbers of any size.
+    /// The rounding error that a step may have: its ball, and the radius relative to a number's
+    /// size.
     struct Allowed {
         Ball ball;
         double relative = 0;
-        bool is_finite = true;  ///< every radius
+        bool is_finite = true;  ///< all radii are finite
     };
-    /// The same of each step, of the tensors that code has used.
+    /// The balls of all steps, for the tensors that the user's code used.
     struct Balls {
         StepTable table;
         Ledger used;
@@ -287,20 +290,20 @@ private:
     const DiagnoseOptions& options_;
     StepTable table_ = kept_table(plan_);
     Ledger reference_;
-    Ledger taken_{};  ///< theirs, as far as they have been read
+    Ledger taken_{};  ///< the user's tensors that were read so far
     bool looks_away_ = false;
-    double epsilon_ = 0;  ///< of the type that all numbers went through, where it is said
-    /// Of each type that was asked for, from their tensors or from none.
+    double epsilon_ = 0;  ///< of the type that all numbers went through, if specified
+    /// Per type that was requested, with or without the user's tensors.
     mutable std::map<std::tuple<bool, double, double, bool>, std::shared_ptr<Balls>> balls_{};
 };
 
-/// Says of each tensor which steps it may be, and which none is. Where names leave a choice, the
-/// step whose right numbers a tensor holds is first.
+/// Determines the steps that each tensor may be, and which tensors are none. If names are
+/// ambiguous, the step whose right numbers a tensor has comes first.
 std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
                                        const DiagnoseOptions& options,
                                        std::vector<Skipped>& skipped);
 
-/// Whether a step's tensor holds scores: as they come, scaled, capped, with a bias, or masked.
+/// True if a step's tensor is scores: raw, scaled, capped, with a bias, or masked.
 bool is_scores(const Plan& plan, const std::string& step);
 
 }  // namespace attn

@@ -17,23 +17,23 @@ namespace attn {
 struct DiagnoseOptions {
     /// Number of decimals, or of significant digits, of numbers copied from a screen.
     std::optional<int> decimals, digits;
-    /// The tolerance; without it, the bound of rounding.
+    /// The tolerance; the rounding bound if not set.
     std::optional<Tolerance> tolerance;
     /// Tries two mistakes at once if no single one matches.
     bool pairs = false;
     /// Maps the user's tensor names to step names, for names that we do not recognise.
     std::map<std::string, std::string> steps;
-    /// The walk starts from the user's query, key and value, as no parameters make them.
+    /// The walk starts from the user's query, key and value if no parameters make them.
     bool takes_projections = false;
-    /// A remark names the tensors that the walk starts from.
+    /// A remark lists the tensors that the walk starts from.
     bool says_what_is_taken = true;
-    /// The user began from a probe: there are no parameters except those of the walk.
+    /// The user's code began from a probe: there are no other parameters.
     bool has_all_inputs = false;
     /// Gradients are judged afterwards, so the forward pass may have nothing to compare.
     bool goes_back = false;
-    /// The walk is shown, even if there is nothing to compare.
+    /// The walk is shown even if there is nothing to compare.
     bool may_be_empty = false;
-    /// Nothing that costs more is looked for: see Diagnosis::cost.
+    /// Hypotheses that cost more are not tried: see Diagnosis::cost.
     double bound = HUGE_VAL;
     /// Progress callback: current step, fraction of its mistakes that were tried.
     std::function<void(const std::string& step, double done)> progress;
@@ -46,26 +46,26 @@ enum class Verdict { right, wrong, shape, not_compared };
 struct StepVerdict {
     std::string name;
     std::string theirs_name;  ///< its name in the user's file
-    std::string layout;       ///< how its axes were read, empty if they are ours
+    std::string layout;       ///< how its axes were read; empty if they are ours
     Shape theirs;
     Shape expected;
     /// Against the reference walk.
     Verdict global = Verdict::right;
     double global_difference = 0;
-    bool is_systematic = false;  ///< every number differs from the reference by one factor
+    bool is_systematic = false;  ///< all numbers differ from the reference by one factor
     /// Against the same operation on the user's own tensors before it.
     Verdict local = Verdict::right;
     double local_difference = 0;
     bool harmless = false;  ///< it differs, and the results are still correct
-    double epsilon = 0;     ///< of the 16-bit type that it has been through
-    /// The local difference beside the bound of rounding; the global one if all steps so far are
+    double epsilon = 0;     ///< machine epsilon of the 16-bit type that it went through
+    /// The local difference relative to the rounding bound; the global one if all steps so far are
     /// right.
     std::optional<WithinBall> within{};
 };
 
-/// What a mistake is to the finding that names it.
+/// The role of a mistake in the finding that names it.
 enum class Role {
-    makes,    ///< it makes the tensor, alone or (a hypothesis only) with the second of this role
+    makes,    ///< it makes the tensor, alone or (in a hypothesis) with the second one
     beside,   ///< a harmless difference on top of which the others make it
     ties,     ///< it gives the same numbers here; the nearest comes first
     pairs,    ///< it and the next of this role give the same numbers
@@ -80,7 +80,7 @@ struct NamedMistakes {
     std::vector<const Mistake*> as(Role role) const;
     /// The first that makes the tensor; nullptr if no known one does.
     const Mistake* mistake() const;
-    /// All that were made: harmless differences, then mistakes.
+    /// All of them in the order applied: harmless differences, then mistakes.
     std::vector<const Mistake*> made() const;
 };
 
@@ -89,13 +89,13 @@ struct Finding : NamedMistakes {
     std::string step{};
     bool harmless = false;         ///< the results after this step are still correct
     bool asked = false;            ///< no mistake if it was saved before the step
-    bool changes_weights = false;  ///< in float32 it does, even if the user's type hides it
-    bool replayed = true;          ///< made on the user's tensors; false: read off them
+    bool changes_weights = false;  ///< in float32, even if the user's type hides it
+    bool replayed = true;          ///< applied to the user's tensors, not inferred from them
     double difference = 0;         ///< between the replay and the user's tensor
     double nearest_difference = 0;
-    std::vector<std::string> evidence{};  ///< facts about the numbers on their own
-    /// If no mistake matches: the right rule with one thing wrong that makes the numbers, and the
-    /// name of that thing; empty if there is none.
+    std::vector<std::string> evidence{};  ///< patterns in the numbers alone
+    /// If no mistake matches: a rule with one change that makes the numbers, and the name of that
+    /// change; empty if there is none.
     std::string follows{}, followed_by{};
 };
 
@@ -103,57 +103,57 @@ struct Finding : NamedMistakes {
 struct Skipped {
     std::string name;
     std::string reason;
-    double cost = cost::unjudged;  ///< of a reading of all tensors that leaves it out
+    double cost = cost::unjudged;  ///< that leaving it out adds to a reading
 };
 
 struct Diagnosis {
     std::vector<StepVerdict> steps;
     std::vector<Finding> findings;
     std::vector<Skipped> skipped;
-    std::vector<std::string> remarks;  ///< printed before all else
-    /// Questions that these numbers leave undecided: with one, nothing is called right.
+    std::vector<std::string> remarks;  ///< printed first
+    /// Questions that the numbers do not decide: as long as there is one, the verdict is not right.
     std::vector<std::string> open{};
     bool in_numpy = false;  ///< fixes for people are written for NumPy, not PyTorch
     /// Total cost of the findings (costs.hpp); infinite if it is above DiagnoseOptions::bound.
     double cost = HUGE_VAL;
-    std::optional<Plan> plan{};  ///< of the samples that they saved
-    Ledger given{};              ///< the start of the walk, with tensors of the user perhaps
-    Ledger read{};               ///< the same and the user's tensors, as they were read
+    std::optional<Plan> plan{};  ///< for the samples that the user saved
+    Ledger given{};              ///< the inputs of the walk, some of them perhaps the user's
+    Ledger read{};               ///< those and the user's tensors, as they were read
 
-    /// A known mistake that is not harmless was found.
+    /// True if a known mistake that is not harmless was found.
     bool has_mistake() const;
-    /// Something was compared that attention computes, not only what it starts from.
+    /// True if a computed step was compared, not only inputs.
     bool judges_a_step() const;
-    /// A step is wrong and no known mistake matches it.
+    /// True if a step is wrong and no known mistake matches it.
     bool has_unknown() const;
-    /// Nor does a rule.
+    /// True if, in addition, no rule matches it.
     bool has_open_end() const;
-    /// Nothing is wrong or in question.
+    /// True if nothing is wrong or undecided.
     bool is_right() const;
 };
 
 /// Traces of dropout in weights.
 struct DropoutTraces {
     std::size_t dropped = 0;  ///< weights that are 0 and should not be
-    double factor = 1;        ///< what the others are multiplied by, 1 / (1 - p)
+    double factor = 1;        ///< the factor of the others, 1 / (1 - p)
     double difference = 0;    ///< largest distance of the others from that
 };
 
-/// Reads dropout out of a tensor, whichever cells it hit and whatever its chance; nothing when
-/// some cell is neither 0 nor the one factor times what it should be.
+/// Finds dropout in a tensor, whichever cells it hit and whatever its probability; nullopt if some
+/// cell is neither 0 nor the common factor times its right value.
 /// Shapes  both the same.
 std::optional<DropoutTraces> dropout_in(const Tensor& theirs, const Tensor& expected,
                                         const Tolerance& tolerance);
 
-/// The decimals, or significant digits, that all floating numbers were rounded to; 0 if they have
-/// more than a float is printed with.
+/// Returns the number of decimals, or significant digits, that all floating-point numbers were
+/// rounded to; 0 if they have more than a float is printed with.
 int decimals_of(const Ledger& tensors);
 int digits_of(const Ledger& tensors);
 
-/// The factor between two tensors, if it is the same for every cell.
+/// Returns the factor between two tensors if it is the same for every cell.
 std::optional<double> ratio_between(const Tensor& theirs, const Tensor& expected);
 
-/// Evidence in the numbers of a wrong tensor: sums, symmetry, ratios, permutations.
+/// Returns evidence in the numbers of a wrong tensor: sums, symmetry, ratios, permutations.
 std::vector<std::string> evidence_of(const std::string& step, const Tensor& theirs,
                                      const Tensor& expected);
 

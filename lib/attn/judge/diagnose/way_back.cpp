@@ -10,7 +10,7 @@
 namespace attn {
 namespace {
 
-/// Each number a little larger or smaller, by chance.
+/// Returns the tensor with each number randomly a little larger or smaller.
 Tensor shaken(const Tensor& tensor, double by, std::uint64_t& state) {
     if (tensor.dtype() != DType::float64) return tensor;
     Array<double> cells = tensor.as<double>();
@@ -29,7 +29,7 @@ WayBack::WayBack(Plan of, const Ledger& given, StepTable forward, const Loss& lo
     table = with_gradients(std::move(forward), plan, loss);
     Ledger known = draw(plan);
     for (const auto& [name, tensor] : given.entries()) {
-        // What was only rounded on its way here is better as it came.
+        // A number that was only rounded is replaced by the original.
         const Tensor* whole = known.find(name);
         if (whole != nullptr && same_numbers(cast(*whole, tensor.dtype()), tensor)) continue;
         known.record(name, cast(tensor, DType::float64));

@@ -7,18 +7,18 @@
 
 namespace attn {
 
-/// A walk in float64 and its way back, which is gone again from other gradients.
+/// A walk in float64 and its backward pass, which can be repeated from other gradients.
 class WayBack {
 public:
     /// Errors  as with_gradients.
     WayBack(Plan of, const Ledger& given, StepTable forward, const Loss& loss);
 
-    /// The walk with its gradients by `made`, the table or one with mistakes; those in `taken` are
-    /// not computed.
+    /// Computes the walk's gradients by `made`, the table or one with mistakes; those in `taken`
+    /// are not computed.
     Ledger gradients(const StepTable& made, const Ledger& taken) const;
-    /// Goes back with each number rounded, up or down by chance: see noise().
+    /// Repeats the backward pass with each number rounded up or down at random: see noise().
     void shake(const Ledger& taken);
-    /// How far roundings of 1 take a gradient at most: what a type's epsilon is multiplied by.
+    /// Returns how much rounding is amplified in a gradient: the factor for a type's epsilon.
     double noise(const std::string& step) const;
     bool has(const std::string& step) const { return has_step(table, plan, step); }
 

@@ -94,7 +94,7 @@ std::vector<LintFinding> lint(const Plan& plan, const Ledger& ledger) {
                 findings.push_back({&rule, std::move(*line)});
             }
         } catch (const ConfigError&) {
-            // An attention of a file may lack the step that a pitfall is about.
+            // An attention of a file may lack the step that a pitfall needs.
             if (plan.config.attentions.empty()) throw;
         }
     }

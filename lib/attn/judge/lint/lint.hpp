@@ -9,25 +9,25 @@ namespace attn {
 
 enum class Severity { error, warning, info };
 
-/// One pitfall: a check of a walk, and its lesson.
+/// A pitfall: a check of a walk, and its lesson.
 struct LintRule {
     std::string id;
     Severity severity;
-    /// One line with the numbers of this walk, or nothing if the pitfall is not met.
+    /// Returns one line with numbers of this walk; nullopt if the pitfall does not apply.
     std::optional<std::string> (*check)(const Plan&, const Ledger&);
     std::string lesson;
 };
 
-/// Every rule, errors first.
+/// All rules, errors first.
 const std::vector<LintRule>& lint_rules();
 
-/// A pitfall that a walk meets.
+/// A pitfall that applies to a walk.
 struct LintFinding {
     const LintRule* rule;
     std::string line;
 };
 
-/// Looks for every pitfall in a walk.
+/// Checks a walk for all pitfalls.
 std::vector<LintFinding> lint(const Plan& plan, const Ledger& ledger);
 
 }  // namespace attn

@@ -24,7 +24,7 @@ Check beyond_training, equal_positions, unseen_scaling, rotary_width, coincident
 Check window_not_causal, window_holds_all, t5_scale, t5_cross, cap_without_effect, equal_groups,
     sink_share, past_positions;
 
-/// True if this key (or query, without a memory) only fills up a shorter sequence.
+/// True if this key (or query, without a memory) is padding.
 bool is_padding(const Plan& plan, std::size_t batch, std::size_t position);
 
 /// The scores that softmax reads.

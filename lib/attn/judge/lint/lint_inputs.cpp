@@ -10,7 +10,7 @@
 namespace attn::lint_checks {
 namespace {
 
-/// True if a weight of some size has no negative number.
+/// True if a weight has no negative number.
 bool is_positive(const Tensor& weight) {
     for (std::size_t i = 0; i < weight.size(); ++i) {
         if (!(weight.at(i) >= 0)) return false;
@@ -18,7 +18,7 @@ bool is_positive(const Tensor& weight) {
     return weight.size() >= 8;
 }
 
-/// The tokens of x or of memory: their ids, what names a position, and the id that fills up.
+/// The tokens of x or of memory: their ids, the name of a position, and the padding id.
 struct TokenSide {
     const Tensor* ids;
     const char* positions;
@@ -41,7 +41,7 @@ std::vector<TokenSide> token_sides(const Plan& plan, const Ledger& ledger) {
     return sides;
 }
 
-/// The texts that `line` makes of each side, one after the other.
+/// Joins the texts that `line` returns for each side.
 template <class Line>
 Answer of_each_side(const Plan& plan, const Ledger& ledger, Line line) {
     std::string lines;
@@ -114,7 +114,7 @@ Answer unmasked_padding(const Plan& plan, const Ledger& ledger) {
     for (std::size_t b = 0; b < plan.batch; ++b) {
         for (std::size_t k = 0; k < plan.key_len; ++k) {
             if (!is_padding(plan, b, k)) continue;
-            // A padded key that some query sees, whatever mask there is, counts once.
+            // Count each padded key that some query sees, whatever mask there is, once.
             bool visible = false;
             for (std::size_t cell = k; cell < cells; cell += plan.key_len) {
                 visible = visible || softmax_input(ledger).at(b * cells + cell) > -HUGE_VAL;
@@ -131,7 +131,7 @@ Answer not_finite(const Plan& plan, const Ledger& ledger) {
     std::string found;
     const bool hides_rows = hidden_rows(plan, ledger).has_value();
     for (const auto& [name, tensor] : ledger.entries()) {
-        if (hides_rows && name == "mask") break;  // what follows is nan by that
+        if (hides_rows && name == "mask") break;  // later steps are nan because of it
         const bool may_hide = plan.masks() && (name == "masked_scores" || name == "row_max");
         std::size_t count = 0;
         for (std::size_t i = 0; i < tensor.size(); ++i) {

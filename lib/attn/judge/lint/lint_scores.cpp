@@ -21,10 +21,10 @@ double largest_of(const Tensor& tensor) {
     return largest;
 }
 
-/// Rows of scores: those of queries that see a key, and of keys that are seen.
+/// Rows of scores, for queries that see a key and keys that are seen.
 using ScoreRows = std::vector<std::vector<double>>;
 
-/// The scores of one matrix without padding and fully masked rows.
+/// Returns the scores of one matrix without padding and fully masked rows.
 ScoreRows seen_scores(const Plan& plan, const Ledger& ledger, std::size_t group) {
     const Tensor& scores = ledger["scores"];
     const Tensor& masked = softmax_input(ledger);
@@ -54,8 +54,8 @@ ScoreRows seen_scores(const Plan& plan, const Ledger& ledger, std::size_t group)
     return result;
 }
 
-/// The part of a matrix's energy (its sum of squares) that one pattern holds: one row of numbers,
-/// and how much of it each row takes. Nothing if the matrix is zero or not finite.
+/// Returns the share of a matrix's energy (its sum of squares) in its best rank-one approximation:
+/// one row of numbers times a factor per row. nullopt if the matrix is zero or not finite.
 std::optional<double> energy_of_one_pattern(const ScoreRows& scores) {
     const std::size_t columns = scores.front().size();
     double energy = 0;
@@ -70,7 +70,7 @@ std::optional<double> energy_of_one_pattern(const ScoreRows& scores) {
         pattern = row;
     }
     if (!(energy > 0) || !std::isfinite(energy)) return std::nullopt;
-    // Start from the longest row, which is nearly the pattern if there is only one.
+    // Start the iteration from the longest row, which for rank one is already nearly right.
     double held = 0;
     for (int turn = 0; turn < 5; ++turn) {
         double length = 0;
@@ -139,7 +139,7 @@ Answer saturated(const Plan& plan, const Ledger& ledger) {
             if (weight > largest) largest = weight;
             visible += softmax_input(ledger).at(row * keys + k) > -HUGE_VAL ? 1U : 0U;
         }
-        if (visible < 2) continue;  // one key takes all, whatever its score
+        if (visible < 2) continue;  // a single key has all the weight, whatever its score
         sum += largest;
         ++rows;
     }
@@ -215,7 +215,7 @@ Answer narrow_sums(const Plan& plan, const Ledger& ledger) {
 }
 
 Answer rank_one(const Plan& plan, const Ledger& ledger) {
-    if (plan.head_dim < 3) return std::nullopt;  // the scores have so small a rank by their making
+    if (plan.head_dim < 3) return std::nullopt;  // with so few features the rank is always small
     const std::size_t groups = groups_of(ledger["scores"].shape()).count;
     std::size_t judged = 0;
     std::size_t found = 0;

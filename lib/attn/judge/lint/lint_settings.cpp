@@ -79,7 +79,7 @@ Answer coincident_sizes(const Plan& plan, const Ledger&) {
     std::vector<Size> sizes{{"query_len", plan.query_len}, {"head_dim", plan.head_dim}};
     if (plan.has_batch) sizes.push_back({"batch", plan.batch});
     if (plan.has_head) sizes.push_back({"heads", plan.heads});
-    // Leave out other names for a size above: they are always equal.
+    // Leave out sizes that are another one by default: they are always equal.
     if (plan.embed_dim != plan.head_dim) sizes.push_back({"embed_dim", plan.embed_dim});
     if (plan.value_dim != plan.head_dim) sizes.push_back({"value_dim", plan.value_dim});
     if (plan.has_memory) sizes.push_back({"key_len", plan.key_len});

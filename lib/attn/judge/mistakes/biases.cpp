@@ -3,17 +3,17 @@
 #include "attn/explain/codegen/step_lines.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// The bias of T5 where none should be.
+// The bias of T5 in walks without one.
 
 namespace attn {
 namespace {
 
-/// The table that the user gave with a walk that adds no bias.
+/// Returns the table that the user gave for a walk that adds no bias.
 const Tensor* table_of_t5(const Plan& plan) {
     return plan.config.parameters.find("relative_attention_bias");
 }
 
-/// The walk with that table as its bias.
+/// Returns the walk with that table as its bias.
 Plan with_t5(const Plan& plan) {
     Plan other = plan;
     const auto buckets = static_cast<std::int64_t>(table_of_t5(plan)->shape()[0]);

@@ -14,11 +14,11 @@ namespace attn {
 
 namespace {
 
-/// The mistakes of the paragraphs for which `is_meant` is true. A numbered one is there once for
-/// each number that its paragraph lists.
+/// Returns the mistakes of the paragraphs for which `is_meant` is true, a numbered one once per
+/// number that its paragraph lists.
 template <class IsMeant>
 const std::vector<Mistake>& listed(IsMeant is_meant) {
-    // Never destroyed: that would take as long as to build it, when the program ends anyway.
+    // Never destroyed: that would take as long as building it, just before the program ends.
     auto* const list = new std::vector<Mistake>;
     list->reserve(mistake_texts().size());  // moving them to a larger list takes a while
     for (const MistakeText& text : mistake_texts()) {
@@ -76,7 +76,7 @@ const NamedEdit* find_edit(std::string_view name) {
 
 namespace {
 
-/// `finite-fill=-9e15`: the entry of a family of fills for that number.
+/// Parses `finite-fill=-9e15`: returns the entry of that family for that number.
 const Mistake* fill_of_id(std::string_view id) {
     const std::size_t equals = id.find('=');
     if (equals == std::string_view::npos) return nullptr;
@@ -109,7 +109,7 @@ const Mistake& find_mistake(std::string_view id) {
     }
     if (const Mistake* fill = fill_of_id(id)) return *fill;
     if (family.size() == 1) return *family.front();
-    // Offer ids with a similar spelling or the same beginning.
+    // Suggest ids with a similar spelling or the same prefix.
     const std::string start =
         family.empty() ? std::string(id.substr(0, id.find_first_of("-="))) : std::string(id) + "=";
     std::string close;
@@ -130,12 +130,12 @@ const Mistake& find_mistake(std::string_view id) {
 
 namespace {
 
-/// Titles and remarks of a mistake in a table in which it was made: lines that differ from those of
-/// the table without it are marked.
+/// Adds titles and remarks of a mistake to a table that has it, and marks lines that differ from
+/// those of the table without it.
 void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
                    const Mistake& mistake) {
     std::string title = mistake.title.raw();
-    // ALiBi and T5 are written as they are.
+    // Keep the case of names such as ALiBi and T5.
     const bool is_name = std::isupper(title[1]) != 0 || std::isdigit(title[1]) != 0;
     if (!is_name) title[0] = static_cast<char>(std::tolower(title[0]));
     const auto right = std::make_shared<const StepTable>(without);

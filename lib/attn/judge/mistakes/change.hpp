@@ -12,13 +12,13 @@
 
 namespace attn {
 
-// The ways to make a mistake: another rule, another tensor read, another plan, or code if no rule
-// can express it.
+// Ways to make a mistake: another rule, another input, another plan, or code if no rule can express
+// it.
 
 using Compute = std::function<Tensor(const Plan&, const Ledger&)>;
-/// A step's new way to compute, given the one it replaces.
+/// A step's replacement, which may call the computation that it replaces.
 using StepEdit = std::function<Tensor(const Plan&, const Ledger&, const Compute& before)>;
-/// The plan that a step follows instead of the true one.
+/// A change of the plan that a step follows.
 using PlanEdit = std::function<void(Plan&)>;
 /// A text that may depend on the plan.
 class PlanText {
@@ -52,7 +52,7 @@ private:
     std::function<Rule(const Plan&)> rule_;
 };
 
-/// Lines of Python, from those that the table had.
+/// Returns lines of Python, given the original ones.
 using Lines = std::function<std::string(const StepLines& of, const std::string& right)>;
 
 /// A step that follows another rule, which may read the right tensor by the step's own name.
@@ -68,47 +68,47 @@ struct WrongRule {
 TableEdit follows(WrongRule wrong);
 TableEdit follows(PlanRule rule);
 
-/// The named steps read another tensor instead of one: `w_key`, or a rule for the tensor that
-/// they should read, `sink[h] = sink[h] / sqrt(D)`. It may be named by its chain.
+/// Makes the named steps read another tensor: `w_key`, or a rule for the tensor to read, `sink[h] =
+/// sink[h] / sqrt(D)`. `tensor` may be the name of a chain.
 TableEdit reads(std::vector<std::string> steps, PlanText tensor, PlanText instead);
-/// The named steps compute as before under an altered plan; all computed steps if none is named.
+/// Makes the named steps, or all computed ones if none is named, follow an altered plan.
 TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter);
-/// The named steps pass on the tensor before them in their chain.
+/// Makes the named steps copy the previous tensor of their chain.
 TableEdit left_out(const std::vector<std::string>& steps);
-/// The named steps compute and print as without a sink.
+/// Makes the named steps compute and print as without a sink.
 TableEdit without_sink(const std::vector<std::string>& steps);
-/// A step that is computed like another one.
+/// Makes a step compute like another one.
 TableEdit made_as(const std::string& step, const std::string& other);
-/// The mask of another choice, which also hides cells by the condition.
+/// Uses another mask, which also hides cells by the condition.
 TableEdit masked_as(std::function<void(MaskChoice&)> change, PlanText also_hides);
 
-/// `[h,t,f]`: the first letters of the last axes.
+/// Returns the first letters of the last axes: `[h,t,f]`.
 std::string index_letters(const Outline& outline, std::size_t most = 4);
 
-/// Makes several edits, one after the other.
+/// Combines several edits, applied in order.
 TableEdit all_of(std::vector<TableEdit> edits);
-/// Makes one edit for each of these steps.
+/// Combines one edit per step.
 TableEdit for_each_step(const std::vector<std::string>& steps,
                         const std::function<TableEdit(const std::string& step)>& edit);
 
 // Names in the texts of mistakes.
 
-/// The mistake that a paragraph describes, for one number if it is numbered.
+/// Returns the mistake that a paragraph describes, for one number if it is numbered.
 Mistake mistake_of(const MistakeText& text, double number = 0);
-/// The title, effect, lesson and fixes of a paragraph.
+/// Returns a mistake with only the title, effect, lesson and fixes of a paragraph.
 Mistake described(const MistakeText& text);
 /// Returns why a walk cannot show it: the reason of the first unmet need.
 NotApplicable needs_of(std::shared_ptr<const MistakeText> text, double number);
 std::string no_room_for_repeats(const Plan& plan);
-/// The text with words in braces filled in, in a rule for this step.
+/// Fills in the words in braces of a rule for this step.
 std::string in_words(std::string_view pattern, const std::string& step, const Plan& plan);
 
 /// Returns a number or fact (1 or 0) of a plan; nullopt for an unknown name.
 std::function<double(const Plan&)> find_fact(std::string_view name);
 
-/// `with STEPS: NAME NUMBER`.  Errors  ConfigError for an unknown name.
+/// Parses `with STEPS: NAME NUMBER`.  Errors  ConfigError for an unknown name.
 PlanEdit plan_change(std::string_view says);
-/// `mask NAME NUMBER, NAME`: the same of masks alone.
+/// Parses `mask NAME NUMBER, NAME`, a change of the mask alone.
 std::function<void(MaskChoice&)> mask_change(std::string_view says);
 
 /// `code NAME: WORDS`, for mistakes that no rule expresses.
@@ -118,7 +118,7 @@ struct NamedEdit {
 };
 const NamedEdit* find_edit(std::string_view name);
 
-// Parts of these edits, one file for each place in the walk.
+// Code of these edits, in one file per place in the walk.
 TableEdit count_repeats(const std::string&);
 TableEdit exchange_batch_and_tokens(const std::string&);
 TableEdit read_in_other_layout(const std::string&);
@@ -139,11 +139,11 @@ TableEdit show_mean_of_heads(const std::string& again);
 TableEdit read_value_first(const std::string&);
 TableEdit zero_padded_rows(const std::string& step);
 
-/// Every step that may multiply x or memory by a projection weight.
+/// The steps that may multiply x or memory by a projection weight.
 inline const std::vector<std::string> projecting_steps{
     "projected_query", "projected_key", "projected_value", "qkv", "query", "key", "value"};
 
-/// Every cell of a floating tensor passed through `f`, in order.
+/// Applies `f` to the cells of a floating-point tensor, in order.
 template <class F>
 Tensor mapped(const Tensor& tensor, F&& f) {
     return with_floating(tensor.dtype(), [&]<class T>(T) -> Tensor {
@@ -153,33 +153,33 @@ Tensor mapped(const Tensor& tensor, F&& f) {
     });
 }
 
-/// The cells of all scores, true for hidden ones.
+/// One cell per score, true for hidden ones.
 struct Grid {
     std::vector<bool> cells;
 };
-/// The mask of a walk broadcast over its scores, and the mask with a mistake in it.
+/// Returns the mask of a walk, or the mask with a mistake, broadcast to its scores.
 Grid hidden_cells(const Plan& plan);
 Grid hidden_cells(const Plan& plan, const Mistake& mistake);
-/// A tensor with a cell for each score.
+/// Returns the outline of a tensor with one cell per score.
 Outline score_cells(const Plan& plan);
 
-/// The factor of the scores.
+/// Returns the factor of the scores.
 double effect_of(const ScaleFactor& factor);
 
 /// True if the reference table has a step of that name for this walk.
 bool walk_has(const Plan& plan, std::string_view step);
 /// True if query, key and value are x multiplied by weights, not made from a latent.
 bool projects_x(const Plan& plan);
-/// True if a relative_attention_bias was given with a column for each head.
+/// True if a relative_attention_bias was given with one column per head.
 bool has_table_of_t5(const Plan& plan);
 
-/// The plan with positions 0, 1, 2, ...
+/// Sets the positions of a plan to 0, 1, 2, ...
 void count_from_zero(Plan& plan);
-/// The smallest position.
+/// Returns the smallest position.
 std::int64_t first_position_row(const Plan& plan);
-/// Features of a query that do not rotate.
+/// Returns the number of query features that are not rotated.
 std::size_t unturned(const Plan& plan);
-/// The prefix of the names of the angles that rotate a step.
+/// Returns the prefix of the names of the angles that rotate a step.
 inline std::string angle_prefix(const Plan& plan, const std::string& step) {
     return step == "rotated_key" && plan.has_memory ? "memory_" : "";
 }

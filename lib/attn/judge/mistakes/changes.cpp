@@ -7,8 +7,7 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// Other plans and masks that steps may be made to follow, by the names that texts of mistakes say
-// after `with` and `mask`.
+// Changes of plans and masks, by the names that texts of mistakes use after `with` and `mask`.
 
 namespace attn {
 namespace {
@@ -81,7 +80,7 @@ void soften_over(Plan& plan, double) {
     plan.config.softmax_axis = axis;
 }
 
-/// The second base instead of the first, and the first instead of others.
+/// Replaces the first base by the second, and any other base by the first.
 void exchange_base(double& theta, double first, double second) {
     theta = theta == first ? second : first;
 }
@@ -108,7 +107,7 @@ constexpr PlanChange plan_changes[]{
     {"the base", [](Plan& plan, double base) { plan.config.rotary.theta = base; }},
     {"another usual base",
      [](Plan& plan, double) { exchange_base(plan.config.rotary.theta, 10000, 500000); }},
-    {"the base of the other layers",  // of Gemma 3, with a window and without
+    {"the base of the other layers",  // Gemma 3: layers with a window have another base
      [](Plan& plan, double) { exchange_base(plan.config.rotary.theta, 10000, 1000000); }},
     {"no scaling of frequencies", [](Plan& plan, double) { plan.config.rotary.scaling.reset(); }},
     {"yarn's factor",
@@ -136,7 +135,7 @@ constexpr PlanChange plan_changes[]{
     {"empty rows 0", [](Plan& plan, double) { plan.config.empty_row = EmptyRow::zero; }},
     {"the next layer", [](Plan& plan, double) { ++*plan.config.differential.depth; }}};
 
-/// The change of that name, or of the name in front of a number; null if there is none.
+/// Finds the change with that name, or with a name before a number; null if there is none.
 template <class Change, std::size_t n>
 std::pair<const Change*, double> found(const Change (&all)[n], std::string_view says) {
     const auto known = std::ranges::find(all, says, &Change::name);

@@ -25,7 +25,7 @@ std::string lines_of(const Step& step, const StepLines& of) {
     return attn::lines_of({{of.plan, of.table, step}, of.language});
 }
 
-/// The names in a rule of this step, which may name itself: as it is in `right`.
+/// Returns the names in a rule of this step. The rule may read the step's own result in `right`.
 RuleNames names_with_itself(const PlannedStep& of, const Step& right) {
     RuleNames names = rule_names(of);
     const std::string& own = right.name;
@@ -38,7 +38,7 @@ RuleNames names_with_itself(const PlannedStep& of, const Step& right) {
     return names;
 }
 
-/// The tensor of a rule, which may not fit after another mistake.
+/// Computes a rule, which may not fit after another mistake.
 Tensor tensor_of_rule(CompletedRule& completed, const Rule& rule, const Outline& made, DType type,
                       const RuleScope& scope) {
     try {
@@ -52,7 +52,7 @@ Tensor tensor_of_rule(CompletedRule& completed, const Rule& rule, const Outline&
 
 /// Makes the step follow the rule.
 void follow(Step& step, const WrongRule& instead) {
-    // Held once: tables are copied for every mistake that is tried.
+    // Share one copy: tables are copied for every mistake that is tried.
     const auto right = std::make_shared<const Step>(step);
     const auto wrong = std::make_shared<const WrongRule>(instead);
     if (wrong->outline) step.outline = wrong->outline;
@@ -102,14 +102,14 @@ bool is_read_later(const StepLines& of, const std::string& tensor) {
     });
 }
 
-/// A tensor, and the tensor that is read instead.
+/// A tensor, and the one to read in its place.
 struct Instead {
     PlanText tensor;
     PlanText text;
 
     bool is_rule(const Plan& plan) const { return text(plan).find('=') != std::string::npos; }
 
-    /// Its rule under the name of this walk; `tensor[...] = other[...]` for another tensor.
+    /// Returns its rule under this walk's name; `tensor[...] = other[...]` for another tensor.
     Rule rule(const PlannedStep& of, const std::string& name) const {
         const RuleNames names = rule_names(of);
         const Outline outline = names.outline(name);
@@ -121,7 +121,7 @@ struct Instead {
         return whole;
     }
 
-    /// The name of the tensor in this walk; empty without it.
+    /// Returns the tensor's name in this walk; empty if it has none.
     std::string name(const PlannedStep& of) const {
         const std::string word = tensor(of.plan);
         return chain_called(word) != Chain::none || of.has(word) ? rule_names(of).step(word) : "";
@@ -146,7 +146,7 @@ struct Instead {
     }
 };
 
-/// Makes the step read something else.
+/// Makes the step read another tensor.
 void read_instead(Step& step, const Instead& other) {
     const auto right = std::make_shared<const Step>(step);
     const auto instead = std::make_shared<const Instead>(other);
@@ -198,7 +198,7 @@ void read_instead(Step& step, const Instead& other) {
     };
 }
 
-/// Edits the steps of these names, or all that are computed.
+/// Edits the named steps, or all that are computed.
 template <class Edit>
 TableEdit to_each(std::vector<std::string> steps, Edit edit) {
     return [steps = std::move(steps), edit](StepTable table, const Plan&) {
@@ -267,7 +267,7 @@ TableEdit left_out(const std::vector<std::string>& steps) {
 
 namespace {
 
-/// The steps with the outlines of their cards, which an altered plan makes what they are.
+/// Restores the outlines of the cards, so that an altered plan determines the shapes.
 StepTable with_own_outlines(StepTable table) {
     for (Step& each : table) {
         const auto known = std::ranges::find(step_table(), each.name, &Step::name);
@@ -307,7 +307,7 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
         }
         if (has_lines(step)) {
             step.code = [right, altered](const StepLines& of) {
-                // What it reads is as long as that plan says too.
+                // Tensors that it reads also have the lengths of that plan.
                 const Plan other = altered(of.plan);
                 const StepTable table = with_own_outlines(of.table);
                 return attn::lines_of({{other, table, *right}, of.language});

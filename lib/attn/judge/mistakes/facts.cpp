@@ -11,7 +11,7 @@
 #include "attn/core/steps/rotary.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// Numbers and facts of a plan that `needs` names in the texts of mistakes. A fact is 1 or 0.
+// Numbers and facts of a plan for `needs` in the texts of mistakes. A fact is 1 or 0.
 
 namespace attn {
 
@@ -45,7 +45,7 @@ double number(const std::optional<std::int64_t>& size) {
 
 // Weights.
 
-/// Features that come out of one stored matrix of query, key or value.
+/// Returns the number of output features of one stored matrix of query, key or value.
 std::size_t stored_width(const Plan& plan, std::size_t part) {
     const Projected& projected = query_key_value()[part];
     return plan.head_axis_on_weight() ? projected.width(plan) : projected.all_features(plan);
@@ -61,7 +61,7 @@ bool equal_widths(const Plan& plan) {
     return plan.value_dim == plan.head_dim && plan.value_heads() == plan.heads;
 }
 
-/// True if the weights of two parts have one shape.
+/// True if the weights of two parts have the same shape.
 template <std::size_t part, std::size_t other>
 bool weighs_alike(const Plan& plan) {
     if (plan.one_weight()) return equal_widths(plan) && !plan.has_memory;
@@ -74,7 +74,7 @@ bool weighs_alike(const Plan& plan) {
 
 // Norms.
 
-/// True if a gain is given for which `holds` is.
+/// True if `holds` is true for a given gain.
 template <class Holds>
 bool has_gain(const Plan& plan, Holds holds) {
     for (const char* name : {"g_query", "g_key"}) {
@@ -93,7 +93,7 @@ bool has_gain_beside_one(const Plan& plan) {
     });
 }
 
-/// True if heads are normalised before they rotate, by a gain that differs within a pair.
+/// True if heads are normalised before their rotation, with a gain that differs within a pair.
 bool has_uneven_gain(const Plan& plan) {
     if (!plan.rotates() || plan.config.qk_norm.over != NormOver::head ||
         plan.config.qk_norm.place != QkNorm::Place::before) {
@@ -109,7 +109,7 @@ bool has_uneven_gain(const Plan& plan) {
     });
 }
 
-/// True if no feature has a gain of its own after the rotation.
+/// True if no gain that differs by feature is applied after the rotation.
 bool gains_first_or_alike(const Plan& plan) {
     const Ledger& given = plan.config.parameters;
     return plan.config.qk_norm.place == QkNorm::Place::before ||
@@ -122,7 +122,7 @@ bool pads_in_front(const Plan& plan) {
     return !plan.has_memory && plan.key_padding.size() > 0 && plan.key_padding.data()[0];
 }
 
-/// True if counting the padding gives other positions, for which the table has rows.
+/// True if counting the padding gives other positions, and the table has rows for them.
 bool padding_counts(const Plan& plan) {
     Plan counted = plan;
     count_from_zero(counted);
@@ -141,7 +141,7 @@ bool scaling_matters(const Plan& plan) {
            (is_scaled_once(plan) || plan.rotary_base() != plan.config.rotary.theta);
 }
 
-/// True if yarn's limits are no whole numbers.
+/// True if yarn's limits are not integers.
 bool truncating_matters(const Plan& plan) {
     const auto& scaling = plan.config.rotary.scaling;
     if (!scaling || scaling->kind != RopeScaling::Kind::yarn) return false;
@@ -193,7 +193,7 @@ bool goes_over(const Plan& plan) {
     return plan.config.softmax_axis == axis;
 }
 
-/// Those that rules know, too, are in the table of walk_number().
+/// Numbers in addition to those of walk_number(), which rules can use, too.
 struct NamedNumber {
     std::string_view name;
     double (*of)(const Plan&);

@@ -24,7 +24,7 @@ struct Way {
 
     bool has(const std::string& name) const { return has_step(table, plan, name); }
     Outline outline(const std::string& name) const { return find_step(table, name).outline(plan); }
-    /// `[h,q,k]`, with another letter instead of one.
+    /// Returns `[h,q,k]`, with one letter replaced.
     std::string at(const std::string& name, const std::string& letter = "",
                    const std::string& other = "") const {
         std::string all;
@@ -34,7 +34,7 @@ struct Way {
         return "[" + all + "]";
     }
     std::string cell(const std::string& name) const { return name + at(name); }
-    /// The last step of a chain, or the one that `reader` was made from.
+    /// Returns the last step of a chain, or the one that `reader` was computed from.
     std::string latest(Chain chain, const std::string& reader = "") const {
         std::string name;
         for (const Step& step : table) {
@@ -48,7 +48,7 @@ struct Way {
     }
 };
 
-/// New rules for steps of the backward pass, by their names; none if the mistake cannot show.
+/// New rules for steps of the backward pass, by step name; empty if the mistake cannot show.
 using Rules = std::map<std::string, Rule>;
 using WrongRules = Rules (*)(const Way&);
 
@@ -59,7 +59,7 @@ Rule told(const std::string& step, const Way& way, const RuleTree& value) {
     return rule;
 }
 
-/// Without the sum over an index: of the last one alone.
+/// Replaces the sum over an index by its last term.
 RuleTree last_alone(const RuleTree& tree, const std::string& index, std::size_t length) {
     const auto is_all = [&](const RuleNode& sum) {
         return is_number(*sum.parts[0], 0) && is_number(*sum.parts[1], static_cast<double>(length));
@@ -125,7 +125,7 @@ Rules scaled(const Way& way, bool twice) {
 Rules scale_missing(const Way& way) { return scaled(way, false); }
 Rules scale_twice(const Way& way) { return scaled(way, true); }
 
-/// The gradient of a key or value, made with the mirror image of `matrix`.
+/// Computes the gradient of a key or value with the transpose of `matrix`.
 Rules not_transposed(const Way& way, const std::string& of, const std::string& matrix) {
     const std::string step = "d_" + of;
     if (!way.has(step) || way.plan.query_len != way.plan.key_len) return {};
@@ -147,7 +147,7 @@ Rules value_not_transposed(const Way& way) {
     return not_transposed(way, way.latest(Chain::values, "context"), "weights");
 }
 
-/// Every gradient of a parameter whose name begins so.
+/// Replaces the rules of all parameter gradients with that prefix.
 template <class Wrong>
 Rules of_parameters(const Way& way, const std::string& begin, const Wrong& wrong) {
     Rules rules;
@@ -220,7 +220,7 @@ Rules overwritten(const Way& way) {
                                 ": if ids[s] == v then 1 else 0) == 0 then d_x[t,f] else 0"}};
 }
 
-/// The rules of each, by the id that it has in data/mistakes/gradients.txt.
+/// The rules by mistake id, as in data/mistakes/gradients.txt.
 constexpr std::pair<std::string_view, WrongRules> rules_by_id[]{
     {"grad-softmax-elementwise", elementwise},
     {"grad-softmax-no-row-sum", no_row_sum},
@@ -238,7 +238,7 @@ constexpr std::pair<std::string_view, WrongRules> rules_by_id[]{
     {"grad-rotated-forward", rotated_on},
     {"grad-embedding-overwritten", overwritten}};
 
-/// The paragraph as a mistake: its rules are asked for where it is made.
+/// Returns the mistake of a paragraph, whose rules are computed when it is made.
 Mistake gradient_mistake(const MistakeText& text) {
     const auto known =
         std::ranges::find(rules_by_id, text.id, [](const auto& each) { return each.first; });

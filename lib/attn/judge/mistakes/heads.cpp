@@ -2,18 +2,18 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// Heads that share keys, keys and values instead of each other, and sources exchanged.
+// Mistakes with heads that share keys, and with exchanged keys and values or sources.
 
 namespace attn {
 namespace {
 
-/// Keys whose features are where they would be when the rows of their weight were rearranged for
-/// halves with the number of query heads instead of key heads.
+/// Returns the index of key features after the rows of their weight were rearranged into halves for
+/// the number of query heads instead of key heads.
 std::string rearranged_for_query_heads(const Plan& plan) {
     const bool is_split = !walk_has(plan, "projected_key");
     const std::string half = std::to_string(plan.kv_heads * plan.head_dim / plan.heads / 2);
-    // Neighbours of the file that become the two halves of a block are, where that was done
-    // rightly, the two halves of a head.
+    // Neighbours in the file become the two halves of a block; with the right number of heads they
+    // would become the two halves of a head.
     const std::string stored =
         filled("({at} - {at} % {block} + 2 * ({at} % {block} % {half}) + {at} % {block} / {half})",
                {{"at", is_split ? "(h * D + f)" : "c"},
@@ -28,7 +28,7 @@ std::string rearranged_for_query_heads(const Plan& plan) {
 
 }  // namespace
 
-/// Every key head's tokens several times in a row; the kernel shares the heads on its own.
+/// Repeats the tokens of each key head; the kernel also shares the heads on its own.
 TableEdit repeat_tokens(const std::string&) {
     const auto edit = [](const std::string& step, const std::string& chain) {
         return follows({.rule = step + "[h,k,f] = " + chain + "[h / group, k / group, f]",
@@ -52,7 +52,7 @@ TableEdit rearrange_for_query_heads(const std::string&) {
     return follows(rearranged_for_query_heads);
 }
 
-/// The projection of latents cut with the value of each head in front of its key.
+/// Splits the projection of latents with each head's value before its key.
 TableEdit read_value_first(const std::string&) {
     constexpr std::string_view first = "o - o % {both} + (o % {both} + Dv) % {both}";
     const auto read = [first](const char* before, const char* after) {
@@ -70,7 +70,7 @@ TableEdit read_value_first(const std::string&) {
          })});
 }
 
-/// x and memory exchanged, in the steps that read them.
+/// Exchanges x and memory in the steps that read them.
 TableEdit exchange_sources(const std::string&) {
     const auto x = [](const Plan& plan) { return plan.projected_x(); };
     return all_of({reads({"projected_query", "query"}, x, "memory"),

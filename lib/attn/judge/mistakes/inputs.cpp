@@ -8,13 +8,13 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// Ids that were counted with repeats, and axes that were exchanged.
+// Ids counted with repeats, and exchanged axes.
 
 namespace attn {
 namespace {
 
-/// The ids when the sorted words are numbered without dropping repeated ones: each
-/// word keeps the number of its last repetition.
+/// Returns the ids that result from numbering the sorted words without dropping repeated ones: each
+/// word gets the number of its last repetition.
 std::map<std::int64_t, std::int64_t> ids_with_repeats(const Tokens& tokens) {
     std::vector<std::int64_t> sorted;
     for (const auto& sequence : tokens.sequences) {
@@ -53,7 +53,7 @@ StepTable count_repeated_words(StepTable table, const Plan& plan) {
                     .lines = renumbered_lines})(std::move(table), plan);
 }
 
-/// `tensor` with the axes `a` and `b` exchanged; the names stay in their places.
+/// Exchanges the axes `a` and `b` of a tensor, but not their names.
 Tensor exchanged(const Tensor& tensor, std::size_t a, std::size_t b) {
     std::vector<std::size_t> order(tensor.dimension());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -66,7 +66,7 @@ Tensor exchanged(const Tensor& tensor, std::size_t a, std::size_t b) {
         tensor.values());
 }
 
-/// x, and memory, with batch and tokens exchanged; the last tensor exchanged back.
+/// Exchanges batch and tokens of x and memory, and again in the last tensor.
 StepTable exchange_axes(StepTable table, const Plan& plan) {
     std::string last;
     for (const Step& step : table) {
@@ -95,7 +95,7 @@ StepTable exchange_axes(StepTable table, const Plan& plan) {
         std::swap(other.batch, other.query_len);
         other.key_len = other.query_len;
     };
-    // Positions were added to x before.
+    // Positions were already added to x.
     std::vector<std::string> from_projections;
     for (const Step& step : table) {
         const bool projects = std::ranges::count(projecting_steps, step.name) > 0;

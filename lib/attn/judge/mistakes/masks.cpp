@@ -3,7 +3,7 @@
 #include "attn/core/rules/evaluate.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// Masks of another choice, the cells that they hide, and rows of padded queries.
+// Wrong masks, the cells that they hide, and rows of padded queries.
 
 namespace attn {
 
@@ -13,7 +13,7 @@ Outline score_cells(const Plan& plan) {
 
 namespace {
 
-/// Spread over all scores: an axis of length 1 serves every index.
+/// Broadcasts a mask over all scores.
 Grid spread(const Plan& plan, const Tensor& mask) {
     const Outline outline = score_cells(plan);
     const Tensor cells =

@@ -1,4 +1,4 @@
-// The texts of data/mistakes, one after the other.
+// The texts of data/mistakes, joined.
 #include "attn/ground/embed.h"
         embedded
         lay     attn_mistakes, mistakes.txt

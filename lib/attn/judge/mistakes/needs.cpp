@@ -10,21 +10,21 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// What a mistake needs to show: `needs EXPRESSION else REASON`.
+// Conditions for a mistake to show: `needs EXPRESSION else REASON`.
 
 namespace attn {
 namespace {
 
-/// A condition on a plan: the value of an expression, which holds unless it is 0.
+/// A condition on a plan: an expression that is true unless its value is 0.
 using Value = std::function<double(const Plan&)>;
 
 struct Need {
     Value value;
-    std::string reason;  ///< names settings after a dollar
+    std::string reason;  ///< settings have a dollar before their name
 };
 
-/// A fact of the plan; a step, which is 1 in walks that have it; a condition of attention files,
-/// with `_` for its blanks.
+/// Returns a fact of the plan; for a step, 1 in walks that have it; or a condition of attention
+/// files, with `_` in place of spaces.
 Value value_called(const std::string& name, const MistakeText& text) {
     if (Value fact = find_fact(name)) return fact;
     if (std::ranges::find(step_table(), name, &Step::name) != step_table().end()) {
@@ -104,7 +104,7 @@ std::vector<NotApplicable> reasons_of(const MistakeText& text, double number) {
 }  // namespace
 
 NotApplicable needs_of(std::shared_ptr<const MistakeText> text, double number) {
-    // Read on first use: most mistakes are only listed.
+    // Parsed on first use: most mistakes are only listed.
     struct Reasons {
         std::once_flag once;
         std::vector<NotApplicable> all;

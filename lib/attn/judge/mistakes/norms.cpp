@@ -6,8 +6,8 @@
 namespace attn {
 namespace {
 
-/// The norms by another rule: `{x}` is the tensor before it, `{mean}` that of its squares, over the
-/// axes of the walk or over the other ones.
+/// Normalises by another rule: `{x}` is the previous tensor, `{mean}` the mean of its squares, over
+/// the axes of the walk or over the others.
 TableEdit normed_as(const std::string& pattern, bool over_the_other_axes) {
     return for_each_step({"normed_query", "normed_key"}, [=](const std::string& step) {
         return follows([=](const Plan& plan) {

@@ -6,11 +6,11 @@
 
 #include "attn/judge/mistakes/change.hpp"
 
-// Entries of the catalogue for any number: instead of minus infinity, of the scale, of a base.
+// Entries of the catalogue for any number: a fill in place of minus infinity, a scale, a base.
 
 namespace attn {
 
-/// A number in the fewest letters: -1e9, -100, -65504.
+/// Formats a number in the fewest characters: -1e9, -100, -65504.
 std::string shortest_number(double number) {
     const std::string plain = fmt::format("{:.6g}", number);
     std::string power = fmt::format("{:.5e}", number);
@@ -23,7 +23,7 @@ std::string shortest_number(double number) {
 }
 
 const Mistake& numbered_mistake(std::string_view id, double number) {
-    // Made once for each number: findings point to them.
+    // Created once per number, because findings point to them.
     static std::map<std::pair<std::string, double>, Mistake> all;
     const auto known = all.find({std::string(id), number});
     if (known != all.end()) return known->second;
@@ -46,7 +46,7 @@ const Mistake& mistaken_fill(double fill) {
 
 namespace {
 
-/// The keys that the last row of weights sees.
+/// Counts the keys that the last row of weights sees.
 double seen_keys(const Tensor& weights, const Tensor&) {
     double count = 0;
     const std::size_t keys = weights.shape().back();
@@ -56,7 +56,7 @@ double seen_keys(const Tensor& weights, const Tensor&) {
     return count;
 }
 
-/// The first key that no row sees, though some should.
+/// Returns the first key that no row sees although some should.
 double unseen_key(const Tensor& weights, const Tensor& expected) {
     const std::size_t keys = weights.shape().back();
     for (std::size_t k = 0; k < keys; ++k) {
@@ -116,7 +116,7 @@ const std::vector<NumberedEntry>& numbered_entries() {
              .nested = true,
              .seen = unseen_key},
         };
-        // Softmax summed block by block, in blocks of that many keys.
+        // Softmax computed block by block, in blocks of that many keys.
         for (const MistakeText& text : mistake_texts()) {
             if (!text.id.starts_with("running-")) continue;
             list.push_back({.entry = of(text.id),

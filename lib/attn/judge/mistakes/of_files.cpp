@@ -12,7 +12,7 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 
-// Mistakes that belong to an attention: another rule for one of its steps.
+// Mistakes of an attention file: another rule for one of its steps.
 
 namespace attn {
 namespace {
@@ -64,7 +64,7 @@ Mistake entry_of(const std::shared_ptr<const AttentionFile>& file, const Attenti
 }  // namespace
 
 const std::vector<Mistake>& mistakes_of(const std::shared_ptr<const AttentionFile>& file) {
-    // Kept, as findings point to them.
+    // Kept, because findings point to them.
     static std::map<std::string, std::vector<Mistake>> all;
     static std::mutex one_at_a_time;
     const std::scoped_lock lock(one_at_a_time);

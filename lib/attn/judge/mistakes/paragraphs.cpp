@@ -7,7 +7,7 @@
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
-/// The files of data/mistakes, one after the other.
+/// The joined files of data/mistakes.
 extern "C" const char attn_mistakes[];
 
 namespace attn {
@@ -15,8 +15,8 @@ namespace {
 
 using Names = std::map<std::string, std::string, std::less<>>;
 
-/// The words for the actions of a mistake. A paragraph that is `like` another one and has one of
-/// these takes over none of them.
+/// Words for the actions of a mistake. A paragraph that is `like` another one and has one of these
+/// inherits none of them.
 constexpr std::string_view changes[]{"rule",  "shape", "reads", "with",  "without", "mask",
                                      "hides", "code",  "made",  "early", "sinkless"};
 constexpr std::string_view others[]{"title", "effect",   "lesson",  "fix",      "same",
@@ -35,9 +35,9 @@ std::pair<std::string, std::string> definition(std::string_view line) {
     return {std::string(trimmed(line.substr(0, sign))), std::string(trimmed(text))};
 }
 
-/// The text with the names of `let` lines filled in, those of the paragraph first.
+/// Fills in the names of `let` lines, those of the paragraph first.
 std::string with_names(std::string text, const Names& own, const Names& common) {
-    constexpr int deepest = 8;  // a name in the text of itself would never end
+    constexpr int deepest = 8;  // a recursive name would never end
     for (int i = 0; i < deepest && text.find('{') != std::string::npos; ++i) {
         std::string more = filled(text, [&](std::string_view name) -> std::optional<std::string> {
             for (const Names* names : {&own, &common}) {
@@ -53,7 +53,7 @@ std::string with_names(std::string text, const Names& own, const Names& common) 
     return text;
 }
 
-/// A line for each of `words` instead of the word in braces.
+/// Adds one line per word, in place of the word in braces.
 void add_for_each(const MistakeLine& line, std::string_view brace,
                   std::initializer_list<const char*> words, std::vector<MistakeLine>& lines) {
     for (const std::string word : words) {
@@ -68,8 +68,8 @@ void add_for_each(const MistakeLine& line, std::string_view brace,
     }
 }
 
-/// The lines of which one with `{part}` is one for query and one for key, one with `{each}` one for
-/// query, key and value, and one with `{circle}` one for cosines and one for sines.
+/// Expands lines with `{part}` for query and key, with `{each}` for query, key and value, and with
+/// `{circle}` for cosines and sines.
 std::vector<MistakeLine> for_each_part(std::vector<MistakeLine> lines) {
     const auto spread = [&](std::string_view brace, std::initializer_list<const char*> words) {
         const auto has_brace = [brace](const MistakeLine& line) {
@@ -147,7 +147,7 @@ private:
         text.lines.push_back({std::move(word), std::string(says)});
     }
 
-    /// The lines of a paragraph with those that it takes over, names and parts filled in.
+    /// Returns the lines of a paragraph and those that it inherits, with names and parts filled in.
     std::vector<MistakeLine> finished(const MistakeText& text) const {
         std::vector<MistakeLine> all = whole(text);
         Names own;
@@ -159,7 +159,7 @@ private:
         return for_each_part(std::move(all));
     }
 
-    /// The lines of a paragraph, then those that it takes over from the one that it is like.
+    /// Returns the lines of a paragraph, then those that it inherits from the one after `like`.
     std::vector<MistakeLine> whole(const MistakeText& text) const {
         std::vector<MistakeLine> all = text.lines;
         if (!text.has("like")) return all;

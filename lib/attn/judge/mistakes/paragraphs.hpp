@@ -5,8 +5,8 @@
 
 namespace attn {
 
-// The texts of data/mistakes: one paragraph for each mistake. data/mistakes/README.md lists the
-// words that their lines begin with.
+// The texts of data/mistakes, one paragraph per mistake. data/mistakes/README.md lists the words
+// that their lines begin with.
 
 /// A line of a paragraph: its first word, and the text after it.
 struct MistakeLine {
@@ -19,20 +19,20 @@ struct MistakeText {
     std::vector<MistakeLine> lines;
 
     bool has(std::string_view word) const;
-    /// The text after a word, one line for each time that the paragraph has it.
+    /// Returns the text after a word, one line for each occurrence.
     std::string said(std::string_view word) const;
-    /// True for `scale-other=N`, which is one mistake for each number.
+    /// True for `scale-other=N`, which is one mistake per number.
     bool is_numbered() const { return id.ends_with("=N"); }
     [[noreturn]] void refuse(const std::string& reason) const;
 };
 
-/// All paragraphs in the order of their files, read when this is first called.
+/// All paragraphs in the order of their files, parsed on the first call.
 ///
-/// Errors  ConfigError for a line that is none.
+/// Errors  ConfigError for an invalid line.
 const std::vector<MistakeText>& mistake_texts();
 
-/// A need of several mistakes has a name: `need square = Tq == Tk else REASON`. Returns the texts
-/// after `=`; none for a name that no line gives.
+/// Returns the conditions of a need that several mistakes share, by its name: the texts after `=`
+/// in `need square = Tq == Tk else REASON`. Empty for an unknown name.
 std::vector<std::string> needs_called(std::string_view name);
 
 }  // namespace attn

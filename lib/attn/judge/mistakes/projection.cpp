@@ -6,21 +6,21 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// Weights and biases of other parts, in other layouts, or left out.
+// Weights and biases that are exchanged, in another layout, or left out.
 
 namespace attn {
 namespace {
 
 constexpr std::array<const char*, 3> part_names{"query", "key", "value"};
 
-/// The weight of all three with its rows taken from elsewhere; `{o}` is the row, `{i}` the column.
+/// Reads the weight of all three with other rows; `{o}` is the row, `{i}` the column.
 std::string fused_weight(const Plan& plan, const std::string& row, const std::string& column) {
     const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
     return out_in ? "w_qkv[o,i] = w_qkv[" + row + ", " + column + "]"
                   : "w_qkv[i,o] = w_qkv[" + column + ", " + row + "]";
 }
 
-/// The bias of one part left out, of all three where they have one.
+/// Leaves out the bias of one part, or of all three if they have one.
 TableEdit without_bias(std::size_t part) {
     const auto name = [part](const Plan& plan) {
         return std::string("b_") + (plan.one_weight() ? "qkv" : part_names[part]);
@@ -37,8 +37,9 @@ TableEdit without_bias(std::size_t part) {
     });
 }
 
-/// The weight, or bias, of one part with the block of head 0 once for each head, and zeros around
-/// it. `{first}` is where the features of the part begin, `{width}` how many of them a head has.
+/// Returns the weight, or bias, of one part with the block of head 0 repeated for each head, and
+/// zeros around it. `{first}` is the first feature of the part, `{width}` the number of features
+/// per head.
 std::string one_block(const Plan& plan, std::size_t part, bool bias) {
     const bool by_head = plan.config.projection == Projection::fused_by_head;
     const bool of_all = plan.one_weight() && !by_head;
@@ -64,12 +65,12 @@ std::string one_block(const Plan& plan, std::size_t part, bool bias) {
                          {"in", std::to_string(in / plan.heads)}});
 }
 
-/// The number of query, key or value.
+/// Returns the index of query, key or value.
 std::size_t part_called(std::string_view name) { return projected_of(name.front()).number; }
 
 }  // namespace
 
-/// Reads weights in the other layout: each matrix, or each third of the one of all three.
+/// Reads weights in the other layout: each matrix, or each third of a joint one.
 TableEdit read_in_other_layout(const std::string&) {
     const TableEdit each = with_plan(projecting_steps, plan_change("the other layout"));
     const TableEdit thirds = reads(projecting_steps, "w_qkv", [](const Plan& plan) {
@@ -80,7 +81,7 @@ TableEdit read_in_other_layout(const std::string&) {
     };
 }
 
-/// The biases of these parts are 0.
+/// Sets the biases of these parts to 0.
 TableEdit leave_biases_out(const std::string& parts) {
     std::vector<TableEdit> edits;
     for (std::string_view rest = parts; !rest.empty();) {
@@ -89,7 +90,7 @@ TableEdit leave_biases_out(const std::string& parts) {
     return all_of(edits);
 }
 
-/// query, key and value are x itself, only cut into heads.
+/// Uses x itself as query, key and value, only split into heads.
 TableEdit skip_projections(const std::string&) {
     std::vector<TableEdit> edits;
     for (const Projected& part : query_key_value()) {
@@ -105,13 +106,13 @@ TableEdit skip_projections(const std::string&) {
     return all_of(edits);
 }
 
-/// Makes one of query, key and value with the parameters of another: `key query`.
+/// Computes one of query, key and value with the parameters of another: `key query`.
 TableEdit take_other_weight(const std::string& parts) {
     std::string_view rest = parts;
     const std::string name(taken_word(rest)), taken(taken_word(rest));
     const std::size_t part = part_called(name), other = part_called(taken);
     const std::vector<std::string> steps{"projected_" + name, name};
-    // For one joint weight, the rows of the other part.
+    // In a joint weight, read the rows of the other part.
     const auto row = [part, other](const Plan& plan) {
         const bool by_head = plan.config.projection == Projection::fused_by_head;
         const std::size_t width = by_head ? plan.head_dim : plan.heads * plan.head_dim;
@@ -136,7 +137,7 @@ TableEdit share_one_block(const std::string&) {
     for (std::size_t part = 0; part < 3; ++part) {
         for (const bool bias : {false, true}) {
             const auto name = [=](const Plan& plan) {
-                // One weight of all three is shared once.
+                // A joint weight is shared once.
                 if (plan.one_weight() && part > 0) return std::string("none");
                 return std::string(bias ? "b_" : "w_") +
                        (plan.one_weight() ? "qkv" : part_names[part]);

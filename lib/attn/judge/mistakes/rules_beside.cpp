@@ -13,7 +13,7 @@
 namespace attn {
 namespace {
 
-/// `g_query = 1 2 3 4`: a parameter with rows between semicolons.
+/// Parses `g_query = 1 2 3 4`: a parameter, with semicolons between rows.
 void give(Ledger& parameters, std::string_view says) {
     const std::string name(taken_word(says));
     taken_word(says);  // the sign
@@ -54,7 +54,7 @@ std::vector<RulesBeside> rules_beside(const Mistake& mistake, const Plan& plan) 
     for (std::size_t i = 0; i < right.size(); ++i) {
         if (!right[i].applies(plan)) continue;
         RulesBeside rules{told_rule({plan, right, right[i]}), told_rule({plan, wrong, wrong[i]})};
-        // Adds the shared leading axes if the wrong rule names them.
+        // Add the shared leading axes if the wrong rule names them.
         const auto indices = [](const std::string& rule) {
             return std::count(
                 rule.begin(),

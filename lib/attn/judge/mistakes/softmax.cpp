@@ -9,12 +9,13 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// One softmax for several rows, weights that are dropped, and means of heads.
+// A softmax over several rows, dropped weights, and means of heads.
 
 namespace attn {
 namespace {
 
-/// Weights, and what the sink takes, as a share: `{cell}` is the score of the cell, or the sink.
+/// Replaces the weights, and the sink's share, by a rule: `{cell}` is the score of the cell or
+/// sink.
 TableEdit shared_out_by(const PlanText& share) {
     const auto rule = [share](const char* left, bool of_sink) {
         return [=](const Plan& plan) {
@@ -27,7 +28,7 @@ TableEdit shared_out_by(const PlanText& share) {
     return all_of({follows(rule("weights", false)), follows(rule("sink_weight", true))});
 }
 
-/// One softmax over all queries and keys of each head, or of each sample with all its heads.
+/// Applies one softmax to all queries and keys of each head, or of each sample with all its heads.
 TableEdit over_everything(bool heads_together) {
     return shared_out_by([heads_together](const Plan& plan) {
         const bool sums_heads = heads_together && plan.has_head;
@@ -57,8 +58,8 @@ Tensor with_dropout(const Plan& plan, const Ledger& ledger, const Compute& befor
     });
 }
 
-/// Shows the mean over the heads, what a library shows unless asked otherwise, while the context is
-/// mixed with the true weights.
+/// Shows the mean over the heads, as a library does by default, while the context is computed with
+/// the true weights.
 StepTable show_averaged_weights(StepTable table, const Plan& plan, bool softmaxed) {
     const auto right = std::make_shared<const StepTable>(table);
     const auto mix_true_weights = [right](const Plan& of, const Ledger& ledger,
@@ -107,7 +108,7 @@ StepTable show_averaged_weights(StepTable table, const Plan& plan, bool softmaxe
 TableEdit soften_all_heads(const std::string&) { return over_everything(true); }
 TableEdit soften_each_head(const std::string&) { return over_everything(false); }
 
-/// Drops a tenth of the numbers of a step, which its formula begins with.
+/// Drops a tenth of the numbers of the step at the beginning of the formula.
 TableEdit drop_a_tenth(const std::string& formula) {
     const std::string step = formula.substr(0, formula.find(' '));
     const auto lines = [step](const StepLines& of, const std::string& right) {

@@ -12,7 +12,7 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// From a paragraph of data/mistakes to a mistake.
+// Builds a mistake from a paragraph of data/mistakes.
 
 namespace attn {
 namespace {
@@ -40,7 +40,7 @@ PlanText filled_for(const std::string& step, std::string pattern) {
     };
 }
 
-/// `context: weights[q,k] = weights[k,q]`, or `scores: queries = keys` for another tensor.
+/// Parses `context: weights[q,k] = weights[k,q]`, or `scores: queries = keys` for another tensor.
 TableEdit reads_instead(const MistakeText& text, const MistakeLine& line) {
     const auto [steps, says] = steps_and_text(text, line);
     const std::size_t sign = says.find(" = ");
@@ -52,7 +52,7 @@ TableEdit reads_instead(const MistakeText& text, const MistakeLine& line) {
                  filled_for(steps.front(), is_rule ? says : says.substr(sign + 3)));
 }
 
-/// A rule that reads tensors which are made later, as their own rules make them.
+/// Replaces a rule that reads tensors of later steps by one with their rules inlined.
 TableEdit follows_early(const std::string& pattern) {
     return follows([pattern](const Plan& plan) {
         const StepTable& table = step_table();
@@ -79,7 +79,7 @@ TableEdit code_called(const MistakeText& text, const std::string& says) {
     return known->edit(says.substr(std::min(colon + 2, says.size())));
 }
 
-/// The edits of the lines of a paragraph, in order.
+/// Builds the edits of a paragraph's lines, in order.
 class Edits {
 public:
     explicit Edits(const MistakeText& text) : text_(text) {
@@ -116,7 +116,7 @@ private:
         }
     }
 
-    /// The text of the next line if it begins with the word.
+    /// Returns the text of the next line if it begins with the word.
     std::string says_below(std::string_view word) const {
         const bool is_there = at_ + 1 < text_.lines.size() && text_.lines[at_ + 1].word == word;
         return is_there ? text_.lines[at_ + 1].says : std::string();
@@ -132,7 +132,7 @@ private:
     std::size_t at_ = 0;
 };
 
-/// The edits of a paragraph, whose lines are read on first use.
+/// Returns the edits of a paragraph, parsed on first use.
 TableEdit edits_of(std::shared_ptr<const MistakeText> text) {
     struct Kept {
         std::once_flag once;
@@ -145,9 +145,9 @@ TableEdit edits_of(std::shared_ptr<const MistakeText> text) {
     };
 }
 
-/// PyTorch's line in NumPy's words.
+/// Translates a line of PyTorch to NumPy.
 std::string in_numpy(std::string line) {
-    // Names that differ in NumPy, and names that stand for themselves there.
+    // Names that differ in NumPy, and names that are the same there.
     static const std::vector<std::pair<std::string, std::string>> numpy_words{
         {"scores.masked_fill(hidden, float('-inf'))", "np.where(hidden, -np.inf, scores)"},
         {"F.softmax(scores, dim=-1)", "softmax(scores)"},
@@ -163,7 +163,7 @@ std::string in_numpy(std::string line) {
     return replaced_all(std::move(line), numpy_words);
 }
 
-/// `fix TEXT` for both languages, or `fix torch: TEXT` and `fix numpy: TEXT`.
+/// Parses `fix TEXT` for both languages, or `fix torch: TEXT` and `fix numpy: TEXT`.
 void read_fix(Mistake& mistake, const MistakeText& text) {
     std::string torch, numpy;
     for (const MistakeLine& line : text.lines) {
@@ -178,13 +178,13 @@ void read_fix(Mistake& mistake, const MistakeText& text) {
     mistake.fix_torch = torch;
 }
 
-/// The number as a rule reads it: no digit less than it has.
+/// Formats a number for a rule, without losing digits.
 std::string in_full(double number, const std::string& word) {
     return std::stod(word) == number ? word : json_number(number);
 }
 
-/// The paragraph for one number: `{N}` is the number in few letters, `{number}` in full, `{s}` the
-/// ending of several.
+/// Returns the paragraph for one number: `{N}` is the number in few characters, `{number}` in full,
+/// `{s}` a plural ending.
 MistakeText numbered(const MistakeText& text, double number) {
     const std::string word = shortest_number(number);
     const BraceWords words{

@@ -8,14 +8,14 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// The words in braces that rules of mistakes may have: numbers and names of the plan.
+// The words in braces in rules of mistakes: numbers and names of the plan.
 
 namespace attn {
 namespace {
 
 std::string text(std::size_t number) { return std::to_string(number); }
 
-/// `sqrt(D)`, or the number that a walk was given.
+/// Returns `sqrt(D)`, or the number that a walk was given.
 std::string scale_number(const Plan& plan) {
     const auto by = plan.config.scale.by;
     const double more = plan.score_factor();
@@ -24,14 +24,14 @@ std::string scale_number(const Plan& plan) {
     return more == 1 ? root : "(" + root + " / " + json_number(more) + ")";
 }
 
-/// The scale with its sign: one sign for a factor, another one for a root to divide by.
+/// Returns the scale after its operator: one for a factor, another for a divisor.
 std::string scale(const Plan& plan, const char* of_factor, const char* of_root,
                   const std::string& number) {
     if (plan.config.scale.by == ScaleChoice::By::none) return {};
     return (plan.config.scale.by == ScaleChoice::By::number ? of_factor : of_root) + number;
 }
 
-/// The features of a tensor that rotate.
+/// The features of a tensor that are rotated.
 struct Rotated {
     Rotated(const Plan& plan, const std::string& step, bool whole) {
         const bool is_key = step == "rotated_key" || step == "present_key";
@@ -44,7 +44,7 @@ struct Rotated {
 
     std::size_t first, pairs;
     bool half;
-    std::string place;  ///< of a feature among those that rotate
+    std::string place;  ///< of a feature among the rotated ones
 
     std::optional<std::string> word(std::string_view name) const {
         const std::string in_halves = "(" + place + " % " + text(pairs) + ")";
@@ -62,8 +62,8 @@ struct Rotated {
     }
 };
 
-/// The keys after a query, where each chunk of the input sees those of the whole input. A chunk on
-/// its own is masked as it should be.
+/// Condition for keys after a query if each chunk sees the keys of the whole input. A walk of one
+/// chunk has the right mask.
 std::string later_than_all_chunks(const Plan& plan) {
     if (!plan.config.prefill) return "k > q + offset";
     const std::string size = std::to_string(*plan.config.prefill);
@@ -83,7 +83,7 @@ const NamedWord words_of_plan[]{
      [](const Plan& plan, const std::string&) { return json_number(plan.config.qk_norm.eps); }},
     {"W",
      [](const Plan& plan, const std::string&) { return std::to_string(*plan.config.mask.window); }},
-    // The head that a rule names if there are several, and the cell of its sink.
+    // The head index of a rule if there are several heads, and the cell of its sink.
     {"h",
      [](const Plan& plan, const std::string&) { return std::string(plan.has_head ? "h," : ""); }},
     {"head",
@@ -108,9 +108,9 @@ const NamedWord words_of_plan[]{
      [](const Plan& plan, const std::string& step) {
          return text(step == "query" ? plan.query_len : plan.new_keys());
      }},
-    {"both",  // the features of a key that do not rotate, and those of its value
+    {"both",  // the key features that are not rotated, and the value features
      [](const Plan& plan, const std::string&) { return text(unturned(plan) + plan.value_dim); }},
-    // The scale of the scores, taken off again, and its root for query and key each.
+    // The scale of the scores and its inverse, and its root for each of query and key.
     {"scale", [](const Plan& plan,
                  const std::string&) { return scale(plan, " * ", " / ", scale_number(plan)); }},
     {"unscaled", [](const Plan& plan,
@@ -119,12 +119,12 @@ const NamedWord words_of_plan[]{
      [](const Plan& plan, const std::string&) {
          return scale(plan, " * ", " / ", "sqrt(" + scale_number(plan) + ")");
      }},
-    // The share of cells that dropout keeps, and that it drops.
+    // The share of cells that dropout keeps, and the share that it drops.
     {"kept share",
      [](const Plan& plan, const std::string&) { return json_number(plan.config.dropout.share()); }},
     {"dropped share",
      [](const Plan& plan, const std::string&) { return json_number(plan.config.dropout.p); }},
-    // Rotations: which positions, cosines and sines, and what frequencies are made of.
+    // Rotations: positions, cosines and sines, and the inputs of the frequencies.
     {"memory", [](const Plan& plan,
                   const std::string&) { return std::string(plan.has_memory ? "memory_" : ""); }},
     {"angles", [](const Plan& plan, const std::string& step) { return angle_prefix(plan, step); }},
@@ -139,7 +139,7 @@ const NamedWord words_of_plan[]{
     {"base", [](const Plan& plan, const std::string&) { return json_number(plan.rotary_base()); }},
     {"first_row",
      [](const Plan& plan, const std::string&) { return std::to_string(first_position_row(plan)); }},
-    {"kept",  // the tokens that StreamingLLM never evicts, or all but one
+    {"kept",  // tokens that StreamingLLM never evicts, or all but one of them
      [](const Plan& plan, const std::string&) {
          return text(std::min<std::size_t>(4, plan.query_len - 1));
      }},

@@ -7,7 +7,7 @@
 namespace attn {
 namespace {
 
-/// The axes of an operand for axes of its result, or -1 for one that it does not have.
+/// Maps axes of a result to an operand's, or to -1 if the operand has no such axis.
 std::vector<int> operand_axes(const std::vector<int>& operand, const std::vector<int>& of_result) {
     std::vector<int> axes;
     for (const int wanted : of_result) {
@@ -17,7 +17,7 @@ std::vector<int> operand_axes(const std::vector<int>& operand, const std::vector
     return axes;
 }
 
-/// The numbers of a tensor that has this order of axes; `rest` are lengths that it may lack.
+/// Reads a tensor with its axes in this order; `rest` has the lengths of axes that it may lack.
 Operand role_of(const std::vector<Traced>& trace, std::size_t place, const std::vector<int>& axes,
                 const Shape& rest) {
     Shape lengths;
@@ -71,14 +71,14 @@ private:
                             lengths);
         heads.scores = steps_of_scores(trace_, core, with(rest, q, k), heads.changes);
         if (core.sum) {
-            // The context has its own order of axes; those of the weights say which is which.
+            // The context has its own order of axes; those of the weights identify them.
             const auto in_context = [&](int axis) {
                 return core.sum->a[static_cast<std::size_t>(axis)];
             };
             std::vector<int> outer;
             for (const int axis : rest) outer.push_back(in_context(axis));
             const int feature = static_cast<int>(core.sum->axes_of_b(false).back());
-            // Summed over the queries by mistake, its tokens are the keys.
+            // If it was summed over the queries by mistake, its tokens are the keys.
             const bool is_turned = in_context(k) >= 0;
             const int summed = is_turned ? q : k, token = is_turned ? k : q;
             heads.value = role_of(
@@ -96,7 +96,7 @@ private:
         return heads;
     }
 
-    /// Query and key before they were scaled, repeated for groups, and rotated.
+    /// Goes back to query and key before their scaling, repetition for groups, and rotation.
     void take_earlier_forms(Heads& heads, const Shape& lengths) const {
         for (Operand* each : {&heads.query, &heads.key}) {
             const std::optional<Before> before = scaled_before(trace_, each->place);
@@ -127,7 +127,7 @@ private:
         take(heads.key, heads.rotated_key);
     }
 
-    /// Heads that hold the same numbers were repeated: each of them once.
+    /// Drops repetitions of heads with the same numbers.
     void take_once(Operand& role, std::optional<Operand>& repeated) const {
         const Shape& shape = role.numbers.shape;
         if (shape.size() < 3) return;
@@ -167,8 +167,8 @@ private:
         role = std::move(apart);
     }
 
-    /// The number of cores from this one on that are heads of one attention: some later tensor
-    /// holds all their contexts.
+    /// Returns the number of cores from this one on that are heads of one attention: some later
+    /// tensor has all their contexts.
     std::size_t heads_from(const std::vector<Heads>& all, std::size_t first) const {
         const Heads& one = all[first];
         if (!one.context) return 1;

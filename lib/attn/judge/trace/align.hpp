@@ -8,27 +8,27 @@
 
 namespace attn {
 
-/// An attention of a trace: which tensor is which step, under which settings.
+/// An attention in a trace: its steps and its settings.
 struct Alignment {
     AskedWalk asked{};                            ///< the walk, with its tensors by their labels
-    std::map<std::string, std::string> steps{};   ///< of each label
-    std::map<std::string, std::size_t> places{};  ///< of each label in the trace
-    /// Places in the trace that are a step which the alignment itself has computed again: x . w of
-    /// several steps in one.
+    std::map<std::string, std::string> steps{};   ///< by label
+    std::map<std::string, std::size_t> places{};  ///< in the trace, by label
+    /// Places in the trace of steps that the alignment computes itself, because the program fuses
+    /// several into one x . w.
     std::map<std::size_t, std::vector<std::string>> beside{};
     std::vector<std::size_t> parameters{};  ///< places in the trace of matrices and biases
-    std::vector<std::string> questions{};   ///< that the tensors leave to the user
-    double factor = 1;                      ///< by which the scores were multiplied in all
+    std::vector<std::string> questions{};   ///< that the tensors leave open
+    double factor = 1;                      ///< the total factor of the scores
     std::size_t from = 0;                   ///< the first place of the attention in the trace
-    bool takes_projections = false;         ///< it begins at query, key and value
+    bool takes_projections = false;         ///< starts from query, key and value
 };
 
-/// Finds the attentions of a trace by their numbers: which tensors are products of which, and what
-/// was done to the scores in between. `statements` as cores_in. What `base` sets, because the user
-/// said so, stays.
+/// Finds the attentions of a trace by their numbers: which tensors are products of which, and which
+/// operations changed the scores in between. `statements` as for cores_in. Settings of `base` that
+/// the user made are kept.
 ///
-/// Returns  one for each attention, in the order of time; heads that are computed one after the
-///          other are one.
+/// Returns  one alignment per attention, in order of time; heads that are computed one after
+///         another are one attention.
 std::vector<Alignment> alignments(const std::vector<Traced>& trace,
                                   const std::vector<std::string>& statements,
                                   const AskedWalk& base);

@@ -8,7 +8,7 @@
 namespace attn {
 namespace {
 
-/// Puts an alignment together, step by step.
+/// Builds an alignment, step by step.
 class Builder {
 public:
     Builder(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
@@ -66,7 +66,7 @@ private:
         made_.from = one_.core.scores;
     }
 
-    /// Numbers (rest..., token, last) of every head as (batch, head, token, last).
+    /// Combines numbers (rest..., token, last) of all heads to (batch, head, token, last).
     Arranged together(const std::function<const Arranged&(const Heads&)>& of) const {
         std::optional<Arranged> all;
         for (const Heads& head : heads_) {
@@ -78,7 +78,7 @@ private:
         return *std::move(all);
     }
 
-    /// Keeps a tensor as a step, under its label in the trace.
+    /// Records a tensor as a step, under its label in the trace.
     void take(const std::string& step, std::size_t place, const Arranged& numbers) {
         // One tensor may be several steps: x is query, key and value.
         std::string label = trace_[place].label;
@@ -113,7 +113,7 @@ private:
         return true;
     }
 
-    /// A projection without a bias beside one that has it, as Whisper's key, adds 0.
+    /// A projection without a bias next to one that has it, such as Whisper's key, gets zeros.
     void add_missing_biases() {
         const auto has = [&](const char* name) { return given_.has(name); };
         if (!has("b_query") && !has("b_key") && !has("b_value")) return;
@@ -126,7 +126,7 @@ private:
         }
     }
 
-    /// True if what the origins tell of samples and heads is what the scores have.
+    /// True if the origins imply the scores' numbers of samples and heads.
     bool origins_fit() const {
         return std::ranges::all_of(heads_, [&](const Heads& head) {
             return std::ranges::all_of(
@@ -189,7 +189,7 @@ private:
         }
     }
 
-    /// Without an input the walk begins at query, key and value.
+    /// Starts the walk from query, key and value if there is no input.
     void begin_at_query() {
         made_.takes_projections = true;
         WalkConfig& walk = config();
@@ -244,7 +244,7 @@ private:
                 return i < head.scores.size() && head.scores[i].step == one_.scores[i].step;
             });
             if (!all) continue;
-            if (one_.scores[i].step == "exponentials") {  // the weights tell whether they are right
+            if (one_.scores[i].step == "exponentials") {  // the weights show whether they are right
                 made_.beside[one_.scores[i].place].push_back("exponentials");
                 continue;
             }
@@ -299,7 +299,7 @@ private:
         config().mask.given = broadcast(std::move(all)).tensor();
     }
 
-    /// (batch, head, query, key) with the axes alone that the walk has.
+    /// Returns (batch, head, query, key), with only the axes of the walk.
     Arranged broadcast(Arranged all) const {
         Shape shape;
         if (has_batch_) shape.push_back(samples_);
@@ -372,7 +372,7 @@ private:
     const std::vector<Heads>& heads_;
     const Heads& one_;
     std::size_t samples_ = 1, queries_ = 0, keys_ = 0;
-    std::size_t each_ = 1;  ///< heads of one core
+    std::size_t each_ = 1;  ///< heads per core
     bool has_batch_ = false;
     Ledger given_{};
     Alignment made_{};

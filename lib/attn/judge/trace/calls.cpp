@@ -57,7 +57,7 @@ Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size
                             ? beside_causal(hidden->numbers(), tokens)
                             : std::nullopt;
     if (is_causal_call && tokens > 1 && (beside || has_causal_tensor(trace, first, tokens))) {
-        made.asked.config.mask.causal = true;  // together with what is hidden
+        made.asked.config.mask.causal = true;  // together with the mask
         std::optional<Tensor>& more = made.asked.config.mask.given;
         if (beside) more = Arranged{hidden->shape(), *beside, DType::boolean}.tensor();
         if (beside && std::ranges::count(*beside, 0) == std::ssize(*beside)) more.reset();

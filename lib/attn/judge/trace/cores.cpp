@@ -17,7 +17,7 @@ bool is_finite(const Traced& tensor) {
         tensor.all, [](double number) { return std::isfinite(number) || is_hidden_score(number); });
 }
 
-/// The step that a variable is called as: the first that its name stands for.
+/// Returns the step that a variable's name most likely means.
 std::string called(const Traced& tensor) {
     if (!tensor.is_variable()) return {};
     const std::vector<std::string> steps = known_steps(tensor.name);
@@ -26,7 +26,7 @@ std::string called(const Traced& tensor) {
 
 bool is_called(const Traced& tensor, const char* role) { return called(tensor).ends_with(role); }
 
-/// Finds cores, each from its softmax on.
+/// Finds cores, each starting from its softmax.
 class Finder {
 public:
     Finder(const std::vector<Traced>& trace, const std::vector<std::string>& statements)
@@ -45,7 +45,7 @@ public:
         for (std::size_t w = 0; w < trace_.size() && found.size() < most_cores; ++w) {
             if (used.contains(w) || !may_be_weights(w)) continue;
             if (std::optional<Core> core = from(w)) {
-                // A later copy of these weights, or the passes of a loop as one, is the same core.
+                // A later copy of these weights, or the joined passes of a loop, are the same core.
                 const bool is_known = std::ranges::any_of(found, [&](const Core& each) {
                     return each.scores == core->scores || each.weights == core->weights;
                 });
@@ -85,7 +85,7 @@ private:
         return points >= 2;
     }
 
-    /// The places of operands before a time, variables first, the latest of them first.
+    /// Returns the places of operands before a time, variables first, the latest first.
     std::vector<std::size_t> operands(std::size_t before) const {
         std::vector<std::size_t> places, others;
         for (std::size_t i = before; i-- > 0;) {
@@ -118,7 +118,7 @@ private:
         return std::nullopt;
     }
 
-    /// Takes operands whose features are their last axis where there are such: `k`, not `k.T`.
+    /// Prefers operands whose features are the last axis: `k`, not `k.T`.
     void take_upright(std::size_t p, Product& product) const {
         for (const bool first : {true, false}) {
             std::size_t& place = first ? product.a : product.b;
@@ -139,17 +139,17 @@ private:
         }
     }
 
-    /// A cheap test of sizes: a result of a sum has fewer numbers than the products that it adds.
+    /// A cheap test of sizes: a sum of products has fewer numbers than all the products.
     static bool may_make(const Traced& result, const Traced& a, const Traced& b) {
         const std::size_t all = a.all.size() * b.all.size();
         return all >= result.all.size() && all % result.all.size() == 0;
     }
 
-    /// context = weights . value, the first after the weights.
+    /// Finds context = weights . value, the first one after the weights.
     bool find_context(Core& core, std::size_t last) const {
         for (std::size_t w = core.softmaxed; w < last; ++w) {
             if (trace_[w].shape != trace_[core.softmaxed].shape || !usable_[w]) continue;
-            // Values of the shape of the weights last: any tensor between may have it.
+            // Try values of the weights' shape last: any tensor in between may have it.
             for (const bool is_alike : {false, true}) {
                 for (std::size_t c = w + 1; c < std::min(trace_.size(), w + far_on); ++c) {
                     if (!usable_[c]) continue;
@@ -190,7 +190,7 @@ private:
         const bool has_context = find_context(core, std::min(trace_.size(), w + 40));
         const bool is_sure = sums_to_one(trace_[w], trace_[w].rank() - 1);
         if (!has_context && !is_sure) return std::nullopt;
-        // A name alone may be that of scores: the softmax is the first whose rows sum to 1.
+        // A name may mean scores as well: the softmax is the first tensor whose rows sum to 1.
         if (has_context) {
             while (core.softmaxed < core.weights && !is_softmaxed(core.softmaxed, w)) {
                 ++core.softmaxed;
@@ -200,7 +200,7 @@ private:
         return core;
     }
 
-    /// The first form of the product: before it was scaled or masked.
+    /// Goes back to the first form of the product, before it was scaled or masked.
     void take_first_form(Core& core, Product& product) const {
         for (std::size_t p = std::max(product.a, product.b) + 1; p < core.scores; ++p) {
             if (trace_[p].shape != trace_[core.scores].shape || !usable_[p]) continue;
@@ -222,9 +222,9 @@ private:
         return sums && tensor.shape == trace_[like].shape;
     }
 
-    /// Decides which axis of the scores and which operand is the key's. Three things tell: the axis
-    /// of the softmax, the axis that is summed with the values, and the names of the operands. If
-    /// one of them is at odds with the others, that is a mistake to be found.
+    /// Decides which axis of the scores and which operand is the key's. There are three
+    /// indications: the axis of the softmax, the axis that is summed with the values, and the names
+    /// of the operands. If one of them contradicts the others, that is a mistake to report.
     bool take_roles(Core& core, Product product) const {
         const std::vector<std::size_t> of_a = product.axes.axes_of_a(false);
         const std::vector<std::size_t> of_b = product.axes.axes_of_b(false);
@@ -233,7 +233,7 @@ private:
         const Traced &a = trace_[product.a], &b = trace_[product.b];
         const bool is_named = is_called(a, "query") && is_called(b, "key");
         const bool is_named_crossed = is_called(a, "key") && is_called(b, "query");
-        int votes = is_named ? 1 : is_named_crossed ? -1 : 0;  // above 0 for the second
+        int votes = is_named ? 1 : is_named_crossed ? -1 : 0;  // positive for the second
         const Traced& softmaxed = trace_[core.softmaxed];
         const bool sums_first = sums_to_one(softmaxed, first);
         const bool sums_second = sums_to_one(softmaxed, second);
@@ -242,12 +242,12 @@ private:
             const bool by_first = core.sum->a[first] < 0, by_second = core.sum->a[second] < 0;
             if (by_first != by_second) votes += by_second ? 1 : -1;
         }
-        // Softmax is more often wrong than the sum with the values.
+        // A mistake in softmax is more common than one in the sum with the values.
         const bool by_first = core.sum ? core.sum->a[first] < 0 : sums_first;
         if (votes == 0) votes = is_named ? 1 : is_named_crossed || by_first ? -1 : 1;
         core.key_axis = votes > 0 ? second : first;
         core.query_axis = votes > 0 ? first : second;
-        // Exchanged by their names: the query is what is called so.
+        // If the names are exchanged, the operand called query is the query.
         const bool is_crossed = votes > 0 ? is_named_crossed : is_named;
         if ((votes > 0) == is_crossed) {
             std::swap(product.a, product.b);
@@ -264,7 +264,7 @@ private:
         return true;
     }
 
-    /// Passes one by one say more than the same joined; rows of a loop say more joined.
+    /// Prefers separate passes to joined ones, but joined rows of a loop to separate rows.
     std::vector<Core> without_parts(std::vector<Core> found) const {
         std::vector<Core> kept;
         for (const Core& each : found) {

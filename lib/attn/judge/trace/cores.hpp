@@ -8,42 +8,42 @@
 
 namespace attn {
 
-/// The tensors at the heart of one attention in a trace: scores = query . key, weights, and
-/// context = weights . value. Indices are places in the trace.
+/// The central tensors of one attention in a trace: scores = query . key, weights, and context =
+/// weights . value. Indices are places in the trace.
 struct Core {
     std::size_t query, key, scores;
-    std::size_t softmaxed;  ///< what softmax gave
-    std::size_t weights;    ///< what meets the values; the same unless changed after it
+    std::size_t softmaxed;  ///< the result of softmax
+    std::size_t weights;    ///< the factor of the values; differs if the result was changed
     std::optional<std::size_t> value, context;
-    Contraction product;               ///< of scores, a being the query
-    std::optional<Contraction> sum;    ///< of context, a being the weights
+    Contraction product;               ///< of scores; a is the query
+    std::optional<Contraction> sum;    ///< of context; a is the weights
     std::size_t query_axis, key_axis;  ///< of scores and weights
-    /// The axes of scores that the tokens of query and key are; exchanged if the operands are.
+    /// The token axes of query and key in the scores; exchanged if the operands are.
     std::size_t query_token, key_token;
     std::vector<std::size_t> rest;  ///< the other axes of scores: batch, heads
 };
 
-/// The attentions of a trace, in the order of time. `statements` holds the source of the line of
-/// each tensor, empty if it is not known: a line that has the word softmax is a hint.
+/// Finds the attentions of a trace, in order of time. `statements` has the source line of each
+/// tensor, empty if unknown: a line with the word softmax is a hint.
 ///
-/// A softmax is found by its numbers: rows that sum to 1 between a product and another one. Names
-/// and words are hints.
+/// A softmax is found by its numbers: rows that sum to 1 between two products. Names and words are
+/// hints.
 std::vector<Core> cores_in(const std::vector<Traced>& trace,
                            const std::vector<std::string>& statements);
 
-/// True if the numbers are no more than two: a mask, or a tensor that is still to be filled.
+/// True if the tensor has at most two distinct numbers: a mask, or one that is not filled yet.
 bool has_two_values(const Traced& tensor);
 
 /// The rows of a tensor along an axis.
 struct RowsAlong {
     RowsAlong(const Traced& tensor, std::size_t axis);
-    std::size_t length, step;  ///< cells of a row, and from one to the next
+    std::size_t length, step;  ///< cells per row, and the stride between them
 
-    /// The first cell of the row that a cell is in.
+    /// Returns the first cell of the row that contains a cell.
     std::size_t first(std::size_t cell) const { return cell - cell / step % length * step; }
 };
 
-/// Whether numbers along an axis are at least 0 and sum to 1; rows of nan do not count.
+/// True if the numbers along an axis are at least 0 and sum to 1; rows of nan are ignored.
 bool sums_to_one(const Traced& tensor, std::size_t axis);
 
 }  // namespace attn

@@ -22,8 +22,8 @@ LineVerdict verdict_of(const StepVerdict& row, const Finding* finding) {
                                                                : LineVerdict::unknown;
 }
 
-/// True if the scores are multiplied by a number that no known mistake makes: a temperature, or a
-/// scale that is learned.
+/// True if the scores are multiplied by a number that is no known mistake: a temperature, or a
+/// learned scale.
 bool has_scale_of_its_own(const Diagnosis& diagnosis) {
     return std::ranges::any_of(diagnosis.findings, [](const Finding& each) {
         const Mistake* const mistake = each.mistake();
@@ -32,7 +32,7 @@ bool has_scale_of_its_own(const Diagnosis& diagnosis) {
     });
 }
 
-/// A factor that is known as far as its type tells, as a multiple of 1 / sqrt(d) if it is one.
+/// Rounds a factor to the precision of its type, as a multiple of 1 / sqrt(d) if it is one.
 double rounded_factor(double factor, const Plan& plan, DType dtype) {
     const double root = std::sqrt(static_cast<double>(*plan.config.head_dim));
     for (const double digits : {1.0, 2.0, 10.0, 100.0}) {
@@ -46,7 +46,7 @@ double rounded_factor(double factor, const Plan& plan, DType dtype) {
 
 bool says_scale(const WalkConfig& config) { return config.scale.by != ScaleChoice::By::head_dim; }
 
-/// The settings of a walk that differ from the default, as flags.
+/// Returns the settings of a walk that differ from the default, as flags.
 std::string settings_text(const WalkConfig& config) {
     std::string text;
     for (const char* name :
@@ -60,7 +60,7 @@ std::string settings_text(const WalkConfig& config) {
     return text;
 }
 
-/// Judges a walk; one whose scores have a scale of their own under that scale. Tensors that fit no
+/// Judges a walk; if its scores have a scale of their own, uses that scale. Tensors that fit no
 /// walk leave a question.
 FittingDiagnosis judged(AskedWalk& walk, const DiagnoseOptions& options, double factor,
                         DType dtype) {
@@ -78,8 +78,8 @@ FittingDiagnosis judged(AskedWalk& walk, const DiagnoseOptions& options, double 
     }
 }
 
-/// The answers to steps of an alignment, in its order of axes. An answer is left out if its step
-/// has its numbers in another order.
+/// Returns the answers for steps of an alignment, in its order of axes. Omits answers whose steps
+/// have their numbers in another order.
 Ledger answers_to(const Alignment& alignment, const std::vector<Traced>& trace,
                   const Ledger& answers) {
     Ledger theirs;
@@ -94,8 +94,8 @@ Ledger answers_to(const Alignment& alignment, const std::vector<Traced>& trace,
     return theirs;
 }
 
-/// Moves a mistake to the line of its own step if it was found later. A step that a program leaves
-/// out has no line: its mistake belongs to the line before it, which should go on with it.
+/// Moves a mistake to the line of its own step if it was found later. A missing step has no line:
+/// its mistake belongs to the line before it, which should be followed by the step.
 void move_to_missing_steps(const Diagnosis& diagnosis,
                            std::map<std::size_t, ExplainedLine>& lines) {
     static const std::map<std::string, std::string> before{
@@ -151,7 +151,7 @@ void add_lines(const Alignment& alignment, const std::vector<Traced>& trace,
         const auto finding = std::ranges::find_if(
             made.diagnosis.findings, [&](const Finding& each) { return each.step == row->name; });
         const Finding* const own = finding == made.diagnosis.findings.end() ? nullptr : &*finding;
-        // A tensor may be several steps: the first finding counts.
+        // A tensor may be several steps: report the first finding.
         const LineVerdict verdict = verdict_of(*row, own);
         if (line.finding == nullptr && (own != nullptr || line.steps.size() == 1)) {
             line.finding = own;

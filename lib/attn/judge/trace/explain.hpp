@@ -10,7 +10,7 @@ namespace attn {
 /// The verdict on a line.
 enum class LineVerdict {
     right,
-    follows,   ///< wrong numbers, made right from those before
+    follows,   ///< wrong numbers, correctly computed from earlier ones
     wrong,     ///< a known mistake
     harmless,  ///< it differs, and the results are still correct
     unknown,   ///< it differs, and no known mistake explains it
@@ -29,13 +29,13 @@ struct ExplainedLine {
     std::string reason{};              ///< why it was not judged
 };
 
-/// One attention of a program: its lines in the order of time, and the diagnosis behind them.
+/// One attention of a program: its lines in order of time, and their diagnosis.
 struct ExplainedAttention {
     Diagnosis diagnosis;
     std::vector<ExplainedLine> lines;
-    std::string settings;          ///< of the walk that are not the default, as flags
-    bool begins_at_query = false;  ///< no parameters make query, key and value of an input
-    bool is_open = false;          ///< a question is left to the user
+    std::string settings;          ///< settings of the walk that are not the default, as flags
+    bool begins_at_query = false;  ///< no parameters make query, key and value from an input
+    bool is_open = false;          ///< a question for the user is open
 };
 
 /// A program, line by line.
@@ -45,14 +45,15 @@ struct Explanation {
     std::vector<std::size_t> passed_over{};
 
     bool has_mistake() const;
-    /// A step was computed by this program and judged, and nothing is open.
+    /// True if this program computed a step, and all that were judged are right with no open
+    /// question.
     bool is_right() const;
 };
 
-/// Finds the attentions in a trace, judges each, and says which line computes which step.
+/// Finds the attentions in a trace, judges each, and reports which line computes which step.
 ///
-/// `statements` as cores_in; `base` is the walk that flags describe. `answers` are tensors, by
-/// labels of the trace, that are judged instead of those which the trace has.
+/// `statements` as for cores_in; `base` is the walk that flags describe. `answers` are tensors, by
+/// labels of the trace, to judge in place of the trace's own.
 Explanation explain(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
                     const AskedWalk& base, const DiagnoseOptions& options,
                     const Ledger& answers = {});

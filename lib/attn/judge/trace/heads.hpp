@@ -9,7 +9,7 @@
 
 namespace attn {
 
-/// One head, or all heads of one attention, in our order of axes (rest..., token, ...).
+/// One head, or all heads of an attention, in our order of axes (rest..., token, ...).
 struct Heads {
     Core core{};
     Operand query{}, key{}, value{};
@@ -17,17 +17,17 @@ struct Heads {
     std::optional<Operand> repeated_key{}, repeated_value{};  ///< for groups of queries
     std::optional<Pairing> pairing{};
     std::size_t rotated = 0;          ///< features
-    std::vector<ScoreStep> scores{};  ///< from scores to weights
+    std::vector<ScoreStep> scores{};  ///< the steps from scores to weights
     ScoreChanges changes{};
     std::optional<Arranged> context{};
 };
 
-/// Puts an alignment together from the heads of one attention, which have the same shapes.
+/// Builds an alignment from the heads of one attention, which have the same shapes.
 Alignment alignment_of(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
                        const Origins& origins, const std::vector<Heads>& heads,
                        const AskedWalk& base);
 
-/// True if a program has a causal mask for so many tokens, before that place in its trace.
+/// True if the program has a causal mask for that many tokens, before that place in its trace.
 bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std::size_t tokens);
 
 /// What is hidden beside a mask that is meant to be causal: nothing, or keys that no query sees.
@@ -47,8 +47,8 @@ bool is_dealt(const Operand& role);
 void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
                      const Heads& heads, bool has_input, Alignment& made);
 
-/// The calls of attention that PyTorch computes as a whole. A trace names what goes in and what
-/// comes out `step query`, `step output`, ..., and ends each with `step heads`.
+/// Finds the attentions that PyTorch computes in a single call. A trace names the inputs and
+/// outputs `step query`, `step output`, ..., and ends each call with `step heads`.
 std::vector<Alignment> alignments_of_calls(const std::vector<Traced>& trace, const AskedWalk& base);
 
 }  // namespace attn

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t most_summed = 2;
 
-/// Tries the assignments of axes, one after the other, until one gives the numbers.
+/// Tries assignments of axes until one reproduces the numbers.
 class Search {
 public:
     Search(const Traced& result, const Traced& a, const Traced& b, const Traced* bias,
@@ -87,7 +87,7 @@ private:
         double sum = 0, magnitude = 0;
     };
 
-    /// The sum of products at one cell of the result.
+    /// Returns the sum of products for one cell of the result.
     Sum at(const std::vector<std::size_t>& cell) const {
         std::size_t from_a = 0, from_b = 0;
         std::size_t steps_a[most_summed] = {}, steps_b[most_summed] = {};
@@ -125,7 +125,7 @@ private:
         constexpr std::size_t most_cells = 400;
         const std::size_t count = result_.all.size();
         const std::size_t cells = std::min(count, most_cells);
-        // A step without a common divisor reaches cells of all rows and columns.
+        // A stride coprime to the number of cells visits all rows and columns.
         std::size_t step = count <= most_cells ? 1 : count / most_cells;
         while (std::gcd(step, count) != 1) ++step;
         double factor = 1;

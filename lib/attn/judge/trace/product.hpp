@@ -7,31 +7,31 @@
 
 namespace attn {
 
-/// A sum of products of two tensors, by the axes that meet: `scores[h,q,k] = sum f: q[h,q,f] *
-/// k[h,k,f]`, whatever the order of axes.
+/// A sum of products of two tensors, by their shared axes: `scores[h,q,k] = sum f: q[h,q,f] *
+/// k[h,k,f]`, in any order of axes.
 struct Contraction {
-    /// For each axis of an operand the axis of the result, or -1, -2 for those that are summed.
+    /// For each axis of an operand, the axis of the result, or -1 or -2 for a summed one.
     std::vector<int> a, b;
-    double factor = 1;  ///< by which the result is multiplied
+    double factor = 1;  ///< of the result
 
     /// The axes of the result that one operand has, or both.
     std::vector<std::size_t> axes_of_a(bool also_of_b) const;
     std::vector<std::size_t> axes_of_b(bool also_of_a) const;
 };
 
-/// How `result` is a sum of products of `a` and `b`; nullopt if it is none. One or two pairs of
-/// axes are summed. `bias`, if given, is added along the last axes of the result. A factor other
-/// than 1 is taken only if it may be.
+/// Finds how `result` is a sum of products of `a` and `b`; nullopt if it is none. One or two pairs
+/// of axes are summed. `bias`, if given, is added along the last axes of the result. A factor other
+/// than 1 is accepted only if `may_have_factor` is true.
 ///
-/// Hidden cells of the result, -inf or a number far below all others, count for nothing.
-/// Looks at several hundred cells, so that a tensor with one wrong cell still counts.
+/// Ignores hidden cells of the result, -inf or a number far below all others. Compares several
+/// hundred cells, so that a tensor with one wrong cell still matches.
 std::optional<Contraction> contraction_of(const Traced& result, const Traced& a, const Traced& b,
                                           const Traced* bias, bool may_have_factor);
 
-/// True for the number of a hidden score: -inf, or less than any score is.
+/// True for a hidden score: -inf, or a number below all possible scores.
 inline bool is_hidden_score(double number) { return number <= -5000; }
 
-/// How far numbers of this type may differ for one product of a sum.
+/// Returns the rounding error of one product of a sum in this type.
 double unit_of(DType dtype);
 
 }  // namespace attn

@@ -20,7 +20,7 @@ bool is_near(double a, double b, double unit) {
     return same_number(a, b) || std::abs(a - b) <= 8 * unit * std::abs(b);
 }
 
-/// The axes of a tensor that stand for these axes of the result (or, if negative, for these sums).
+/// Returns the axes of a tensor for these axes of the result (or, if negative, for these sums).
 std::vector<int> axes_for(const std::vector<int>& of_operand, const std::vector<int>& wanted) {
     std::vector<int> axes;
     for (const int want : wanted) {
@@ -33,7 +33,7 @@ std::vector<int> axes_for(const std::vector<int>& of_operand, const std::vector<
 
 std::vector<int> as_int(const std::vector<std::size_t>& axes) { return {axes.begin(), axes.end()}; }
 
-/// The summed axes in the order in which x has them.
+/// Returns the summed axes in x's order.
 std::vector<int> summed(const Contraction& product) {
     std::vector<int> all;
     for (const int axis : product.a) {
@@ -181,7 +181,7 @@ std::optional<Origin> Origins::of_tokens(const Arranged& numbers, std::size_t be
             std::all_of(first, first + static_cast<std::ptrdiff_t>(features), holds);
         if (!may_hold || r == 0) continue;
         ++tries;
-        // Of a product of two matrices either may be x.
+        // In a product of two matrices either may be x.
         std::optional<Origin> origin = product_at(r, std::nullopt);
         std::optional<Origin> other = origin ? product_at(r, origin->w) : std::nullopt;
         for (std::optional<Origin>* each : {&origin, &other}) {

@@ -14,33 +14,34 @@ struct Arranged {
     std::vector<double> all;
     DType dtype = DType::float32;
 
-    /// Axes axis0, axis1, ...
+    /// Names the axes axis0, axis1, ...
     Tensor tensor() const;
 };
 
-/// Reads a tensor with these of its axes, in this order; -1 repeats it along an axis of that
+/// Reads a tensor with these of its axes, in this order; -1 broadcasts it along an axis of that
 /// length.
 Arranged arranged(const Traced& tensor, const std::vector<int>& axes, const Shape& lengths);
 
-/// Both side by side along an axis, the second after the first.
+/// Concatenates two tensors along an axis.
 ///
-/// Shapes  the same but for the length of that axis.
+/// Shapes  equal except for the length of that axis.
 Arranged beside(const Arranged& a, const Arranged& b, std::size_t axis);
 
-/// Where a query, key or value comes from: result = x . w (+ b), of which it is all or a part.
+/// The origin of a query, key or value: result = x . w (+ b), or a part of it.
 struct Origin {
     std::size_t result, x, w;  ///< places in the trace
     std::optional<std::size_t> b;
     Contraction product;       ///< a is x
     Shape tokens;              ///< lengths of the axes of x that are not summed
-    std::size_t channels = 0;  ///< of the result, for one token
-    /// The channel of each number of a token, (head, feature); empty if the tokens are not apart.
+    std::size_t channels = 0;  ///< of the result, per token
+    /// The channel of each number of a token, (head, feature); empty if the tokens are not
+    /// separate.
     std::vector<std::size_t> channel{};
 
     std::size_t rows() const { return element_count(tokens); }
 };
 
-/// The numbers of one role by (rest..., token, feature), with what makes them.
+/// The numbers of one role by (rest..., token, feature), and their origin.
 struct Operand {
     std::size_t place = 0;    ///< in the trace
     std::vector<int> axes{};  ///< of the tensor there, in our order
@@ -48,41 +49,41 @@ struct Operand {
     std::optional<Origin> origin{};
 };
 
-/// Finds where roles come from. Numbers tell: every token of a query is among the channels of the
+/// Finds the origins of roles by their numbers: every token of a query is among the channels of the
 /// same token of x . w.
 class Origins {
 public:
     explicit Origins(const std::vector<Traced>& trace);
 
-    /// The origin of numbers (rest..., token, feature) that are there at a time.
+    /// Returns the origin of numbers (rest..., token, feature), among tensors before `before`.
     std::optional<Origin> of(const Arranged& numbers, std::size_t before) const;
 
-    /// The product of `x`, or of any tensor if it is not given, with a matrix; its sum with a bias.
+    /// Finds a product of `x` (any tensor if not given) with a matrix, and its sum with a bias.
     std::optional<Origin> product_at(std::size_t result, std::optional<std::size_t> x) const;
 
-    /// The first tensor from `from` to before `to` with the same numbers in any order; also of the
-    /// passes of a loop together if those may be.
+    /// Returns the first tensor in [`from`, `to`) with the same numbers in any order; joined passes
+    /// of a loop count only if `may_be_joined` is true.
     std::optional<std::size_t> same_numbers(const std::vector<double>& numbers, std::size_t from,
                                             std::size_t to, bool may_be_joined = true) const;
 
-    /// Parameters by (channel, feature of x) for the channels of an origin; all of them if none are
-    /// said.
+    /// Returns parameters by (channel, feature of x) for these channels of an origin; for all if
+    /// `channels` is empty.
     Arranged matrix(const Origin& origin, const std::vector<std::size_t>& channels) const;
     Arranged bias(const Origin& origin, const std::vector<std::size_t>& channels) const;
-    /// x by (tokens..., feature), and the result by (tokens..., channel).
+    /// Returns x by (tokens..., feature), and the result by (tokens..., channel).
     Arranged input(const Origin& origin) const;
     Arranged output(const Origin& origin, const std::vector<std::size_t>& channels) const;
 
 private:
     std::optional<Origin> of_tokens(const Arranged& numbers, std::size_t before) const;
-    /// Finds the channel of each number of a token; false if some token has others.
+    /// Finds the channel of each number of a token; returns false if tokens differ in it.
     bool take_channels(Origin& origin, const Arranged& numbers) const;
 
     const std::vector<Traced>& trace_;
     std::vector<std::vector<double>> sorted_;
 };
 
-/// All channels in order.
+/// Returns all channels in order.
 std::vector<std::size_t> all_channels(const Origin& origin);
 
 }  // namespace attn

@@ -7,13 +7,13 @@
 namespace attn {
 namespace {
 
-constexpr std::size_t far_back = 60;  // tensors between a form of query or key and the next one
+constexpr std::size_t far_back = 60;  // tensors between two forms of query or key
 
 double slack_of(const Traced& a, const Traced& b) {
     return 16 * std::max(unit_of(a.dtype), unit_of(b.dtype));
 }
 
-/// The number that every cell was multiplied by; nullopt if there is none.
+/// Returns the factor between all cells; nullopt if there is none.
 std::optional<double> factor_between(const Traced& from, const Traced& to) {
     if (from.shape != to.shape) return std::nullopt;
     double largest = 0, factor = 0;
@@ -36,7 +36,7 @@ std::optional<double> factor_between(const Traced& from, const Traced& to) {
 
 bool is_about(double factor, double number) { return std::abs(factor - number) < 1e-5 * number; }
 
-/// True if some cells are as before and all others are far below, or one and the same number.
+/// True if some cells are unchanged and all others are far below, or the same number.
 bool is_masked(const Traced& from, const Traced& to) {
     if (from.shape != to.shape) return false;
     std::size_t kept = 0, changed = 0;
@@ -57,7 +57,7 @@ bool is_masked(const Traced& from, const Traced& to) {
     return kept > 0 && changed > 0 && (is_one || is_low);
 }
 
-/// The largest number of the row that a cell is in.
+/// Returns the largest number in a cell's row.
 double top_of_row(const Traced& tensor, const RowsAlong& rows, std::size_t cell) {
     double top = -HUGE_VAL;
     for (std::size_t k = 0; k < rows.length; ++k) {
@@ -66,7 +66,7 @@ double top_of_row(const Traced& tensor, const RowsAlong& rows, std::size_t cell)
     return top;
 }
 
-/// True if every cell is exp of a cell less the largest of its row, or exp of the cell itself.
+/// True if every cell is exp of a cell, minus the largest of its row or not.
 bool is_exponential(const Traced& from, const Traced& to, std::size_t axis) {
     if (from.shape != to.shape) return false;
     const RowsAlong rows(from, axis);
@@ -82,7 +82,7 @@ bool is_exponential(const Traced& from, const Traced& to, std::size_t axis) {
     return is_plain || is_shifted;
 }
 
-/// The bound of tanh that makes one of the other; 0 if there is none in use.
+/// Returns the tanh bound that maps `from` to `to`, from a list of common ones; 0 if there is none.
 double cap_between(const Traced& from, const Traced& to) {
     for (const double cap : {50.0, 30.0, 20.0, 15.0, 10.0, 5.0, 2.0, 1.0}) {
         bool fits = from.shape == to.shape;
@@ -95,7 +95,7 @@ double cap_between(const Traced& from, const Traced& to) {
     return 0;
 }
 
-/// True if the softmax along an axis of one is the other.
+/// True if `to` is the softmax of `from` along an axis.
 bool is_softmax(const Traced& from, const Traced& to, std::size_t axis) {
     const RowsAlong rows(from, axis);
     for (std::size_t i = 0; i < from.all.size(); ++i) {
@@ -112,7 +112,7 @@ bool is_softmax(const Traced& from, const Traced& to, std::size_t axis) {
     return true;
 }
 
-/// True if the weights are made of this tensor: by softmax, or once some of its cells are hidden.
+/// True if the weights are computed from this tensor: by softmax, or after masking some cells.
 bool leads_to_weights(const std::vector<Traced>& trace, const Core& core, std::size_t place) {
     const Traced& from = trace[place];
     for (std::size_t axis = 0; axis < from.rank(); ++axis) {
@@ -124,7 +124,7 @@ bool leads_to_weights(const std::vector<Traced>& trace, const Core& core, std::s
     return false;
 }
 
-/// What was added to each score, unless it is one number for each query, which changes no weight.
+/// Returns the addend of each score, unless it is one number per query, which changes no weight.
 std::optional<Arranged> added_between(const Arranged& from, const Arranged& to) {
     Arranged added{to.shape, {}, to.dtype};
     const std::size_t keys = to.shape.back();
@@ -138,7 +138,7 @@ std::optional<Arranged> added_between(const Arranged& from, const Arranged& to) 
     return is_a_row ? std::nullopt : std::optional(std::move(added));
 }
 
-/// The axes of a tensor, taken in this order and with its last axis last, that have these lengths;
+/// Returns the axes of a tensor with these lengths, chosen in this order with its last axis last;
 /// axes of length 1 may be missing.
 std::optional<std::vector<int>> axes_in(const Shape& from, const std::vector<int>& order,
                                         const Shape& lengths) {
@@ -195,7 +195,7 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
                 }
                 take("capped_scores", i);
             } else if (step == "masked_scores") {
-                // Scaled after they were masked: both as if it was the other way round.
+                // Scaled after masking: record both in the usual order.
                 ScoreStep masked{"masked_scores", steps.back().place,
                                  arranged(trace[i], axes, lengths)};
                 drop("masked_scores");
@@ -230,7 +230,7 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
         }
         last = i;
     }
-    // A softmax and a copy of it are one step; what is changed after it is the weights.
+    // A softmax and its copy are one step; a tensor changed after it is the weights.
     std::size_t weights = core.weights;
     for (std::size_t i = core.softmaxed; i < weights; ++i) {
         if (trace[i].shape == trace[weights].shape && trace[i].all == trace[weights].all) {
@@ -300,7 +300,7 @@ std::optional<Before> rotated_before(const std::vector<Traced>& trace, const Ope
     const std::size_t features = to.shape.back();
     if (features < 2 || features % 2 != 0) return std::nullopt;
     const double slack = 64 * unit_of(to.dtype);
-    // The length of each pair of the features that are rotated, and the others as they are.
+    // The length of each rotated pair of features, and the other features unchanged.
     const auto norms_of = [&](const std::vector<double>& all, Pairing pairing,
                               std::size_t rotated) {
         std::vector<double> norms;

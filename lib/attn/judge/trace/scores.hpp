@@ -16,24 +16,24 @@ struct ScoreStep {
     Arranged numbers;
 };
 
-/// Settings that the numbers of a step give away.
+/// Settings that the numbers of a step reveal.
 struct ScoreChanges {
-    double factor = 1;              ///< by which the scores were multiplied in all
-    double softcap = 0;             ///< the bound of the scores; 0 if they have none
+    double factor = 1;              ///< the total factor of the scores
+    double softcap = 0;             ///< 0 if they have none
     std::optional<Arranged> added;  ///< a bias, cell by cell
-    /// Places of steps that come in another order than in the walk.
+    /// Places of steps that have another order than in the walk.
     std::vector<std::pair<std::size_t, std::string>> beside{};
 };
 
-/// What a program does to its scores, by the numbers: a factor scales them, cells that become -inf
-/// or one and the same number are hidden, tanh bounds them, exp of them comes before the weights;
-/// else something was added. `axes` are those of scores in our order.
+/// Identifies the operations on scores by the numbers: a factor scales them, cells that become -inf
+/// or the same number are hidden, tanh bounds them, exp comes before the weights; otherwise a bias
+/// was added. `axes` are those of scores in our order.
 ///
-/// Returns  the steps in the order of time, the weights last.
+/// Returns  the steps in order of time, the weights last.
 std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const Core& core,
                                        const std::vector<int>& axes, ScoreChanges& changes);
 
-/// The cells that are hidden: masked scores far below all others, or weights of 0.
+/// Returns the hidden cells: masked scores far below all others, or weights of 0.
 std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps);
 
 /// An earlier form of a tensor.
@@ -45,10 +45,11 @@ struct Before {
     std::vector<int> axes{};  ///< in our order, if they are not those of the later form
 };
 
-/// The tensor that was multiplied by one number less than 1 to give this one, in any order of axes.
+/// Finds the tensor that was multiplied by a number less than 1 to give this one, in any order of
+/// axes.
 std::optional<Before> scaled_before(const std::vector<Traced>& trace, std::size_t place);
-/// The tensor whose pairs of features were rotated to give this one: each pair keeps its length,
-/// and the features are the last axis.
+/// Finds the tensor whose pairs of features were rotated to give this one: each pair keeps its
+/// length, and the features are the last axis.
 std::optional<Before> rotated_before(const std::vector<Traced>& trace, const Operand& operand);
 
 }  // namespace attn

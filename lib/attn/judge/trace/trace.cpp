@@ -52,14 +52,14 @@ Label parsed(std::string text) {
     return label;
 }
 
-/// The passes of one expression in loops, which are one tensor if they fill a grid.
+/// The passes of one expression in loops; they form one tensor if they fill a grid.
 struct Passes {
     std::vector<std::size_t> members;  // in the trace
     std::vector<std::vector<std::size_t>> paths;
     bool are_joined = false;
 };
 
-/// The lengths of the grid that the passes fill; none if some are missing or twice.
+/// Returns the lengths of the grid that the passes fill; empty if some are missing or repeated.
 Shape grid_of(const Passes& passes) {
     Shape grid(passes.paths.front().size(), 0);
     for (const auto& path : passes.paths) {
@@ -68,8 +68,8 @@ Shape grid_of(const Passes& passes) {
     return element_count(grid) == passes.paths.size() ? grid : Shape();
 }
 
-constexpr std::size_t most_of_one_expression = 24;  // passes that are looked at one by one
-constexpr std::size_t most_matrices = 64;           // that are joined
+constexpr std::size_t most_of_one_expression = 24;  // passes that are compared one by one
+constexpr std::size_t most_matrices = 64;           // matrices that are joined
 constexpr std::size_t most_joined = 1 << 22;        // numbers of a joined tensor
 
 }  // namespace
@@ -125,7 +125,7 @@ std::vector<Traced> traced(const Ledger& file) {
         passes.are_joined = true;
         joined.push_back(std::move(whole));
     }
-    // Rows of a loop, and what comes after many passes, tell only together.
+    // Rows of a loop, and tensors after many passes, are informative only when joined.
     std::vector<bool> is_row(all.size(), false);
     for (const auto& [place, passes] : loops) {
         for (std::size_t i = 0; i < passes.members.size(); ++i) {

@@ -16,20 +16,20 @@ struct Traced {
     std::vector<double> all;  ///< its numbers
     Shape shape;
     DType dtype = DType::float32;
-    bool is_joined = false;  ///< of the passes of a loop
-    bool is_row = false;     ///< it has one axis; its shape has a 1 in front
+    bool is_joined = false;  ///< from the passes of a loop
+    bool is_row = false;     ///< it has one axis; its shape begins with 1
 
     /// True if the name is a variable, not an expression.
     bool is_variable() const;
     std::size_t rank() const { return shape.size(); }
 };
 
-/// Reads a trace: the tensors of a program under `[FILE:]LINE:NAME`, in a loop with the number of
-/// the pass, `19:att@0` or `19:att@2,3` for two loops within each other. They come in the order of
-/// time, or by a number at the end, `19:att#40`. The passes of a loop follow once more as one
-/// tensor with an axis for each loop in front.
+/// Reads a trace: the tensors of a program by `[FILE:]LINE:NAME`, in a loop with the number of the
+/// pass, `19:att@0`, or `19:att@2,3` for two nested loops. They are in order of time, or numbered
+/// at the end, `19:att#40`. The passes of a loop are added once more as one tensor with a leading
+/// axis per loop.
 ///
-/// Returns  the tensors with at least one axis, and with numbers in them.
+/// Returns  the tensors that have at least one axis and one number.
 std::vector<Traced> traced(const Ledger& file);
 
 /// True if the name of every tensor begins with a line.

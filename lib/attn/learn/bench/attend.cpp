@@ -31,8 +31,8 @@ MaskView mask_of(const BenchInput& input) {
     return mask;
 }
 
-/// One step after the other, as a walk goes; but the scores are not kept, so that scaling, mask and
-/// softmax work in place.
+/// Computes one step after another, as in a walk; but without keeping the scores, so that scaling,
+/// mask and softmax work in place.
 Array<float> attend_in_steps(const BenchInput& input, const BenchSeries& series) {
     const BenchShape shape = input.shape();
     Arithmetic arithmetic;

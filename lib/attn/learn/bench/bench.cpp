@@ -17,7 +17,7 @@ namespace {
 constexpr double trusted_seconds = 0.02;
 constexpr double too_slow_seconds = 1;
 
-/// Seconds that `calls` runs take.
+/// Measures the seconds of `calls` runs.
 double timed(const BenchSeries& series, const BenchInput& input, Array<float>& context,
              std::size_t calls) {
     using Clock = std::chrono::steady_clock;
@@ -26,7 +26,7 @@ double timed(const BenchSeries& series, const BenchInput& input, Array<float>& c
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// How many runs take long enough to be timed, when one took some `seconds`.
+/// Returns the number of runs that are long enough to time, if one took `seconds`.
 std::size_t enough_calls(const BenchSeries& series, const BenchInput& input, double seconds) {
     std::size_t calls = 1;
     Array<float> context = room_for_context(series, input.shape());
@@ -39,7 +39,7 @@ std::size_t enough_calls(const BenchSeries& series, const BenchInput& input, dou
     return calls;
 }
 
-/// Estimated seconds of loops at `shape`, from their speed at a small one.
+/// Estimates the seconds of loops at `shape`, from their speed at a smaller one.
 double foreseen_seconds(const BenchSeries& series, const BenchShape& shape, bool causal) {
     const BenchShape small{1, std::min<std::size_t>(shape.length, 128), shape.head_dim};
     const BenchInput input = draw_bench_input(small, causal);
@@ -49,14 +49,14 @@ double foreseen_seconds(const BenchSeries& series, const BenchShape& shape, bool
     return seconds * useful_operations(shape, false) / useful_operations(small, false);
 }
 
-/// Peak memory of a run: inputs, two contexts to compare and what the series holds.
+/// Returns the peak memory of a run: inputs, two contexts to compare, and held_bytes().
 double needed_bytes(const BenchSeries& series, const BenchShape& shape, bool causal) {
     const double one = static_cast<double>(shape.groups) * static_cast<double>(shape.length) *
                        static_cast<double>(shape.head_dim) * sizeof(float);
     return 5 * one + held_bytes(series, shape, causal);
 }
 
-/// Why a series is not timed at a shape, or nothing.
+/// Explains why a series is not timed at a shape; empty if it is.
 std::string reason_to_leave_out(const BenchConfig& config, const BenchSeries& series,
                                 const BenchShape& shape, const Machine& machine) {
     const double bytes = needed_bytes(series, shape, config.causal);
@@ -78,7 +78,7 @@ InstructionSet instruction_set_of(const BenchSeries& series) {
     return available_instruction_sets().back();
 }
 
-/// All that is measured at once, and what becomes of it.
+/// A complete measurement, and its report.
 class Measurement {
 public:
     Measurement(const BenchConfig& config, const Machine& machine, const BenchProgress& progress)
@@ -89,7 +89,7 @@ public:
         report_.rounds = config.rounds;
         for (const BenchShape& shape : config.shapes) {
             total_ += operations_of(shape);
-            // Nothing is measured when a later shape is going to be refused.
+            // Refuse any invalid shape before the first measurement.
             for (const BenchSeries& series : config.series) {
                 if (!config.leave_out) reason_to_leave_out(config, series, shape, machine);
             }
@@ -102,7 +102,7 @@ public:
             if (report_.dispute) break;
             done_ += operations_of(shape);
         }
-        // Only the end knows the largest of all measured peaks.
+        // The largest measured peak is known only at the end.
         for (BenchRow& row : report_.rows) {
             if (row.left_out.empty()) row.peak_part = row.gflops / peak_of(row.series).gflops;
         }
@@ -110,7 +110,7 @@ public:
     }
 
 private:
-    /// A row that is timed, and what its runs took.
+    /// A row to time, and the durations of its runs.
     struct Runner {
         BenchRow* row;
         std::size_t calls;
@@ -136,7 +136,7 @@ private:
     }
 
     void measure(const BenchShape& shape) {
-        // Leave out what takes too much time or memory.
+        // Leave out rows that take too much time or memory.
         std::vector<BenchRow> rows;
         for (const BenchSeries& series : config_.series) {
             BenchRow& row = rows.emplace_back(BenchRow{shape, series});
@@ -145,7 +145,7 @@ private:
             row.held_bytes = held_bytes(series, shape, config_.causal || config_.window > 0);
         }
 
-        // Hold every variant against the first, then time them all.
+        // Compare every variant with the first, then time them all.
         const auto is_timed = [](const BenchRow& row) { return row.left_out.empty(); };
         if (std::ranges::any_of(rows, is_timed)) {
             const BenchInput input = draw_bench_input(shape, config_.causal, config_.window);
@@ -208,7 +208,7 @@ private:
     double done_ = 0;
 };
 
-/// The length of the longest row.
+/// Returns the norm of the longest row.
 double longest(const Array<float>& rows) {
     const std::size_t columns = rows.shape(2);
     double most = 0;

@@ -16,7 +16,7 @@
 namespace attn {
 namespace {
 
-/// The name as Linux tells it.
+/// Returns the processor's name as Linux reports it.
 std::string processor_name() {
     std::ifstream file("/proc/cpuinfo");
     for (std::string line; std::getline(file, line);) {
@@ -34,8 +34,8 @@ double physical_memory() {
     return pages > 0 && page > 0 ? pages * page : 0;
 }
 
-/// Operations a second of one thread, the best of a few runs of a millisecond or more: the first
-/// may find the processor not yet at its speed.
+/// Returns the operations per second of one thread, the best of a few runs of at least a
+/// millisecond, because the processor may not be at full speed at first.
 double rate_of(const simd::Kernels& kernels) {
     using Clock = std::chrono::steady_clock;
     constexpr double long_enough = 1e-3;

@@ -28,7 +28,7 @@ std::string label_of(const BenchLine& line, const std::vector<BenchLine>& lines)
     return exponent ? label + fmt::format(": T^{:.2f}", *exponent) : label;
 }
 
-/// From numbers to places on the picture, by their logarithm.
+/// Maps numbers to places in the picture, logarithmically.
 struct Axis {
     double low, high;    ///< numbers
     double start, stop;  ///< places
@@ -42,7 +42,7 @@ struct PlotAxes {
     Axis length, seconds;
 };
 
-/// The points of all lines, by T.
+/// Returns the points of all lines, by T.
 BenchPoints points_of(const std::vector<BenchLine>& lines) {
     BenchPoints all;
     for (const BenchLine& line : lines) {
@@ -57,7 +57,7 @@ PlotAxes axes_of(const BenchPoints& points) {
     double high_length = points.back().first;
     const auto seconds_of = [](const auto& point) { return point.second; };
     const auto [fastest, slowest] = std::ranges::minmax(points, {}, seconds_of);
-    // A single length is in the middle; times reach to whole powers of ten.
+    // A single length is centred; times extend to powers of ten.
     if (low_length == high_length) {
         low_length /= 2;
         high_length *= 2;
@@ -85,7 +85,7 @@ void draw_grid(Svg& svg, const PlotAxes& axes, const BenchPoints& points) {
     double before = -std::numeric_limits<double>::infinity();
     for (const auto& [length, seconds] : points) {
         const double x = axes.length.place(length);
-        if (x < before + 40) continue;  // its text would run into the one before
+        if (x < before + 40) continue;  // its label would overlap the previous one
         before = x;
         draw_line(svg, x, top, x, bottom);
         svg.text({.x = x, .y = bottom + 18, .anchor = "middle"}, fmt::format("{:.0f}", length));
@@ -94,7 +94,7 @@ void draw_grid(Svg& svg, const PlotAxes& axes, const BenchPoints& points) {
              "T, queries and keys");
 }
 
-/// A mark of its own for each line, round, square or three-cornered.
+/// Draws a marker per line: round, square or triangular.
 void draw_mark(Svg& svg, std::size_t number, double x, double y) {
     static constexpr std::array<const char*, 3> shapes{
         "\" stroke-width=\"8\" stroke-linecap=\"round\" d=\"M{} {}h0",
@@ -116,7 +116,7 @@ void draw_curve(Svg& svg, const BenchLine& line, std::size_t number, const PlotA
                         line_class(number), path));
 }
 
-/// Each line's label at the height of its end, pushed apart where they would overlap.
+/// Draws each line's label at the height of its end, moved apart to avoid overlap.
 void draw_labels(Svg& svg, const std::vector<BenchLine>& lines, const PlotAxes& axes) {
     struct Label {
         std::size_t number;
@@ -132,7 +132,7 @@ void draw_labels(Svg& svg, const std::vector<BenchLine>& lines, const PlotAxes& 
     for (std::size_t i = 1; i < places.size(); ++i) {
         places[i].y = std::max(places[i].y, places[i - 1].y + label_distance);
     }
-    // Labels pushed below the axis move up again, and their neighbours with them.
+    // Labels below the axis move up again, together with their neighbours.
     double lowest = bottom;
     for (std::size_t i = places.size(); i-- > 0; lowest -= label_distance) {
         places[i].y = std::min(places[i].y, lowest);

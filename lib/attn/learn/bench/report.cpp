@@ -119,15 +119,15 @@ constexpr std::array<Unit, 4> time_units{{{1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms
 constexpr std::array<Unit, 5> byte_units{
     {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}}};
 
-/// The largest unit of which there is at least one; 999.5 is written as 1000, and so belongs to the
-/// next.
+/// Returns the largest unit not above a number; 999.5 rounds to 1000, and so belongs to the next
+/// unit.
 const Unit& unit_of(double number, std::span<const Unit> units) {
     std::size_t place = 0;
     while (place + 1 < units.size() && number >= 0.9995 * units[place + 1].size) ++place;
     return units[place];
 }
 
-/// Three digits of it.
+/// Formats a number with three digits.
 std::string in_units(double number, std::span<const Unit> units) {
     const Unit& unit = unit_of(number, units);
     const double shown = number / unit.size;
@@ -149,7 +149,7 @@ JsonText shape_json(const BenchShape& shape) {
     return {{shape.groups, shape.length, shape.head_dim}, ", "};
 }
 
-/// Bytes and lengths are whole numbers.
+/// Formats bytes and lengths as integers.
 JsonText whole(double number) { return static_cast<std::uint64_t>(number); }
 
 JsonText row_json(const BenchRow& row) {

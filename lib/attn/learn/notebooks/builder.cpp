@@ -18,11 +18,11 @@
 namespace attn {
 namespace {
 
-/// The blocks of a page, its walks or its sections, each with its fields.
+/// Returns the blocks of a page, its walks or its sections, each with its fields.
 std::vector<std::pair<std::string, NotebookBuilder::Fields>> blocks_of(std::string_view page,
                                                                        bool of_walks) {
     std::vector<std::pair<std::string, NotebookBuilder::Fields>> blocks;
-    std::size_t empty_lines = 0;  // of the code, if it goes on after them
+    std::size_t empty_lines = 0;  // in the code, if it continues after them
     for (std::string_view rest = page; !rest.empty();) {
         const std::string_view line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(rest.size(), line.size() + 1));
@@ -45,7 +45,7 @@ std::vector<std::pair<std::string, NotebookBuilder::Fields>> blocks_of(std::stri
     return blocks;
 }
 
-/// Takes the condition off a name; whether the replay meets it.
+/// Removes the condition from a name; returns whether the replay meets it.
 bool applies(std::string& name, const ReplayOptions& replay) {
     const std::size_t condition = name.find(" if ");
     if (condition == name.npos) return true;

@@ -8,15 +8,15 @@
 
 namespace attn {
 
-/// The content of a notebook, made of the page that lies in the program.
+/// Builds the content of a notebook from its embedded page.
 ///
 /// A page begins with its walks, `[walk NAME]`: `settings`, a line of settings
-/// (attn/core/settings), `mistakes` that are no setting, none of which a corrected replay makes,
+/// (attn/core/settings), `mistakes` that are not settings, which a corrected replay does not make,
 /// and a title.
 ///
-/// A page has a block for each section: `[name]`, then a field on each line, `title: words`. Lines
-/// that begin with blanks go on with the field before, those of `code` as they are. After a name
-/// or a field ` if corrected` or ` if not corrected` restricts it. The fields:
+/// The page has one block per section: `[name]`, then one field per line, `title: words`. Lines
+/// that begin with spaces continue the previous field; those of `code` are kept as they are. ` if
+/// corrected` or ` if not corrected` after a name or a field restricts it. The fields:
 ///
 ///     title, made, note, code, printed_by   as they are; words in braces are left for `fill`
 ///     walk       the walk that makes this section and those after it; empty: none does
@@ -36,22 +36,22 @@ public:
     NotebookBuilder(CodeLanguage language, const ReplayOptions& replay, const char* page,
                     std::vector<NotebookWalk> walks);
 
-    /// The walk of that name, performed when it is first asked for.
+    /// Returns the walk with that name, computed on first use.
     const Walked& walked(const std::string& name);
 
-    /// The lines of this plan's steps stand for `{scores}` and their like in code, and its first
-    /// lines for `{setup}`; of one section, or of all.
+    /// Uses the code of this plan's steps for `{scores}` and the like in code, and its setup code
+    /// for `{setup}`; in one section, or in all.
     void codes(const Plan& plan, Gradients gradients = Gradients::off,
                const std::string& section = {});
 
-    /// How a section is made of its walk where it is not simply a part, or the shape of it.
+    /// Defines how a section is computed from its walk if it is not a plain part or its shape.
     void remade(const std::string& section, Section::Remake remake);
-    /// The content of a section that no walk makes.
+    /// Sets the content of a section without a walk.
     void own(const std::string& section, decltype(Section::content) content);
-    /// Puts what was computed in the place of `{name}` in code, note and remarks.
+    /// Replaces `{name}` in code, note and remarks.
     void fill(const std::string& section, const std::string& name, const std::string& words);
 
-    /// The document, with the settings of this plan above it and its tokens along the axes.
+    /// Returns the document, with the settings of this plan and its tokens along the axes.
     Document finish(const std::string& notebook, const Plan& plan);
 
 private:
@@ -67,33 +67,33 @@ private:
     std::map<std::string, Section::Remake> remade_;
     std::map<std::string, decltype(Section::content)> own_;
     std::map<std::string, Fields> fills_;
-    std::string walk_;  ///< of the sections from here on
+    std::string walk_;  ///< of the following sections
 };
 
-/// The pages that lie in the program.
+/// The embedded pages.
 extern "C" const char attn_notebook_padding_heads[], attn_notebook_numpy_loops[],
     attn_notebook_causal_heads[], attn_notebook_sentence[];
 
-/// A generator for cells that draw more than one walk does.
+/// Returns a generator for cells that draw more than one walk does.
 std::unique_ptr<Generator> generator_of(const Plan& plan);
 
-/// The walks of a page, as this replay makes them.
+/// Returns the walks of a page for this replay.
 std::vector<NotebookWalk> walks_in(const char* page, const ReplayOptions& replay);
 
-/// The notebook's own settings, overruled by what the replay asks for.
+/// Applies the notebook's own settings, overridden by those of the replay.
 void settle(WalkConfig& config, const ReplayOptions& replay);
 
-/// The walk with the notebook's mistakes made, or as it should be in a corrected replay; without
+/// Computes the walk with the notebook's mistakes, or without them in a corrected replay; without
 /// the parts of softmax, which no notebook shows.
 Ledger walk_with(const Plan& plan, const Ledger& given, const ReplayOptions& replay,
                  const std::vector<std::string>& ids);
 
-// Measurements of the notes.
+// Figures for the notes.
 double sum_of(const Tensor& tensor);
 double variance_of(const Tensor& tensor);  ///< unbiased
-/// The sums along an axis of a matrix, `1.0000 1.0000`.
+/// Returns the sums along an axis of a matrix, `1.0000 1.0000`.
 std::string sums_along(const Tensor& matrix, std::size_t axis);
-/// A number with four decimals.
+/// Formats a number with four decimals.
 std::string four(double number);
 
 }  // namespace attn

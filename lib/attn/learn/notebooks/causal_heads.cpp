@@ -7,14 +7,14 @@
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/learn/notebooks/builder.hpp"
 
-// Notebook 002: the mean of all earlier tokens, by loop, by matrix and by masked softmax; the same
-// with weights that depend on the tokens; two heads; five heads. Each cell draws on where the one
-// above it stopped.
+// Notebook 002: the mean of all earlier tokens, by loop, by matrix and by masked softmax; then with
+// weights that depend on the tokens; two heads; five heads. Each cell continues the random numbers
+// of the previous one.
 
 namespace attn {
 namespace {
 
-/// The mean of each token's features and those of all tokens before it, sample by sample.
+/// Returns the running mean of each token's features over it and all earlier tokens, per sample.
 Tensor running_mean(const Tensor& of) {
     const Tensor x = cast(of, DType::float32);
     const auto [batch, tokens, features] =
@@ -32,14 +32,14 @@ Tensor running_mean(const Tensor& of) {
     return {x.axes(), std::move(mean)};
 }
 
-/// Ones where a query may see a key.
+/// Returns ones in visible cells.
 Tensor lower_triangle(const Array<bool>& hidden) {
     Array<float> ones = empty_array<float>(shape_of(hidden));
     for (std::size_t i = 0; i < ones.size(); ++i) ones.data()[i] = hidden.data()[i] ? 0.0F : 1.0F;
     return {{"query", "key"}, std::move(ones)};
 }
 
-/// The means that one (query, key) matrix of weights makes in every sample.
+/// Returns the means by one (query, key) matrix of weights in every sample.
 Tensor means_by(const Tensor& weights, const Tensor& of) {
     const Tensor x = cast(of, DType::float32);
     Array<float> result = empty_array<float>(x.shape());
@@ -56,7 +56,7 @@ Tensor variance_tensor(const Tensor& tensor) {
     return {{}, Array<float>(static_cast<float>(variance_of(tensor)))};
 }
 
-/// Each row divided by its sum.
+/// Divides each row by its sum.
 Tensor normalised(const Tensor& matrix) {
     Array<float> rows = matrix.as<float>();
     for (std::size_t q = 0; q < rows.shape(0); ++q) {
@@ -67,15 +67,15 @@ Tensor normalised(const Tensor& matrix) {
     return {matrix.axes(), std::move(rows)};
 }
 
-/// The lines of every step of a cell, from the draws on, under names of its own. A cell keeps its
-/// mistakes, unless they are corrected.
+/// Returns the code of all steps of a cell, from the draws on, with its own variable names. Keeps
+/// the cell's mistakes, unless they are corrected.
 std::string cell_code(const ReplayOptions& replay, const Plan& plan,
                       std::map<std::string, std::string> replaced = {}) {
     if (!replay.corrected) {
         replaced["scaled_scores"] =
             "scaled_scores = scores * " + std::to_string(plan.embed_dim) + "**-0.5";
     }
-    Plan own = plan;  // what other cells draw is in their lines
+    Plan own = plan;  // without the lines for draws of other cells
     own.config.burn_before.clear();
     std::string lines;
     for (const StepCode& step : program_of(own, step_table(), CodeLanguage::torch, Gradients::on)) {
@@ -90,7 +90,7 @@ std::string cell_code(const ReplayOptions& replay, const Plan& plan,
     return lines;
 }
 
-/// The averages of the past in three ways, without weights that know anything.
+/// Adds the averages of the past in three ways, with weights that do not depend on the tokens.
 void fill_averages(NotebookBuilder& page, const Walked& averaged) {
     page.fill("x_shape", "setup", setup_code(averaged.plan, CodeLanguage::torch));
     page.remade("running_mean", [](const Plan&, const Ledger& walk) {
@@ -109,7 +109,7 @@ void fill_averages(NotebookBuilder& page, const Walked& averaged) {
     });
 }
 
-/// The lines of the cells with one, two and five heads.
+/// Adds the code of the cells with one, two and five heads.
 void fill_cells(NotebookBuilder& page, const ReplayOptions& replay) {
     const auto einsum = [&](const char* name, const char* wrong, const char* right,
                             const char* of) {
@@ -148,7 +148,7 @@ Document causal_heads(const ReplayOptions& replay) {
         });
     }
 
-    // Two looks at the weights of cell 41.
+    // Two views of the weights of cell 41.
     const Walked& one = page.walked("one-head");
     page.remade("weights_variance",
                 [](const Plan&, const Ledger& walk) { return variance_tensor(walk["weights"]); });

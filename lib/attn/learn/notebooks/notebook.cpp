@@ -24,7 +24,7 @@ const Section* find(const Document& document, const std::string& name) {
     return nullptr;
 }
 
-/// The same text, or the same numbers.
+/// True if both have the same text, or the same numbers.
 bool same_content(const Section& a, const Section& b) {
     if (a.content.index() != b.content.index()) return false;
     if (const auto* text = std::get_if<std::string>(&a.content)) {
@@ -45,7 +45,7 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
-/// Both texts under their headings: in two columns where they fit.
+/// Formats both texts under their headings: in two columns if they fit.
 std::string beside(const std::string& faithful, const std::string& corrected, std::size_t columns) {
     std::vector<std::string> left = lines_of("as in the notebook\n" + faithful);
     std::vector<std::string> right = lines_of("corrected\n" + corrected);
@@ -159,7 +159,7 @@ Document one_after_the_other(const Document& faithful, const Document& corrected
         Section added = section;
         if (added.expression.empty()) added.expression = section.name;
         if (other != both.sections.end()) {
-            // Lines that both share are run again and not shown again.
+            // Shared lines run again, but are not shown again.
             added.shown = !same_content(*other, section);
             added.name += added.shown ? ending : "_again";
             other->shown = other->shown || added.shown;

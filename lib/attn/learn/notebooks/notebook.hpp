@@ -12,7 +12,7 @@
 
 namespace attn {
 
-/// How a notebook is replayed. What is left unset is the notebook's own.
+/// Options of a replay. Unset options have the notebook's own values.
 struct ReplayOptions {
     std::optional<std::uint64_t> seed{};
     std::optional<Variant> variant{};
@@ -21,65 +21,65 @@ struct ReplayOptions {
     bool code = true;        ///< with the lines that print each section
 };
 
-/// One walk of a notebook, as settings of the shared walk: no number of it is made otherwise.
+/// One walk of a notebook, as settings of the standard walk, which compute all its numbers.
 struct NotebookWalk {
     std::string name;  ///< `two-heads`
     WalkConfig config;
-    std::vector<std::string> mistakes{};  ///< those that are no setting; none where corrected
+    std::vector<std::string> mistakes{};  ///< those that are no settings; none if corrected
 };
 
-/// A notebook of the kind learners find on the web, as a program on this library. It gives one
-/// section for each thing that the notebook prints, in its order and printed form, with the
-/// mistakes that it makes; further sections, not shown by default, hold what is after a
-/// printed shape. Sections say which walk, and which parts of its steps, hold their numbers.
+/// A notebook of the kind that learners find on the web, as a program with this library. It has one
+/// section for everything that the notebook prints, in its order and printed form, with its
+/// mistakes; further sections, hidden by default, have the tensors of printed shapes. Sections name
+/// the walk, and the parts of its steps, with their numbers.
 struct Notebook {
-    std::string number;  ///< `000`; serves as a name too
+    std::string number;  ///< `000`; also valid as a name
     std::string name;
     std::string summary;
     CodeLanguage language;  ///< the library that it is written for
     std::function<Document(const ReplayOptions&)> replay;
-    /// Its walks; the first is the one that is meant where nothing more is said.
+    /// Its walks; the first is the default.
     std::function<std::vector<NotebookWalk>(const ReplayOptions&)> walks;
 };
 
 /// All notebooks.
 const std::vector<Notebook>& notebooks();
 
-/// The notebook of that name or number (`2`, `02`), or the only one whose name begins so.
-/// Errors  ConfigError, listing the names there are.
+/// Finds the notebook with that name or number (`2`, `02`), or the only one whose name begins so.
+/// Errors  ConfigError, listing the names.
 const Notebook& find_notebook(std::string_view name);
 
-/// The walk of that name.  Errors  std::out_of_range.
+/// Finds the walk with that name.  Errors  std::out_of_range.
 const NotebookWalk& find_walk(const std::vector<NotebookWalk>& walks, std::string_view name);
 
-/// The content of a section that a walk makes: the part of its steps, its remake, or, where the
-/// section holds a text, the printed shape.
+/// Returns the content of a section with a walk: the part of its steps, its remake, or the printed
+/// shape if the section is a text.
 ///
-/// Errors  ConfigError, ShapeError where the walk lacks the part.
+/// Errors  ConfigError, ShapeError if the walk lacks the part.
 decltype(Section::content) content_of(const Section& section, const Plan& plan,
                                       const Ledger& ledger, CodeLanguage language);
 
-/// Performs it; without the parts of softmax, which no notebook shows.
+/// Computes the walk, without the parts of softmax, which no notebook shows.
 /// Errors  as resolve and with_mistakes.
 Walked performed(const NotebookWalk& walk);
 
-// The programs, one file each.
+// The notebooks, one file each.
 Document padding_heads(const ReplayOptions& replay);
 Document numpy_loops(const ReplayOptions& replay);
 Document causal_heads(const ReplayOptions& replay);
 Document sentence(const ReplayOptions& replay);
 std::vector<NotebookWalk> sentence_walks(const ReplayOptions& replay);
 
-/// Both replays in one document: where a section of the corrected one differs it is right
-/// after the other, named `NAME_corrected`; what only one of them has is in its place.
+/// Merges both replays into one document: a section of the corrected one that differs follows the
+/// other, named `NAME_corrected`; a section that only one of them has stays in its place.
 Document both_replays(const Document& faithful, const Document& corrected);
 
-/// The same as one program: the faithful replay, then from the top the corrected one, of which only
-/// what differs is shown.
+/// Merges them into one program: the faithful replay, then the corrected one from the top, which
+/// shows only the differences.
 Document one_after_the_other(const Document& faithful, const Document& corrected);
 
-/// For text output: the sections that both_replays paired, as one text in two columns, the faithful
-/// form on the left, where both fit into `columns`; else one above the other.
+/// For text output: joins the sections that both_replays paired in two columns, the faithful one on
+/// the left, if both fit into `columns`; else one below the other.
 Document side_by_side(const Document& document, TextForm form, const PrintOptions& options,
                       std::size_t columns);
 

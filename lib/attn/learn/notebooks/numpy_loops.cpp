@@ -12,19 +12,20 @@
 #include "attn/show/render/torch_text.hpp"
 
 // Notebook 001: attention of one word, of all words in loops, of all words in whole arrays, and
-// with eight heads. The notebook was run without a seed, so its draws cannot be had again.
+// with eight heads. The notebook was run without a seed, so its random numbers cannot be
+// reproduced.
 
 namespace attn {
 namespace {
 
-/// The values in order under other axes.
+/// Returns the values in order with other axes.
 Tensor as_column(const Tensor& row) {
     Array<double> column = row.as<double>();
     column.reshape({row.size(), 1});
     return {{"key", "query"}, std::move(column)};
 }
 
-/// Normals that belong to no walk, for one of its tensors.
+/// Describes normal numbers that are not part of a walk, for one of its tensors.
 DrawnTensor normals(const char* name, std::size_t rows, std::size_t columns) {
     return {name, name, {{"in", rows}, {"out", columns}}};
 }
@@ -37,7 +38,7 @@ std::string largest_score(const Ledger& ledger) {
     return fmt::format("{:.1f}", largest);
 }
 
-/// The output projection that a corrected replay adds, drawn after all else.
+/// Returns the output projection that a corrected replay adds, drawn last.
 Ledger projected_heads(const NotebookWalk& heads) {
     WalkConfig config = heads.config;
     const Plan apart = resolve(config);
@@ -55,7 +56,7 @@ Document numpy_loops(const ReplayOptions& replay) {
     const std::vector<NotebookWalk> walks = walks_in(attn_notebook_numpy_loops, replay);
     NotebookBuilder page(CodeLanguage::numpy, replay, attn_notebook_numpy_loops, walks);
 
-    // One word: the query is made from x3, key and value are plain draws.
+    // One word: the query is computed from x3; key and value are drawn directly.
     WalkConfig config = configured(
         "rng numpy, seq-len 1, memory-len 4, embed-dim 20, projection none, variant loop");
     if (!replay.corrected) configure(config, "scale none");
@@ -89,7 +90,7 @@ Document numpy_loops(const ReplayOptions& replay) {
     if (replay.corrected)
         page.own("output", projected_heads(find_walk(walks, "eight-heads"))["output"]);
     Document document = page.finish("numpy-loops", one);
-    if (replay.seed) document.sections.front().note = {};  // it tells of the page's own draws
+    if (replay.seed) document.sections.front().note = {};  // it describes the page's own draws
     return document;
 }
 

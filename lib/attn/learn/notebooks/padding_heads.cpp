@@ -5,8 +5,8 @@
 #include "attn/learn/notebooks/builder.hpp"
 #include "attn/show/render/torch_text.hpp"
 
-// Notebook 000: two sequences, one of them padded, through two heads that are cut out of one fused
-// projection. The notebook was run with PyTorch's portable build.
+// Notebook 000: two sequences, one of them padded, with two heads from one fused projection. The
+// notebook was run with PyTorch's portable build.
 
 namespace attn {
 namespace {

@@ -13,8 +13,8 @@ namespace {
 const std::vector<std::string> sentence_words{"life",    "is",    "short", "eat",
                                               "dessert", "first", "is",    "life"};
 
-/// The ids that the notebook gives its words, and their dictionary as Python prints it: the words
-/// are sorted and numbered without dropping repeated ones, so that the last number of a word stays.
+/// The notebook's ids for its words, and its dictionary as printed by Python: the sorted words are
+/// numbered without dropping repeated ones, so that a word keeps its last number.
 struct Numbered {
     Tokens tokens;
     std::string dictionary;
@@ -39,18 +39,18 @@ Numbered numbered() {
     return result;
 }
 
-/// Matrices with rows and columns exchanged: shapes are all that is shown of them.
+/// Returns the shape of the transposed matrices: only shapes are shown of them.
 Shape transposed(Shape shape) {
     std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
     return shape;
 }
 
-/// The sum as `.sum().item()` gives it: rounded to float32.
+/// Returns the sum as `.sum().item()` prints it: rounded to float32.
 std::string sum_text(const Tensor& tensor) {
     return scalar_text(static_cast<double>(static_cast<float>(sum_of(tensor))));
 }
 
-/// The sum of a step's numbers as it is printed.
+/// Returns the sum of a step's numbers as printed.
 Section::Remake sum_of_step(const char* step, const char* part) {
     return
         [step, part](const Plan&, const Ledger& walk) { return sum_text(slice(walk[step], part)); };

@@ -20,7 +20,7 @@ bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
 Judgement verdict(bool is_right) { return {is_right ? Is::right : Is::wrong}; }
 
-/// The text from `at` on without what is between words; a decimal point is part of its number.
+/// Returns the text from `at` on without separators; a decimal point belongs to its number.
 std::string_view after(std::string_view text, std::size_t at) {
     constexpr std::string_view between = " ).:,=]'\"`";
     while (at < text.size() && between.find(text[at]) != between.npos &&
@@ -30,7 +30,7 @@ std::string_view after(std::string_view text, std::size_t at) {
     return text.substr(std::min(at, text.size()));
 }
 
-/// The answer in small letters, without words in front: `it is 0.5`.
+/// Returns the answer in lower case, without introductory words: `it is 0.5`.
 std::string answer_in(std::string_view typed) {
     std::string text = lower(trimmed(typed));
     if (text.ends_with('.')) text.pop_back();
@@ -41,7 +41,7 @@ std::string answer_in(std::string_view typed) {
     return text;
 }
 
-/// The text with each sign that keyboards lack as it is typed, after the last `=`.
+/// Returns the text after the last `=`, with special characters as they are typed.
 std::string typed_plainly(std::string_view typed) {
     std::string text(trimmed(typed.substr(typed.rfind('=') + 1)));
     static const std::vector<std::pair<std::string, std::string>> signs{
@@ -51,7 +51,7 @@ std::string typed_plainly(std::string_view typed) {
     return std::string(trimmed(replaced_all(text, signs)));
 }
 
-/// `log 2` and `sqrt2` with brackets.
+/// Adds brackets to `log 2` and `sqrt2`.
 std::string with_brackets(const std::string& text) {
     std::string result;
     for (std::size_t at = 0; at < text.size();) {
@@ -70,7 +70,7 @@ std::string with_brackets(const std::string& text) {
     return result;
 }
 
-/// The number of an expression of numbers alone.  Errors  ConfigError where it holds more.
+/// Computes an expression of numbers.  Errors  ConfigError if it contains anything else.
 double value_of(const RuleNode& node) {
     const auto part = [&](std::size_t i) { return value_of(*node.parts.at(i)); };
     if (node.kind == RuleNode::Kind::number) return node.number;
@@ -83,14 +83,14 @@ double value_of(const RuleNode& node) {
     return function->value(part(0), part(node.parts.size() - 1));
 }
 
-/// A number as it was typed: how far it may be off, and how many of its digits count.
+/// A typed number: its value, its precision, and its significant digits.
 struct TypedNumber {
     double value = 0;
     double half_unit = 0;
-    std::size_t digits = 99;  ///< arithmetic is exact enough
+    std::size_t digits = 99;  ///< a computed number is exact enough
 };
 
-/// The number where the text is one, and no arithmetic.
+/// Parses a plain number, without arithmetic.
 std::optional<TypedNumber> read_decimal(std::string text) {
     const bool is_share = text.ends_with('%');
     if (is_share) text = trimmed(text.substr(0, text.size() - 1));
@@ -110,7 +110,7 @@ std::optional<TypedNumber> read_decimal(std::string text) {
     return number;
 }
 
-/// The same of arithmetic too; nothing where the text is neither.
+/// Parses a number or arithmetic; nullopt for any other text.
 std::optional<TypedNumber> read_number(std::string_view typed) {
     const std::string text = typed_plainly(typed);
     if (const auto decimal = read_decimal(text)) return decimal;
@@ -122,7 +122,7 @@ std::optional<TypedNumber> read_number(std::string_view typed) {
     }
 }
 
-/// Whether the number that was typed is this one: to its last digit, or exactly.
+/// True if the typed number is this one: to its last digit, or exactly.
 bool is_within(const TypedNumber& typed, double number, bool exactly) {
     if (!std::isfinite(number) || !std::isfinite(typed.value)) {
         return number == typed.value || (std::isnan(number) && std::isnan(typed.value));
@@ -166,7 +166,7 @@ Judgement check_shape(const Shape& right, std::string_view typed) {
     return verdict(said == right);
 }
 
-/// Without what surrounds a word or a sentence.
+/// Removes the characters around a word or a sentence.
 std::string_view bare(std::string_view text) {
     constexpr std::string_view around = " \t,;:.!()[]{}'\"`";
     const std::size_t begin = std::min(text.find_first_not_of(around), text.size());
@@ -178,7 +178,7 @@ bool is_called(const std::vector<std::string>& spellings, std::string_view word)
         spellings, [&](const std::string& each) { return lower(each) == word || each == word; });
 }
 
-/// The words of an answer, `1-3` and `1 to 3` as `1 2 3`; none of what only surrounds names.
+/// Returns the words of an answer, with `1-3` and `1 to 3` as `1 2 3`; without fillers.
 std::vector<std::string> words_in(const std::string& typed, const std::vector<std::string>& known) {
     static const std::set<std::string> fillers{
         "and", "the",  "key",  "keys",     "query", "token",  "tokens", "head",   "it",  "its",
@@ -211,7 +211,7 @@ Judgement check_names(const RightAnswer& right, std::string_view typed) {
         known.insert(known.end(), spellings.begin(), spellings.end());
     }
     std::ranges::sort(known);
-    // `weights[q,k]` is the step; a list in brackets begins with them.
+    // `weights[q,k]` is the step; a list in brackets begins with the bracket.
     std::string text(typed);
     const std::size_t open = text.find('[');
     if (open != text.npos && open > 0 && is_letter(text[open - 1])) text.resize(open);
@@ -238,22 +238,22 @@ Judgement check_names(const RightAnswer& right, std::string_view typed) {
                    std::ranges::none_of(words, is_wrong));
 }
 
-/// The text of a choice as it is compared: without blanks and what surrounds it.
+/// Normalizes the text of a choice for comparison: without spaces and surrounding characters.
 std::string squeezed(std::string_view text) {
     std::string result = lower(bare(text));
     std::erase(result, ' ');
     return result;
 }
 
-/// The choices that may be meant by what is no letter: by their number, exactly or to its last
-/// digit, else by their text, whole, after its `=` or in part.
+/// Returns the choices for an answer without a letter: by number, exactly or to its last digit,
+/// else by text, whole, after its `=` or in part.
 std::vector<std::size_t> choices_with(const RightAnswer& right, std::string_view typed) {
     constexpr std::size_t least = 4;  // letters of a part
     const std::string text = squeezed(typed);
     const std::optional<TypedNumber> number = read_number(typed);
     const auto is_meant = [&](std::size_t i, int way) {
         const std::vector<std::string>& all = right.names[i];
-        if (way < 2) {  // the number itself, or as it is printed
+        if (way < 2) {  // the number itself, or as printed
             const auto printed = read_number(all.front());
             return number && i < right.numbers.size() &&
                    (is_within(*number, right.numbers[i], way == 0) ||
@@ -280,7 +280,7 @@ std::vector<std::size_t> choices_with(const RightAnswer& right, std::string_view
 std::optional<std::size_t> said_choice(const RightAnswer& right, std::string_view typed) {
     const std::string text = answer_in(typed);
     std::vector<std::size_t> found = choices_with(right, text);
-    // Or a letter, and perhaps what is written after it, which must be that choice.
+    // Or a letter, possibly followed by the text of that choice.
     const std::size_t at = std::min(text.find_first_not_of("([{'\"`"), text.size());
     const bool is_alone =
         at < text.size() &&

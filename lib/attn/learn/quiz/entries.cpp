@@ -9,7 +9,7 @@
 namespace attn {
 namespace {
 
-/// A setting of walks as a line says it, and how it is told, `#` its number.
+/// A setting of walks, and its description, with `#` for its number.
 struct ToldSetting {
     std::string_view line, told;
 };
@@ -37,7 +37,7 @@ constexpr ToldSetting settings_told[]{
     {backward, "the sum of all numbers of context as loss"},
 };
 
-/// A setting of a walk with a number between two.
+/// A setting of a walk with a random number in a range.
 struct Drawn {
     std::string_view line;
     std::int64_t least = 0, most = least;
@@ -63,7 +63,7 @@ void put(QuizWalk& walk, Dice& dice, const With& with) {
     }
 }
 
-/// A walk from drawn numbers.
+/// Returns a walk with random tensors.
 QuizWalk drawn(Dice& dice, const With& with) {
     QuizWalk walk;
     put(walk, dice, {{"random randn"}, {"dtype float64"}});
@@ -75,12 +75,12 @@ auto drawn(const With& with) {
     return [with](Dice& dice) { return drawn(dice, with); };
 }
 
-/// The sizes of written queries and keys.
+/// The sizes of query and key matrices with chosen numbers.
 struct Sizes {
-    std::size_t queries, keys, features = 1, heads = 0;  ///< without heads no axis of heads
+    std::size_t queries, keys, features = 1, heads = 0;  ///< without heads, no axis of heads
 };
 
-/// A walk from query, key and value as written.
+/// Returns a walk from chosen query, key and value.
 QuizWalk written(Dice& dice, const Sizes& sizes, const With& with,
                  const std::function<double()>& in_query, const std::function<double()>& in_key,
                  const std::function<double()>& in_value) {
@@ -104,13 +104,13 @@ QuizWalk written(Dice& dice, const Sizes& sizes, const With& with,
     return walk;
 }
 
-/// Whole numbers.
+/// Returns a walk with small integers.
 QuizWalk whole(Dice& dice, const Sizes& sizes, const With& with = {}) {
     const auto number = [&] { return dice.pick({-1.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0}); };
     return written(dice, sizes, with, number, number, number);
 }
 
-/// Scores that are logarithms of whole numbers, which softmax makes fractions of.
+/// Returns a walk whose scores are logarithms of integers, so that its weights are fractions.
 auto logarithms(const Sizes& sizes, const With& with = {}) {
     return [sizes, with](Dice& dice) {
         QuizWalk walk = written(
@@ -149,7 +149,7 @@ QuizWalk shared(Dice& dice) {
     return drawn(dice, {{"seq-len", 2}, {"head-dim", 2}, {"heads", heads}, {"kv-heads", groups}});
 }
 
-/// Words with one of the masks that models use.
+/// Returns a walk of words with one of the masks that models use.
 QuizWalk masked_words(Dice& dice) {
     const std::string text =
         dice.pick({"life is short eat dessert first", "time flies like an old arrow",
@@ -163,7 +163,7 @@ QuizWalk masked_words(Dice& dice) {
     return walk;
 }
 
-/// An attention that the program brings.
+/// Selects a shipped attention.
 const AttentionFile& put_attention(QuizWalk& walk, const std::string& name) {
     configure(walk.config, "attention " + name);
     walk.flags += " $attention "_told + name;
@@ -175,7 +175,7 @@ void put_form(QuizWalk& walk, const std::string& form) {
     walk.flags += " $form "_told + form;
 }
 
-/// Three tokens of whole numbers that go into a state which fades by the decay of a first head.
+/// Returns a walk of three tokens with integers and a state that decays like the first head's.
 QuizWalk remembered(Dice& dice) {
     QuizWalk walk = whole(dice, {3, 3, 2, 1});
     put_attention(walk, "retention");
@@ -186,7 +186,7 @@ QuizWalk remembered(Dice& dice) {
     return walk;
 }
 
-/// One of the forms of an attention with a state.
+/// Returns one of the forms of an attention with a state.
 QuizWalk one_form(Dice& dice) {
     const std::string name = dice.pick({"retention", "linear", "deltanet", "gated-deltanet",
                                         "gated-linear", "kimi-delta", "mamba2", "rwkv6"});

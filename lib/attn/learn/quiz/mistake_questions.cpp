@@ -16,7 +16,7 @@ using MaybeQuestion = std::optional<Question>;
 
 constexpr std::size_t most_choices = 4;
 
-/// The tensors of a walk for a reader, line by line, from what it is given.
+/// Returns the tensors of a walk for a reader, line by line, beginning with the given ones.
 std::vector<std::string> shown_steps(const Walked& made) {
     std::vector<std::string> lines;
     for (const char* name : {"query", "key", "value", "scores", "scaled_scores", "masked_scores",
@@ -32,7 +32,8 @@ struct MadeWrong {
     std::vector<std::string> shown;
 };
 
-/// The walk with each mistake that shows in it, in any order, until `takes` has what it wants.
+/// Calls `takes` for the walk with each mistake that shows in it, in random order, until it returns
+/// true.
 void with_each_mistake(const QuizWalk& walk, Dice& dice,
                        const std::function<bool(const MadeWrong&)>& takes) {
     const auto kept = std::make_unique<const Walked>(walk.made());
@@ -49,7 +50,7 @@ void with_each_mistake(const QuizWalk& walk, Dice& dice,
             wrong.shown = shown_steps(wrong.made);
             if (wrong.shown != shown && takes(wrong)) return;
         } catch (const Error&) {
-            continue;  // this one shows as an error
+            continue;  // this mistake causes an error
         }
     }
 }
@@ -59,7 +60,7 @@ std::string about(const Mistake& mistake) {
            mistake.lesson.visible() + "\n";
 }
 
-/// The expression without the zeros that settings leave behind: `q + offset` if there is no past.
+/// Removes zeros that come from settings from an expression: `q + offset` without a past.
 RuleTree without_zeros(const RuleTree& tree) {
     return changed(tree, [](const RuleNode& node) -> RuleTree {
         const bool is_sum = node.kind == RuleNode::Kind::operate && node.parts.size() == 2 &&
@@ -68,8 +69,8 @@ RuleTree without_zeros(const RuleTree& tree) {
     });
 }
 
-/// The rule of a step as a line to read. Softmax may be written by its parts or as a whole: in a
-/// question all lines do it alike, so that nothing but its meaning gives a wrong one away.
+/// The rule of a step as a line to read. Softmax may be written in parts or as a whole: all lines
+/// of a question use the same style, so that the style does not give the wrong ones away.
 struct Line {
     std::string text{};
     bool names_parts = false;
@@ -84,7 +85,7 @@ struct Line {
             return read != made.table.end() && read->kind == Step::Kind::detail;
         });
     }
-    /// Whether both are there and in one style.
+    /// True if both exist and have the same style.
     bool is_like(const Line& other) const {
         return !text.empty() && !other.text.empty() && names_parts == other.names_parts;
     }

@@ -23,7 +23,7 @@ using MaybeQuestion = std::optional<Question>;
 
 std::string letter(std::size_t choice) { return std::string(1, static_cast<char>('a' + choice)); }
 
-/// A cell of a made walk, by its number.
+/// Returns a cell of a computed walk by its index.
 Cell cell_at(const Walked& made, const std::string& step, std::size_t number) {
     const Tensor& tensor = made.ledger[step];
     return {step, indices_of(number, tensor.shape()), tensor.at(number)};
@@ -33,12 +33,13 @@ std::string why_cell(const Walked& made, const Cell& cell) {
     return why_text(made.plan, made.table, made.ledger, cell, {.depth = 1});
 }
 
-/// The formula of a step.
+/// Returns the formula of a step.
 std::string formula_in(const Walked& made, const std::string& step) {
     return formula_of(find_step(made.table, step), made.plan, made.table);
 }
 
-/// Numbers that mistakes make of a cell: each value once, and none that is nearly right.
+/// Returns the numbers that mistakes give for a cell: each value once, and none close to the right
+/// one.
 std::vector<QuizChoice> mistaken_cells(const QuizWalk& walk, const std::string& step,
                                        const Tensor& right, std::size_t cell) {
     const Plan plan = resolve(walk.config);
@@ -61,13 +62,13 @@ std::vector<QuizChoice> mistaken_cells(const QuizWalk& walk, const std::string& 
             const double away = std::abs(choice.number - right.at(cell));
             if (!is_known && away > std::abs(right.at(cell)) / 50 + 1e-9) found.push_back(choice);
         } catch (const Error&) {
-            continue;  // the walk ends here
+            continue;  // the mistake causes an error
         }
     }
     return found;
 }
 
-/// The derivation without its end, a line for each step.
+/// Returns the derivation without its result, one line per step.
 std::vector<std::string> hints_of(const Derivation& derivation) {
     std::vector<std::string> hints{"it is " + derivation.rule};
     for (const Term& term : derivation.terms) {
@@ -81,7 +82,7 @@ std::vector<std::string> hints_of(const Derivation& derivation) {
     return hints;
 }
 
-/// The number, and the fraction that it is where that is short: `0.6667, 2/3`.
+/// Returns the number, with a fraction if it is a simple one: `0.6667, 2/3`.
 std::string with_fraction(double number) {
     const std::string text = quiz_number(number);
     for (int below = 3; below <= 60 && text.size() > 4; ++below) {
@@ -239,7 +240,7 @@ std::string shown_tensor(const std::string& name, const Tensor& tensor) {
     const Shape shape = tensor.shape();
     std::string text = name + " = ";
     for (std::size_t number = 0; number < tensor.size(); ++number) {
-        // A bracket for each axis that begins in this cell, and for each that ends.
+        // A bracket for each axis that begins or ends at this cell.
         std::string open, close;
         std::size_t row = 1;
         for (std::size_t axis = shape.size(); axis-- > 0;) {
@@ -291,11 +292,11 @@ Question QuizSession::next() {
         if (entry.topic == topic) kinds.push_back(&entry);
     }
     const QuizEntry& entry = *kinds[number_ / topics_.size() % kinds.size()];
-    // Questions of neighbouring seeds shall have nothing in common.
+    // Questions of adjacent seeds must be unrelated.
     std::seed_seq mixed{seed_ & 0xFFFFFFFFU, seed_ >> 32U, std::uint64_t{number_++}};
     std::uint32_t start[2];
     mixed.generate(start, start + 2);
-    // Walks, questions and dice are large, and a stack may be small.
+    // Walks, questions and dice are large, and the stack may be small.
     const auto dice = std::make_unique<Dice>(start[0] + (std::uint64_t{start[1]} << 32U));
     constexpr std::size_t most_tries = 500;
     for (std::size_t tries = 0;; ++tries) {

@@ -14,41 +14,41 @@
 
 namespace attn {
 
-/// The one right answer to a question.
+/// The only right answer to a question.
 struct RightAnswer {
     enum class Kind { number, shape, names, choice };
     Kind kind = Kind::number;
     double number = 0;
     Shape shape{};
-    /// All that are to be named, in any order, each by one of its spellings: `2` or `eat`. Of a
-    /// choice all that there are, a) first.
+    /// All names that must be given, in any order, each in one of its spellings: `2` or `eat`. For
+    /// a choice, all its texts, a) first.
     std::vector<std::vector<std::string>> names{};
-    std::vector<double> numbers{};      ///< of a choice between numbers
-    std::size_t choice = 0;             ///< the place of the right one
-    std::vector<std::string> others{};  ///< names that are wrong here; empty: all others are
+    std::vector<double> numbers{};      ///< for a choice between numbers
+    std::size_t choice = 0;             ///< the index of the right one
+    std::vector<std::string> others{};  ///< names that are wrong here; empty: all others
 };
 
-/// The judgement of an answer.
+/// The result of checking an answer.
 struct Judgement {
     enum class Is { right, wrong, unread };
     Is is = Is::wrong;
-    std::string advice{};  ///< of an answer that is unread, neither right nor wrong: what to write
+    std::string advice{};  ///< for an unread answer, neither right nor wrong: the accepted forms
 };
 
-/// Compares what somebody typed with the right answer.
+/// Compares a typed answer with the right one.
 ///
-/// Range   A number has two significant digits or more, unless it is exact, and is right within
-///         half a unit of its last digit: 0.52 and .5167 for 0.516667. Arithmetic is right within
-///         a thousandth: 31/60, ln 2, 1/sqrt(2). A shape is its numbers: (2,3), 2x3, [2, 3]. A
-///         choice goes by its letter, its number however it is written, or its text.
+/// Range   A number has at least two significant digits, unless it is exact, and is right within
+///         half a unit of its last digit: 0.52 and .5167 for 0.516667. Arithmetic is right within a
+///         thousandth: 31/60, ln 2, 1/sqrt(2). A shape is given by its numbers: (2,3), 2x3, [2, 3].
+///         A choice is given by its letter, its number in any form, or its text.
 Judgement check_answer(const RightAnswer& right, std::string_view typed);
 
-/// The place of the choice that somebody typed; nothing where it is none, or may be several.
+/// Returns the index of the typed choice; nullopt if it is none, or ambiguous.
 std::optional<std::size_t> said_choice(const RightAnswer& right, std::string_view typed);
 
-/// Numbers drawn for a question, the same on every machine.
+/// Random numbers for a question, the same on every machine.
 ///
-/// Errors  ConfigError for one of none: a count of 0, most below least, an empty list.
+/// Errors  ConfigError for empty ranges: a count of 0, most below least, an empty list.
 class Dice {
 public:
     explicit Dice(std::uint64_t seed) : engine_(seed) {}
@@ -70,22 +70,21 @@ private:
     std::mt19937_64 engine_;
 };
 
-/// A small walk that questions are about. What was written down and not drawn is among the
-/// parameters of its configuration.
+/// A small walk for questions. Tensors that are not drawn are parameters of its configuration.
 struct QuizWalk {
     WalkConfig config{};
-    std::string flags{};  ///< that make it
-    std::string told{};   ///< what a reader has to know of the settings: `2 heads, a causal mask`
-    bool goes_back = false;  ///< from the sum of its last step
+    std::string flags{};     ///< that make it
+    std::string told{};      ///< settings that are given to the reader: `2 heads, a causal mask`
+    bool goes_back = false;  ///< it has gradients, of the sum of its last step
 
     Walked made(const Mistake* mistake = nullptr) const;
 };
 
-/// A possible answer, and whose answer that would be.
+/// A possible answer, and the mistake that leads to it.
 struct QuizChoice {
     std::string text;
-    const Mistake* mistake = nullptr;  ///< none for the right one
-    double number = 0;                 ///< of a cell
+    const Mistake* mistake = nullptr;  ///< null for the right one
+    double number = 0;                 ///< for a cell
 };
 
 /// A question about a walk, with its one right answer.
@@ -94,18 +93,18 @@ struct Question {
     std::string topic{};
     std::string asks{};
     std::vector<std::string> shown{};    ///< lines such as `query = [[1, 0], [2, 1]]`
-    std::vector<QuizChoice> choices{};   ///< after a), b), ...; empty where one writes
-    std::vector<QuizChoice> mistaken{};  ///< what mistakes make of the cell that is asked for
+    std::vector<QuizChoice> choices{};   ///< after a), b), ...; empty for a free answer
+    std::vector<QuizChoice> mistaken{};  ///< numbers that mistakes give for the cell
     RightAnswer right{};
     std::string answer{};  ///< in words
     std::vector<std::string> hints{};
     std::string why{};                 ///< its derivation
-    std::string cell{};                ///< of the walk, that confirms it
-    const Mistake* mistake = nullptr;  ///< that the walk was made with
+    std::string cell{};                ///< of the walk, to confirm the answer
+    const Mistake* mistake = nullptr;  ///< that the walk was computed with
 };
 
-/// One kind of question: how it looks for a walk, and what it asks about that. It asks nothing
-/// where the walk would have two answers, or one that nobody could know; then it looks further.
+/// A kind of question: it generates a walk, and asks about it. It asks nothing if the walk has
+/// several right answers, or an unknowable one; then another walk is generated.
 struct QuizEntry {
     std::string topic;
     std::function<QuizWalk(Dice&)> looks;
@@ -114,18 +113,18 @@ struct QuizEntry {
 
 /// All kinds of questions.
 const std::vector<QuizEntry>& quiz_entries();
-/// Their topics, in the order in which they are best learned.
+/// Their topics, in the best order for learning.
 std::vector<std::string> quiz_topics();
 
-/// Questions one after the other: topics take turns, and within each its kinds. Another seed has
+/// A sequence of questions: topics alternate, and within each topic its kinds. Another seed gives
 /// other numbers in the same kinds of questions.
 class QuizSession {
 public:
-    /// Of one topic, or of those of a level from 1 to 3: four each, in the order in which they are
-    /// best learned.
-    /// Errors  ConfigError for a topic that there is not; empty means all.
+    /// Asks questions on one topic, or on those of a level from 1 to 3: four topics each, in the
+    /// best order for learning.
+    /// Errors  ConfigError for an unknown topic; empty means all.
     QuizSession(const std::string& topic, std::uint64_t seed, std::size_t level = 0);
-    /// The next question, which was not asked before in this session, as long as there are such.
+    /// Returns the next question, a new one in this session as long as there are any.
     Question next();
 
 private:
@@ -135,70 +134,70 @@ private:
     std::set<std::string> asked_;
 };
 
-/// The mistake of somebody who gave this answer; none where it is nobody's.
+/// Returns the mistake that leads to this answer; nullptr if there is none.
 const Mistake* mistake_behind(const Question& question, std::string_view typed);
 
-// Parts of the kinds of questions.
+// Building blocks of questions.
 
 using Asks = decltype(QuizEntry::asks);
-/// Asks for a cell of a step beside other tensors, at times as a choice between what mistakes make:
-/// for one in the last of so many parts of the step.
+/// Asks for a cell of a step, given other tensors, sometimes as a choice between the results of
+/// mistakes: for a cell in the last of `parts` parts of the step.
 Asks ask_cell(const std::string& step, const std::vector<std::string>& shown,
               std::size_t parts = 1);
-/// Asks for the shape of one of these steps.  Errors  ConfigError without any.
+/// Asks for the shape of one of these steps.  Errors  ConfigError if the list is empty.
 Asks ask_shape(const std::vector<std::string>& steps);
-/// Asks which cell of another tensor a cell is.
+/// Asks which cell of another tensor a cell is copied from.
 Asks ask_origin(const std::string& step, const std::string& of);
 /// Asks for the keys that a query sees, or does not see.
 std::optional<Question> ask_keys(const QuizWalk& walk, Dice& dice);
-/// Asks which mistake made the numbers, which line of the walk is wrong, which rule is a step's,
-/// and which form of an attention its lines are.
+/// Ask which mistake made the numbers, which line of the walk is wrong, which rule a step has, and
+/// which form of an attention its lines are.
 std::optional<Question> ask_mistake(const QuizWalk& walk, Dice& dice);
 std::optional<Question> ask_line(const QuizWalk& walk, Dice& dice);
 std::optional<Question> ask_rule(const QuizWalk& walk, Dice& dice);
 std::optional<Question> ask_form(const QuizWalk& walk, Dice& dice);
 
-/// The beginning of a question: `Here: 2 heads. `
+/// Returns the beginning of a question: `Here: 2 heads. `
 std::string given(const QuizWalk& walk);
-/// `query = [[1, 0], [2, 1]]`, in numbers as they are written by hand: `0.5`, `ln 3`, else four
+/// Formats `query = [[1, 0], [2, 1]]` with numbers as in handwriting: `0.5`, `ln 3`, else four
 /// significant digits.
 std::string quiz_number(double number);
 std::string shown_tensor(const std::string& name, const Tensor& tensor);
-/// Lays out choices, the first of which is right.
+/// Arranges choices, the first of which is right, in random order.
 void put_choices(Question& question, std::vector<QuizChoice> choices, Dice& dice);
 
-/// A form of sheets, by its name and the endings of its files.
+/// A format of sheets, by its name and suffixes.
 struct SheetForm {
     std::string name;
     std::vector<std::string_view> endings;
 };
 const std::vector<SheetForm>& sheet_forms();
 
-/// How a form writes each part of a sheet or handout, `{}` for its text.
+/// The syntax of a format for each part of a sheet or handout, with `{}` for its text.
 struct Paper {
     std::string (*prose)(std::string_view);
     std::string (*lines)(std::string_view);
     const char *head, *section, *paragraph, *block, *names, *blank, *end, *tail;
 
     static std::string put(const char* part, const std::string& text);
-    /// Lines of numbers and derivations, none of them wider than a page.
+    /// Formats lines of numbers and derivations, none wider than a page.
     std::string block_of(const std::string& text) const;
 };
-/// Errors  ConfigError for a form that there is not, or that is no text.
+/// Errors  ConfigError for a format that does not exist, or that is not text.
 const Paper& paper(const std::string& format);
 
-/// Questions on paper, or with their answers and derivations the key to it.
+/// Formats questions as a sheet, or with answers and derivations as its key.
 ///
 /// `format` is one of those above: markdown, html (one file that needs no network), latex (a
-/// document), ipynb (whose cells hold the numbers as Python) or text.
+/// document), ipynb (with the numbers in Python cells) or text.
 std::string sheet_text(const std::string& title, const std::vector<Question>& questions,
                        bool with_answers, const std::string& format);
 
-/// The questions as a JSON list, with all that a stranger needs to confirm the answers: flags, the
-/// tensors given, the cell, and the mistakes after wrong choices.
+/// Formats the questions as a JSON list, with everything needed to confirm the answers: flags,
+/// given tensors, the cell, and the mistakes of wrong choices.
 std::string questions_json(const std::vector<Question>& questions);
 
-/// The choices as they are read: `a) 0.5`.
+/// Formats the choices: `a) 0.5`.
 std::vector<std::string> choice_lines(const Question& question);
 
 }  // namespace attn

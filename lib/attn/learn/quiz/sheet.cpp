@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t columns = 80;
 
-/// A line as wide as a page is: a tensor goes on after a row of it.
+/// Breaks a line to the width of a page: a tensor is broken after a row.
 std::vector<std::string> broken(const std::string& line) {
     std::vector<std::string> lines;
     std::size_t begin = 0;
@@ -32,7 +32,7 @@ std::vector<std::string> broken(const std::string& line) {
     return lines;
 }
 
-/// Lines of numbers and derivations, none of them longer than a page is wide.
+/// Formats lines of numbers and derivations, none longer than the width of a page.
 std::string narrow(const std::string& lines, std::string (*escaped)(std::string_view)) {
     std::string text;
     for (std::size_t at = 0; at < lines.size();) {
@@ -67,7 +67,7 @@ std::string latex_prose(std::string_view text) {
 
 std::string text_lines(std::string_view text) { return joined(wrap(text, columns), "\n"); }
 
-/// The same, none of them as a list of Markdown begins.
+/// Formats such lines without accidental lists in Markdown.
 std::string markdown_lines(std::string_view text) {
     return replaced_all(text_lines(markdown_prose(text)),
                         {{"\n-", "\n\\-"}, {"\n+", "\n\\+"}, {"\n=", "\n\\="}});
@@ -160,7 +160,7 @@ std::string question_text(const Question& question, std::size_t number, bool wit
     return text + parts.end;
 }
 
-/// The lines as Python: `ln 3` as `log(3)`.
+/// Converts the lines to Python: `ln 3` becomes `log(3)`.
 std::string python_of(const std::string& lines) {
     std::string text = lines;
     for (std::size_t at = 0; (at = text.find("ln ", at)) != text.npos;) {
@@ -176,7 +176,7 @@ std::string notebook_text(const std::string& title, const std::vector<Question>&
     std::vector<NotebookCell> cells{{"# " + title}, {"from math import inf, log, nan", true}};
     for (std::size_t i = 0; i < questions.size(); ++i) {
         const bool has_numbers = std::ranges::all_of(questions[i].shown, [](const auto& line) {
-            return line.find(" = [") != line.npos;  // rules are no Python
+            return line.find(" = [") != line.npos;  // rules are not Python
         });
         cells.push_back({question_text(questions[i], i + 1, with_answers, markdown, !has_numbers)});
         cells.push_back(

@@ -8,12 +8,12 @@
 namespace attn {
 namespace {
 
-/// More lines are a grey cloud, and a large file.
+/// More lines would be a grey cloud, and a large file.
 constexpr std::size_t most_lines = 1500;
 constexpr double pitch = 26;
 constexpr double thickest = 9;
 
-/// The smallest weight that is drawn: 0 where all are.
+/// Returns the smallest weight to draw: 0 if all are drawn.
 double least_drawn(const Tensor& weights) {
     std::vector<double> values;
     for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -25,7 +25,7 @@ double least_drawn(const Tensor& weights) {
     return *place;
 }
 
-/// The columns of a panel: queries on the left, keys on the right.
+/// A panel of lines: queries on the left, keys on the right.
 class Arcs {
 public:
     Arcs(Svg& svg, const Tensor& weights, const CellView& view)
@@ -110,7 +110,7 @@ private:
         svg_.reach(right + labels_, 0);
     }
 
-    /// From a query to a key that is `down` below it.
+    /// Draws a line from a query to a key that is `down` below it.
     void draw_arc(double x, double y, double down, double weight) {
         const double bend = between / 2;
         svg_.add(
@@ -120,7 +120,7 @@ private:
                         px(down), thickest * weight, 0.35 + 0.65 * weight));
     }
 
-    /// How thick a weight of 1 and of a quarter are.
+    /// Draws the widths of weights 1 and 1/4.
     void draw_scale() {
         const double y = svg_.bottom() + 14;
         double x = 16;

@@ -10,7 +10,7 @@
 namespace attn {
 namespace {
 
-/// The largest finite magnitude of each row along the last axis.
+/// Returns the largest finite magnitude of each row along the last axis.
 std::vector<double> largest_of_rows(const Tensor& tensor) {
     const std::size_t length = tensor.dimension() == 0 ? 1 : tensor.shape().back();
     std::vector<double> largest(length == 0 ? 0 : tensor.size() / length, 0.0);
@@ -71,7 +71,7 @@ std::string CellView::label(std::size_t axis, std::size_t i, std::optional<std::
         if (position < names.size()) return notes::shortened(names[position]);
     }
     const auto* sequences = document_.tokens_on(section_, tensor_.axes()[axis]);
-    // Where the rows are the sequences, a column is no one token.
+    // If the rows are the sequences, a column has no single token.
     const bool of_all = !batch && tensor_.has_axis("batch") && document_.query_tokens.size() > 1;
     if (sequences != nullptr && !of_all) {
         const auto& tokens = (*sequences)[std::min(batch.value_or(0), sequences->size() - 1)];

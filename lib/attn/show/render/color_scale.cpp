@@ -17,7 +17,7 @@ std::uint8_t screen_value(double linear) {
     return static_cast<std::uint8_t>(std::lround(255 * encoded));
 }
 
-/// The colour of a lightness (0 to 1), a chroma and a hue in degrees, as the eye measures them.
+/// Returns the colour of a perceptual lightness (0 to 1), chroma and hue in degrees.
 /// Source  B. Ottosson, "A perceptual color space for image processing" (Oklab), 2020.
 Color perceived(double lightness, double chroma, double hue) {
     const double angle = hue * std::acos(-1.0) / 180;
@@ -31,7 +31,7 @@ Color perceived(double lightness, double chroma, double hue) {
             screen_value(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s)};
 }
 
-/// How much light a colour gives, 0 to 1.  Source  WCAG 2.1, relative luminance.
+/// Returns the luminance of a colour, 0 to 1.  Source  WCAG 2.1, relative luminance.
 double luminance(Color color) {
     const auto linear = [](std::uint8_t value) {
         const double encoded = value / 255.0;
@@ -64,7 +64,7 @@ Color terminal_color(double share, ScaleKind kind) {
 }
 
 Color readable_on(Color background) {
-    // Both contrasts are equal where (l + 0.05) / 0.05 = 1.05 / (l + 0.05).
+    // Both contrasts are equal if (l + 0.05) / 0.05 = 1.05 / (l + 0.05).
     constexpr double equal = 0.1791;
     return luminance(background) > equal ? Color{0, 0, 0} : Color{255, 255, 255};
 }
@@ -84,7 +84,7 @@ std::string scale_class(double share, ScaleKind kind) {
 std::string scale_style(Page page, const std::string& property, const std::string& within,
                         const std::string& ink) {
     std::string style;
-    std::map<std::string, std::string> of_ink;  // the classes of each
+    std::map<std::string, std::string> of_ink;  // the classes of each ink
     const auto rule = [&](double share, ScaleKind kind) {
         const Color color = scale_color(share, kind, page);
         const std::string name = "." + scale_class(share, kind);

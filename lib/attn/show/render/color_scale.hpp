@@ -4,48 +4,49 @@
 
 namespace attn {
 
-/// A colour of the sRGB screen.
+/// A colour in sRGB.
 struct Color {
     std::uint8_t red = 0;
     std::uint8_t green = 0;
     std::uint8_t blue = 0;
 };
 
-/// The background of the cells. On a dark page the large values are light, on a light page dark:
-/// the larger, the further from the page.
+/// The background of the cells. Large values are light on a dark page and dark on a light page: the
+/// larger, the more contrast with the page.
 enum class Page { dark, light };
 
-/// Numbers that have a sign are shaded around zero, shares and truth values from zero on.
+/// Signed numbers are shaded around zero, shares and booleans from zero up.
 enum class ScaleKind { from_zero, around_zero };
 
-/// The colour of a value, given as a share of the largest: one scale for terminal, figures and
-/// pages.
+/// Returns the colour of a value, given as a share of the largest: the same scale for terminals,
+/// figures and pages.
 ///
 ///     from_zero    0 to 1, dark blue to light yellow (on a light page pale yellow to dark blue)
-///     around_zero  -1 (blue) over 0 (pale) to 1 (orange): equal sizes are equally dark, and the
-///                  hues are the two that every kind of colour vision tells apart
+/// around_zero  -1 (blue) over 0 (pale) to 1 (orange): equal sizes are equally dark, and the
+///              two hues are distinct in every kind of colour vision
 ///
 /// Range  lightness changes evenly along each half of a scale, so that equal steps of the value
-///        look like equal steps and print in grey; shares beyond the ends are drawn as the ends;
-///        nan, inf and -inf are greys, which neither scale contains.
+///        look equal and are distinct in greyscale; shares beyond the ends have the colours of the
+///        ends; nan, inf and -inf are greys, which neither scale contains.
 Color scale_color(double share, ScaleKind kind, Page page);
-/// The same on a terminal, whose page is not known: signed numbers are pale at zero there.
+/// Returns the colour for a terminal with unknown background: signed numbers are pale at zero.
 Color terminal_color(double share, ScaleKind kind);
 
-/// Black or white, whichever is easier to read on `background`.
+/// Returns black or white, whichever is easier to read on `background`.
 Color readable_on(Color background);
 
-/// `#rrggbb`
+/// Formats a colour as `#rrggbb`.
 std::string hex(Color color);
 
-/// How many colours a figure draws a scale with: as many as are told apart.
+/// Number of colours of a scale in figures: as many as are distinguishable.
 inline constexpr int scale_levels = 41;
 
-/// The class of a cell in a figure or page: `s0` to `s40`, `d0` to `d40`, `nan`, `inf`, `ninf`.
+/// Returns the class of a cell in a figure or page: `s0` to `s40`, `d0` to `d40`, `nan`, `inf`,
+/// `ninf`.
 std::string scale_class(double share, ScaleKind kind);
 
-/// A style sheet that gives each class its colours: `property` (`fill`, `background`) that of the
-/// cell and `ink` (`fill`, `color`) that of a text inside `within` of it.
+/// Returns a style sheet with the colours of each class: `property` (`fill`, `background`) for the
+/// cell and `ink` (`fill`, `color`) for text inside its `within`.
 std::string scale_style(Page page, const std::string& property, const std::string& within,
                         const std::string& ink);
 

@@ -4,12 +4,12 @@
 
 namespace attn {
 
-/// Kinds of figures: each tensor as shaded cells; the tokens of weights joined by lines; the
+/// Kinds of figures: each tensor as shaded cells; the tokens of weights connected by lines; the
 /// whole walk as boxes and arrows.
 enum class FigureKind { matrix, arcs, flow };
 
-/// The page that a figure is made for. `automatic` follows the reader's own setting where it is
-/// shown by a browser, and is light elsewhere; `print` has no background and black ink.
+/// The background that a figure is made for. `automatic` follows the reader's browser setting, and
+/// is light elsewhere; `print` has no background and black ink.
 enum class Theme { automatic, light, dark, print };
 
 template <>
@@ -30,21 +30,21 @@ struct FigureChoices {
     Theme theme = Theme::automatic;
     ScaleEnd end = ScaleEnd::automatic;
     PrintOptions options{};
-    std::size_t columns = 0;   ///< matrices side by side; 0: as many as there is room for
-    std::size_t width = 0;     ///< of the whole picture, in pixels; 0: as its cells need
+    std::size_t columns = 0;   ///< matrices side by side; 0: as many as fit
+    std::size_t width = 0;     ///< of the whole picture, in pixels; 0: as needed
     bool with_numbers = true;  ///< in the cells of matrices
     bool with_words = true;    ///< titles, formulas and axes
-    bool embedded = false;     ///< a page as a fragment for another one
-    /// The scripts of a live page beside its walk, by their ids: its core, the flags that it can
-    /// turn, the model that it holds. None: no live page.
+    bool embedded = false;     ///< a fragment to include in another page
+    /// The scripts of a live page in addition to its walk, by id: its core, the flags that it can
+    /// change, its model. Empty for other pages.
     std::vector<std::pair<std::string, std::string>> live{};
 };
 
 /// Writes the shown sections as one SVG picture, one figure below the other.
 ///
 /// Range   the same document gives the same bytes. Text stays text. Tensors of up to 1024 cells
-///         carry each cell's own element with its value; larger ones are drawn without digits.
-/// Errors  ConfigError when there is nothing to draw: arcs need weights, flow needs a walk.
+///         have an element with its value for each cell; larger ones are drawn without digits.
+/// Errors  ConfigError if there is nothing to draw: arcs need weights, flow needs a walk.
 void render_svg(const Document& document, const FigureChoices& choices, const Sink& sink);
 
 }  // namespace attn

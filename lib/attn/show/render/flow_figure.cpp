@@ -19,8 +19,8 @@ std::string axes_of(const Section& section) {
     return tensor == nullptr ? "" : tensor->described();
 }
 
-/// The sections that are boxes: what a walk starts from, its parameters and what it computes; the
-/// parts of softmax where they are shown.
+/// Returns the sections that are boxes: the inputs of a walk, its parameters and computed steps;
+/// the parts of softmax if they are shown.
 std::vector<const Section*> boxes_of(const Document& document) {
     std::vector<const Section*> boxes;
     for (const Section& section : document.sections) {
@@ -29,7 +29,7 @@ std::vector<const Section*> boxes_of(const Document& document) {
     return boxes;
 }
 
-/// The earlier boxes that this one was made from.
+/// Returns the earlier boxes that this one was computed from.
 std::vector<std::size_t> boxes_read(const std::vector<const Section*>& boxes, std::size_t reader) {
     std::vector<std::size_t> read;
     for (std::size_t i = 0; i < reader; ++i) {
@@ -54,7 +54,7 @@ constexpr double margin = 16;
 
 double top_of(const FlowNode& node) { return 20 + layer_height * static_cast<double>(node.layer); }
 
-/// The way from the box that is read to its reader, and where it begins.
+/// The path of an arrow from a box to its reader.
 struct Way {
     std::size_t from;
     std::vector<std::pair<double, double>> points;
@@ -89,8 +89,8 @@ void draw_box(Svg& svg, const Section& section, const FlowNode& node, double shi
     svg.reach(middle + node.width / 2, top_of(node) + box_height);
 }
 
-/// All boxes below one another with their formulas; what goes past others bends out to the left,
-/// the further the more it passes.
+/// Draws all boxes below one another with their formulas; arrows past other boxes bend to the left,
+/// further for longer arrows.
 void draw_column(Svg& svg, const std::vector<const Section*>& boxes) {
     constexpr double step = 56, lane = 9, most_lanes = 9;
     double widest = 0;
@@ -130,7 +130,7 @@ void draw_column(Svg& svg, const std::vector<const Section*>& boxes) {
 
 void draw_flow(Svg& svg, const Document& document, const FigureChoices& choices) {
     std::vector<const Section*> boxes = boxes_of(document);
-    // An arrow back to a box is beside it, on the same height.
+    // A gradient's box is next to that of its step, at the same height.
     std::map<std::string, const Section*> gradients;
     std::erase_if(boxes, [&](const Section* section) {
         if (section->name.starts_with("d_")) gradients[section->name.substr(2)] = section;
@@ -175,7 +175,7 @@ void draw_flow(Svg& svg, const Document& document, const FigureChoices& choices)
             if (gradient_of(way.from) == nullptr || !(is_loss || gradient_of(i))) continue;
             for (auto& [x, y] : way.points) x += shift;
             if (is_loss) {
-                // From the loss itself, around the box that it is read from.
+                // Start at the loss itself, around the box that it is computed from.
                 way.points.back() = {nodes[i].x + nodes[i].width / 2, top_of(nodes[i]) + 20};
             }
             std::reverse(way.points.begin(), way.points.end());

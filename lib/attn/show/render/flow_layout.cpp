@@ -20,7 +20,7 @@ Neighbours readers_of(const std::vector<FlowNode>& nodes) {
     return readers;
 }
 
-/// Puts nodes above their readers; one that reads nothing goes right above its first reader.
+/// Assigns layers: nodes above their readers; inputs directly above their first reader.
 void choose_layers(std::vector<FlowNode>& nodes) {
     for (FlowNode& node : nodes) {
         for (const std::size_t read : node.reads) {
@@ -36,7 +36,7 @@ void choose_layers(std::vector<FlowNode>& nodes) {
     }
 }
 
-/// Cuts arrows that pass a layer into pieces from layer to layer.
+/// Splits arrows that pass a layer into pieces from layer to layer.
 void add_bends(std::vector<FlowNode>& nodes) {
     const std::size_t boxes = nodes.size();
     for (std::size_t i = 0; i < boxes; ++i) {
@@ -58,7 +58,7 @@ double mean_of(const std::vector<double>& places, const std::vector<std::size_t>
     return sum / static_cast<double>(of.size());
 }
 
-/// Visits all layers so many times, down and up alternately.
+/// Visits all layers `times` times, down and up alternately.
 template <class Visit>
 void sweep(Layers& layers, int times, const Visit& visit) {
     for (int i = 0; i < times; ++i) {
@@ -69,7 +69,7 @@ void sweep(Layers& layers, int times, const Visit& visit) {
     }
 }
 
-/// Orders each layer by the mean place of what its nodes are joined to.
+/// Orders each layer by the mean place of its nodes' neighbours.
 void order_layers(Layers& layers, const std::vector<FlowNode>& nodes, const Neighbours& readers) {
     std::vector<double> place(nodes.size());
     const auto number = [&](const std::vector<std::size_t>& layer) {
@@ -88,8 +88,8 @@ void order_layers(Layers& layers, const std::vector<FlowNode>& nodes, const Neig
     });
 }
 
-/// The places nearest to those wanted that keep order and distance: isotonic regression by pooling
-/// neighbours that are too close.
+/// Finds the places closest to the wanted ones that keep order and distance: isotonic regression by
+/// pooling neighbours that are too close.
 void place_layer(const std::vector<std::size_t>& layer, const std::vector<double>& wanted,
                  std::vector<FlowNode>& nodes) {
     struct Pool {

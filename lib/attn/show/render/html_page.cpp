@@ -15,7 +15,7 @@
 namespace attn {
 namespace {
 
-/// `["query",[0,4,1]]`, or `["embedding",{"cells":[12,13]}]` where the cells lie irregularly.
+/// Writes `["query",[0,4,1]]`, or `["embedding",{"cells":[12,13]}]` if the cells are irregular.
 void write_source(TextPieces& out, const SourceCells& source) {
     out << '[' << json_string(source.step) << ','
         << (source.strides.empty() ? "{\"cells\":" + json_numbers(source.numbers) + "}"
@@ -40,8 +40,8 @@ void write_pattern(TextPieces& out, const DerivationPattern& pattern) {
     out << "]}";
 }
 
-/// The patterns of a section. Cells of a mask are made of their indices alone: those of one rule
-/// become one pattern, whose arithmetic the page writes from it.
+/// Returns the patterns of a section. Mask cells depend only on their indices: those of one rule
+/// become one pattern, whose arithmetic the page derives from the rule.
 std::vector<DerivationPattern> patterns_of(const Section& section) {
     const auto* tensor = std::get_if<Tensor>(&section.content);
     if (tensor == nullptr || tensor->dtype() != DType::boolean) return section.derivations;
@@ -60,7 +60,8 @@ std::vector<DerivationPattern> patterns_of(const Section& section) {
     return merged;
 }
 
-/// The largest number of a tensor in the digits of its type: the page reads it as one of that type.
+/// Formats the largest number of a tensor with the digits of its type, so that the page reads it
+/// exactly.
 std::string limit_text(double limit, const Section& section) {
     const auto* const tensor = std::get_if<Tensor>(&section.content);
     const bool is_short = tensor != nullptr && tensor->dtype() != DType::float64;
@@ -69,7 +70,8 @@ std::string limit_text(double limit, const Section& section) {
                                                                : json_number(limit);
 }
 
-/// The ends of a colour scale. Two walks side by side share theirs: equal numbers look equal.
+/// Writes the ends of a colour scale. Two walks side by side share a scale, so that equal numbers
+/// look equal.
 void write_scale(TextPieces& out, const Document& document, const Section& section,
                  const FigureChoices& choices, const CellView& own) {
     std::optional<CellView> beside;
@@ -88,7 +90,7 @@ void write_scale(TextPieces& out, const Document& document, const Section& secti
 
 void write_view(TextPieces& out, const Document& document, const Section& section,
                 const FigureChoices& choices) {
-    // Left out: all that most tensors have (walk.js).
+    // Omit the most common values (walk.js).
     static constexpr std::array<const char*, 3> forms{",\"form\":\"whole\"", "",
                                                       ",\"form\":\"scientific\""};
     const auto* tensor = std::get_if<Tensor>(&section.content);
@@ -130,7 +132,7 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
     out << '}';
 }
 
-/// Data of the page beside the walk.
+/// Writes the data of the page other than the walk.
 void write_views(TextPieces& out, const Document& document, const FigureChoices& choices) {
     out << "{\"command\":" << json_string(document.command)
         << ",\"name\":" << json_string(document.name)
@@ -144,7 +146,7 @@ void write_views(TextPieces& out, const Document& document, const FigureChoices&
     out << "}}";
 }
 
-/// Writes JSON into a script element: no `<` in it can end the element.
+/// Writes JSON into a script element, without any `<` that could end the element.
 template <class Write>
 void write_script(TextPieces& out, std::string_view id, Write&& write,
                   const std::string& command = "") {
@@ -172,19 +174,19 @@ void write_walk(TextPieces& out, const Document& document, const FigureChoices& 
     });
 }
 
-/// When the dark style sheet applies.
+/// Returns the media query of the dark style sheet.
 std::string_view dark_media(Theme theme) {
     if (theme == Theme::automatic) return "screen and (prefers-color-scheme: dark)";
     return theme == Theme::dark ? "screen" : "not all";
 }
 
-/// For those without scripts: the weights as a table, as far as somebody would read it.
+/// For readers without scripts: the weights as tables of a readable size.
 std::string plain_weights(const Document& document, const FigureChoices& choices) {
     constexpr std::size_t most_cells = 1024;
     std::string text =
         "<noscript><p>This page needs JavaScript, which stands in it; "
         "attn-explain $format markdown makes one that does not.</p>"_told;
-    // A live page is its script.
+    // A live page needs its script.
     if (!choices.live.empty()) return text + "</noscript>\n";
     for (const Section& section : document.sections) {
         const auto* tensor = std::get_if<Tensor>(&section.content);
@@ -209,19 +211,19 @@ std::string plain_weights(const Document& document, const FigureChoices& choices
     return text + "</noscript>\n";
 }
 
-/// The parts of a page beside its walks.
+/// The parts of a page other than its walks.
 struct Frame {
     std::string command;
-    bool of_heads;             ///< of a model's heads, which have more style and script
+    bool of_heads;             ///< for a model's heads, which need more style and script
     std::string plain_text{};  ///< for readers without scripts
-    bool is_live = false;      ///< with knobs, and the core that they turn
-    bool has_bounds = false;   ///< with digits that are marked
-    bool has_slider = false;   ///< through the matrices of a recurrence
-    bool has_thumbs = false;   ///< pictures of the heads
-    bool has_listing = false;  ///< a program beside the walk
+    bool is_live = false;      ///< it has fields, and the core
+    bool has_bounds = false;   ///< uncertain digits are marked
+    bool has_slider = false;   ///< for the matrices of a recurrence
+    bool has_thumbs = false;   ///< it has pictures of the heads
+    bool has_listing = false;  ///< it has a program beside the walk
 };
 
-/// Whether the walk has so many heads that a reader wants to see all of them at once.
+/// True if the walk has so many heads that an overview is useful.
 bool needs_thumbs(const Document& document) {
     return std::ranges::any_of(document.sections, [](const Section& section) {
         const auto* const tensor = std::get_if<Tensor>(&section.content);
@@ -231,7 +233,7 @@ bool needs_thumbs(const Document& document) {
     });
 }
 
-/// Whether a tensor has axes outside of its matrices that neither heads nor sequences count.
+/// True if a tensor has axes before its matrices other than heads and sequences.
 bool needs_slider(const Document& document) {
     return std::ranges::any_of(document.sections, [](const Section& section) {
         const auto* const tensor = std::get_if<Tensor>(&section.content);
@@ -259,8 +261,8 @@ void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
         << squeezed_style(scale_style(Page::dark, "background", "", "color")) << "</style>\n";
 }
 
-/// The page around what `write` writes into it; embedded, an element that makes itself a tree of
-/// its own (see root.js), so that neither its style nor its names meet those of the page around it.
+/// Writes the page around the output of `write`; an embedded page is an element with a shadow tree
+/// (see root.js), so that its style and names do not clash with those of the page around it.
 template <class Write>
 void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choices, Write&& write) {
     TextPieces out(sink);

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Text as nbformat keeps it: a list of lines, each with its line break.
+/// Converts text to nbformat's list of lines, each with its line break.
 Json lines_of(const std::string& text) {
     Json lines = Json::array();
     std::size_t start = 0;
@@ -52,7 +52,7 @@ std::string words_of(const Section& section) {
     return words;
 }
 
-/// The cell before the first section: a title and the command.
+/// Returns the cell before the first section: a title and the command.
 std::string head_of(const Document& document) {
     std::string head = "# Attention, step by step";
     for (const auto& [name, value] : document.config) {
@@ -66,7 +66,7 @@ std::string head_of(const Document& document) {
            ". Run from the top, each cell prints the numbers below it.";
 }
 
-/// All settings, after the last section, folded away.
+/// Returns all settings in a folded block after the last section.
 std::string settings_of(const Document& document) {
     std::string text = "<details><summary>All settings</summary>\n\n";
     for (const auto& [name, value] : document.config) {

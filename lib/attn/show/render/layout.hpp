@@ -16,21 +16,21 @@
 
 namespace attn {
 
-/// Words beside the rows of a tensor, as comments on the same line, for a terminal.
+/// Words next to the rows of a tensor, as comments on the same line, for a terminal.
 class RowWords {
 public:
-    /// `word_of` returns the word of a row, or an empty text. No line gets longer than `columns`.
+    /// `word_of` returns the word of a row, or an empty text. Lines stay within `columns`.
     RowWords(std::function<std::string(std::size_t row)> word_of, std::size_t columns, Ink ink)
         : word_of_(std::move(word_of)), columns_(columns), ink_(ink) {}
 
-    /// Notes that a row ends here, on a line of `used` columns, and that `brackets` may follow it.
+    /// Records the end of a row, on a line of `used` columns, which `brackets` may follow.
     void end_row(const TextPieces& text, std::size_t row, std::size_t used, std::size_t brackets) {
         row_ = row;
         line_begin_ = text.size() - used;
         column_ = used + brackets + 2;
     }
 
-    /// Writes the word of the row that has ended, if it is not written yet.
+    /// Writes the word of the last row, if it is not written yet.
     void write(TextPieces& text) {
         if (!row_) return;
         const std::string word = word_of_(*row_);
@@ -49,14 +49,14 @@ private:
     Ink ink_;
     std::optional<std::size_t> row_{};
     std::size_t line_begin_ = 0;
-    std::size_t column_ = 0;  ///< where the word goes
+    std::size_t column_ = 0;  ///< column of the words
 };
 
-/// Writes brackets, separators and line breaks around the cells of a tensor, as PyTorch and NumPy
-/// both nest them. How the dots of a cut row are among its cells is for each library to say.
+/// Writes brackets, separators and line breaks around the cells of a tensor, nested as in both
+/// PyTorch and NumPy. Each library's subclass writes the dots of a cut row.
 class Layout {
 public:
-    /// Writes what lies after the axes before `position`.
+    /// Writes everything below the axes before `position`.
     void write_axis(std::size_t position, std::size_t offset) {
         if (position == shown_.dimension()) {
             begin_row();
@@ -68,15 +68,15 @@ public:
         }
     }
 
-    /// Writes these words beside the rows, that of the last one excepted.
+    /// Writes these words next to the rows, except for the last one.
     void write_words(RowWords* words) { words_ = words; }
 
-    /// The columns of the last line so far.
+    /// Returns the number of columns of the last line so far.
     std::size_t last_line() const { return hang_ + text_.size() - line_begin_; }
 
 protected:
-    /// `hang` columns are before the cells of a line. At least `least_tail` indices are printed
-    /// after the dots of a cut axis.
+    /// `hang` is the number of columns before the cells of a line. At least `least_tail` indices
+    /// are printed after the dots of a cut axis.
     Layout(TextPieces& text, const Shown& shown, const Cells& cells, std::string_view gap,
            std::size_t hang, std::size_t least_tail)
         : text_(text),
@@ -90,7 +90,7 @@ protected:
           line_begin_(text.size() + shown.dimension()) {}
     ~Layout() = default;
 
-    /// Goes to the next place in a row: after the gap, or on a new line.
+    /// Moves to the next place in a row: after the gap, or on a new line.
     void separate(bool fits) {
         if (is_first_) return;
         if (fits) {
@@ -109,10 +109,10 @@ protected:
     std::string_view gap_;
     std::size_t hang_;
     std::size_t cells_per_line_ = std::numeric_limits<std::size_t>::max();
-    std::size_t left_ = 0;  ///< cells that still fit on the line
+    std::size_t left_ = 0;  ///< number of cells that still fit on the line
 
 private:
-    /// Writes the dots of a cut row, of which `head` cells are written.
+    /// Writes the dots of a cut row after `head` cells.
     virtual void write_dots(std::size_t head) = 0;
 
     std::size_t tail_begin(const ShownAxis& axis) const {
@@ -180,32 +180,31 @@ private:
         text_ << ']';
     }
 
-    std::string_view part_end_;  ///< what is seen of the gap
-    std::string line_break_;     ///< and the blanks before the next cell
+    std::string_view part_end_;  ///< the visible part of the gap
+    std::string line_break_;     ///< and the indentation of the next cell
     std::size_t least_tail_;
-    /// Where the first cell of the last line begins; where it would begin as long as there is none.
+    /// The column of the first cell of the last line, or where it would be.
     std::size_t line_begin_;
-    bool is_first_ = true;  ///< nothing is in the row yet
+    bool is_first_ = true;  ///< nothing has been written to the row
     RowWords* words_ = nullptr;
 };
 
-/// A box of a flow diagram, or a bend of an arrow on its way past a layer.
+/// A box of a flow diagram, or a bend of an arrow that passes a layer.
 struct FlowNode {
     double width = 0;
-    std::vector<std::size_t> reads{};  ///< the nodes that arrows come from, all of them earlier
+    std::vector<std::size_t> reads{};  ///< the earlier nodes that arrows come from
     bool is_bend = false;
 
     // Set by the layout.
     std::size_t layer = 0;
-    double x = 0;  ///< of its middle
+    double x = 0;  ///< of its centre
 };
 
-/// The nodes with bends added after them, each given a layer and a place on it: what is read lies
-/// above what reads it, arrows are short and cross seldom, and no arrow passes through a box.
+/// Adds bends after the nodes, and assigns each a layer and a place on it: a node is above its
+/// readers, arrows are short with few crossings, and no arrow passes through a box.
 ///
 /// Source  K. Sugiyama et al., "Methods for visual understanding of hierarchical system
-/// structures",
-///         1981; places by isotonic regression.
+///         structures", 1981; places by isotonic regression.
 std::vector<FlowNode> laid_out(std::vector<FlowNode> nodes);
 
 }  // namespace attn

@@ -11,11 +11,11 @@
 namespace attn {
 namespace {
 
-/// Above this, a figure has no digits.
+/// Larger figures have no digits.
 constexpr std::size_t most_written_cells = 1024;
 constexpr double widest_row = 900;
 
-/// As JSON says it.
+/// Formats a number as in JSON.
 std::string shortest(const Tensor& tensor, std::size_t flat) {
     if (tensor.dtype() == DType::boolean) return tensor.at(flat) != 0 ? "true" : "false";
     if (is_16_bit(tensor.dtype())) return scalar_text(static_cast<float>(tensor.at(flat)));
@@ -39,7 +39,7 @@ public:
         columns_ = dimension == 0 ? 1 : shape_.back();
         rows_ = dimension < 2 ? 1 : shape_[dimension - 2];
         written_ = tensor_.size() <= most_written_cells && columns_ <= 24;
-        // Small multiples are four in a row.
+        // Small matrices are drawn four in a row.
         const double digits = with_numbers_ ? 7.3 * static_cast<double>(view_.width()) + 10 : 0;
         const std::size_t in_row = std::clamp<std::size_t>(
             tensor_.size() / std::max<std::size_t>(1, rows_ * columns_), 1, 4);
@@ -107,10 +107,10 @@ private:
 
     bool turned() const { return column_labels_ > width_ - 2; }
 
-    /// Height above the cells: the caption, the name of the axis, the labels.
+    /// Returns the height above the cells: the caption, the name of the axis, the labels.
     double head_room(const std::vector<Panel>& panels) const {
         const double labels = shape_.empty() ? 0 : turned() ? 0.72 * column_labels_ + 14 : 18;
-        // The caption is beside the name of the axis where there is room.
+        // The caption is next to the name of the axis if there is space.
         const bool beside = width_ * static_cast<double>(columns_) > 200;
         return (panels.front().caption.empty() || beside ? 0 : 16) + (shape_.empty() ? 0 : 16) +
                labels;
@@ -120,7 +120,7 @@ private:
         return view_.label(axis, i, panel.batch, panel.head);
     }
 
-    /// Every label where they have room, every so many of them where cells are narrow.
+    /// Returns the distance of labels: all of them if they fit, fewer for narrow cells.
     static std::size_t every(double cell_size) {
         return static_cast<std::size_t>(std::max(1.0, std::ceil(11 / cell_size)));
     }
@@ -166,7 +166,7 @@ private:
             const double x = width_ * static_cast<double>(i % columns_);
             const double y = height_ * static_cast<double>(i / columns_);
             const std::string name = cell_name(flat);
-            // For readers without style sheets, who would see black on black.
+            // For viewers without style sheets, which would show black on black.
             const Color color = scale_color(view_.share_at(flat), view_.kind(), Page::light);
             const bool plain = !view_.has_colors() || view_.hides(flat);
             const std::string fill = plain ? "#f7f7f7" : hex(color);
@@ -184,7 +184,7 @@ private:
         return text;
     }
 
-    /// The cell by its place in the whole tensor: `weights[0,1]`.
+    /// Returns the address of a cell in the whole tensor: `weights[0,1]`.
     std::string cell_name(std::size_t flat) const {
         std::string indices;
         for (std::size_t axis = shape_.size(); axis-- > 0; flat /= shape_[axis]) {
@@ -194,7 +194,8 @@ private:
         return xml_text(section_.name + "[" + indices + "]");
     }
 
-    /// One path for each colour: strokes as wide as a cell, neighbours of one colour in one piece.
+    /// Returns one path per colour: strokes as wide as a cell, with adjacent cells of one colour
+    /// joined.
     std::string shaded_runs(const Panel& panel) const {
         struct Path {
             std::string d;
@@ -279,7 +280,7 @@ private:
     double column_labels_ = 0;
 };
 
-/// Draws the text of a cell of a notebook that shows no tensor.
+/// Draws the text of a notebook's cell without a tensor.
 void draw_text(Svg& svg, const std::string& text, double y) {
     std::size_t begin = 0;
     while (begin < text.size()) {

@@ -17,28 +17,28 @@ std::size_t length_of(double value, const NumberForm& form) {
     return number_text(value, form).size();
 }
 
-/// The decimals that a text has before its exponent or its end.
+/// Counts the decimals of a text before its exponent or end.
 std::size_t decimals_of(std::string_view text) {
     const std::size_t point = text.find('.');
     const std::size_t end = std::min(text.find('e'), text.size());
     return point == text.npos ? 0 : end - point - 1;
 }
 
-/// `value` of a type that float cells are of, by the number that has its digits.
+/// Returns the float or double with the shortest digits of `value` in that type.
 template <class T>
 T by_digits(T value, DType type) {
     if constexpr (std::is_same_v<T, float>) return as_printed(value, type);
     return value;
 }
 
-/// The same without an exponent: whole numbers keep all digits.
+/// Formats the digits without an exponent; integers keep all digits.
 template <class T>
 std::string fixed_digits(T value, DType type) {
     return shortest_fixed_text(value == std::trunc(value) ? value : by_digits(value, type));
 }
 
-/// The decimals that NumPy prints: those that identify the value, or as many as `precision` allows
-/// without the zeros at their end.
+/// Returns NumPy's number of decimals: those that identify the value, or up to `precision` without
+/// trailing zeros.
 template <class T>
 std::size_t decimals_wanted(T value, int precision, bool scientific, DType type) {
     std::string text =
@@ -50,7 +50,7 @@ std::size_t decimals_wanted(T value, int precision, bool scientific, DType type)
     return decimals_of(text.substr(0, text.find_last_not_of('0') + 1));
 }
 
-/// The most decimals that any printed finite value wants.
+/// Returns the largest number of decimals of the printed finite values.
 template <class T>
 int most_decimals_wanted(const T* data, const Shown& shown, int precision, bool scientific,
                          DType type) {
@@ -69,15 +69,15 @@ bool is_scientific_in_numpy(const Survey& found, SciMode sci_mode, DType type) {
     if (!found.has_nonzero()) return false;
     if (sci_mode == SciMode::on || found.maximum() >= 1e8) return true;
     if (sci_mode == SciMode::off) return false;
-    // The quotient is taken in the type of the array, and may overflow to infinity.
+    // The quotient is computed in the type of the array, and may overflow to infinity.
     const T quotient = static_cast<T>(found.maximum()) / static_cast<T>(found.minimum());
     const bool is_wide = sizeof(T) == 8;
     return found.minimum() < 1e-4 ||
            (is_wide ? quotient > T{1000} : nearest(static_cast<float>(quotient), type) > 1000);
 }
 
-/// The decimals that identify the number, or as many as there is room for, without zeros at their
-/// end; blanks stand for those that other numbers have.
+/// Formats the decimals that identify the number, or as many as fit, without trailing zeros; spaces
+/// replace those that other numbers have.
 template <class T>
 std::string numpy_decimals(T value, const NumberForm& form) {
     const int precision = form.kind == Kind::whole ? 0 : form.precision;
@@ -89,8 +89,8 @@ std::string numpy_decimals(T value, const NumberForm& form) {
     return text.append(wanted - decimals_of(text), ' ');
 }
 
-/// The part of a number's text that is another in numbers up to `off` away: from the first decimal
-/// on that differs, all of it where its size does.
+/// Returns the part of a number's text that may change if the number is off by `off`: from the
+/// first decimal that differs, or all of it if the integer part differs.
 std::string_view uncertain_digits(std::string_view text, double value, double off) {
     text.remove_prefix(text.find_first_not_of(' '));
     text = text.substr(0, text.find_last_not_of(' ') + 1);
@@ -111,7 +111,7 @@ std::string_view uncertain_digits(std::string_view text, double value, double of
     return text.substr(same, end - same);
 }
 
-/// The text with these of its letters set apart.
+/// Marks a part of the text.
 std::string with_marks(const std::string& text, std::string_view part, const Ink& ink) {
     const bool is_inked = !ink.uncertain.empty();
     if (part.empty()) return is_inked ? text : text + "  ";
@@ -137,7 +137,7 @@ NumberForm torch_form(const Survey& survey, const Settings& settings) {
     form.precision = settings.precision;
     if (!survey.has_nonzero()) return form;
 
-    // Choose the form: scientific where a fixed one would hide digits.
+    // Choose the form: scientific if a fixed one would hide digits.
     const double greatest = survey.maximum();
     const double least = survey.minimum();
     const Kind plain_kind = survey.whole ? Kind::whole : Kind::fixed;
@@ -146,7 +146,7 @@ NumberForm torch_form(const Survey& survey, const Settings& settings) {
     form.kind = scientific ? Kind::scientific : plain_kind;
     form.width = survey.longest([&](double value) { return length_of(value, form); });
 
-    // Obey a forced form, which PyTorch does after measuring.
+    // Apply a forced form, which PyTorch does after measuring.
     if (settings.sci_mode == SciMode::on) form.kind = Kind::scientific;
     if (settings.sci_mode == SciMode::off) form.kind = plain_kind;
     return form;
@@ -170,7 +170,7 @@ NumberForm numpy_form(const T* data, const Shown& shown, const Settings& setting
     const bool scientific = is_scientific_in_numpy<T>(found, settings.sci_mode, type);
     NumberForm form{.precision = settings.precision, .of_numpy = true, .type = type};
 
-    // Measure the columns before the point, then those after it.
+    // Measure the columns before the decimal point, then those after it.
     if (scientific) {
         form.kind = Kind::scientific;
         form.precision = most_decimals_wanted(data, shown, settings.precision, true, type);

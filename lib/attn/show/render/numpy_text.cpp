@@ -13,19 +13,19 @@ public:
     /// With edgeitems 0 NumPy still prints the last index.
     NumpyLayout(TextPieces& text, const Shown& shown, const Cells& cells, std::size_t linewidth)
         : Layout(text, shown, cells, " ", shown.dimension(), 1) {
-        // A column stays free for each closing bracket, and one for the blank between cells.
+        // Reserve a column for each closing bracket, and one for the space between cells.
         const std::size_t dimension = shown.dimension();
         room_ = linewidth > dimension ? linewidth - dimension : 0;
         cells_per_line_ = 1 + cells_after(hang_ + cells.width);
     }
 
 private:
-    /// How many more cells fit on a line that has so many columns already.
+    /// Returns how many more cells fit on a line that already has that many columns.
     std::size_t cells_after(std::size_t columns) const {
         return columns < room_ ? (room_ - columns) / (gap_.size() + cells_.width) : 0;
     }
 
-    /// Three dots are a word shorter than most cells, so that the line may have room for them only.
+    /// Three dots are shorter than most cells, so that they may fit on a line that no cell fits on.
     void write_dots(std::size_t) override {
         constexpr std::string_view dots = "...";
         separate(last_line() + gap_.size() + dots.size() <= room_);
@@ -33,7 +33,7 @@ private:
         left_ = cells_after(last_line());
     }
 
-    std::size_t room_;  ///< columns that the cells of a line may reach
+    std::size_t room_;  ///< columns for the cells of a line
 };
 
 }  // namespace
@@ -51,9 +51,10 @@ void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions&
     }
     const auto write = [&](const auto& array) {
         const Shown shown(tensor.shape(), settings);
-        // NumPy's slice of the last 0 items is everything, so everything decides the style.
+        // NumPy slices the last 0 items as `[-0:]`, which is everything: everything determines the
+        // style.
         const Shown measured = settings.edgeitems == 0 ? Shown(tensor.shape()) : shown;
-        // NumPy has no bfloat16, and would show its numbers as float32.
+        // NumPy has no bfloat16, whose numbers it would show as float32.
         const DType type = tensor.dtype() == DType::bfloat16 ? DType::float32 : tensor.dtype();
         const auto form_of = [&](const auto* data) {
             return numpy_form(data, measured, settings, type);

@@ -9,13 +9,13 @@ namespace attn {
 
 class RowWords;
 
-/// The text of `print(array)` in NumPy (its `str`), byte for byte. A scalar is printed alone, with
+/// Returns the text of NumPy's `print(array)` (its `str`), byte for byte. A scalar is printed with
 /// the digits that identify it, whatever the precision.
 ///
-/// Errors  ConfigError when the precision is negative or above 1074.
+/// Errors  ConfigError if the precision is negative or above 1074.
 std::string numpy_str(const Tensor& tensor, const PrintOptions& options = {});
 
-/// The same, written in pieces: the memory they take does not grow with the array.
+/// Writes the text in pieces, with memory that does not grow with the array.
 void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {},
                      RowWords* words = nullptr);
 

@@ -7,17 +7,18 @@
 
 namespace attn {
 
-/// The numbers alone, for awk, gnuplot and their like: a line for each row of the last axis, blanks
-/// between the numbers, one empty line between matrices, two between blocks of matrices and so on.
+/// Returns only the numbers, for awk, gnuplot and the like: one line per row of the last axis,
+/// spaces between the numbers, one empty line between matrices, two between blocks of matrices and
+/// so on.
 ///
-/// Nothing is summarised or wrapped, and no line break follows the last row. Floating values have
-/// `precision` decimals (default 4), or the exponent form where PyTorch would choose it; bools are
-/// 1 and 0. All numbers are padded to the longest. A tensor without elements gives no text.
+/// Nothing is summarised or wrapped, and no line break follows the last row. Floating-point values
+/// have `precision` decimals (default 4), or exponents if PyTorch would use them; bools are 1 and
+/// 0. All numbers are padded to the longest. A tensor without elements gives no text.
 ///
-/// Errors  ConfigError when the precision is negative or above 1074.
+/// Errors  ConfigError if the precision is negative or above 1074.
 std::string plain_text(const Tensor& tensor, const PrintOptions& options = {});
 
-/// The same, written in pieces: the memory it takes does not grow with the tensor.
+/// Writes the text in pieces, with memory that does not grow with the tensor.
 void write_plain_text(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {});
 
 }  // namespace attn

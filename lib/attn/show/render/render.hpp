@@ -8,31 +8,31 @@
 
 namespace attn {
 
-/// Which printed form tensors take.
+/// The printed form of tensors.
 enum class TextForm { torch, numpy, plain };
 
 /// Whether the words around the tensors are printed.
 enum class Words { all, none };
 
-/// The printed content of a section: its tensor in that form, or its text.
+/// Formats the content of a section: its tensor in that form, or its text.
 std::string content_text(const Section& section, TextForm form, const PrintOptions& options);
 
-/// The same, written in pieces: the memory it takes does not grow with the tensor.
+/// Writes it in pieces, with memory that does not grow with the tensor.
 void write_content(TextPieces& text, const Section& section, TextForm form,
                    const PrintOptions& options);
 
-/// Writes the shown sections as text, one blank line apart. The memory that the renderers take does
-/// not grow with the tensors; each piece of text is at most some 256 kB long.
+/// Writes the shown sections as text, one blank line apart. The memory of the renderers does not
+/// grow with the tensors; pieces of text are at most about 256 kB long.
 void render_text(const Document& document, TextForm form, const PrintOptions& options, Words words,
                  const Sink& sink);
 
-/// The same with another form for what is between the words, which ends without a line break.
+/// Writes the sections with another form of their content, which must end without a line break.
 using ContentForm = std::function<std::string(const Section&)>;
 void render_text(const Document& document, const ContentForm& form, const PrintOptions& options,
                  Words words, const Sink& sink);
 
-/// Writes the shown sections as a Markdown page: a heading each, the formula as code, the notes as
-/// prose and the tensors in fences.
+/// Writes the shown sections as a Markdown page: each with a heading, the formula as code, the
+/// notes as prose and the tensors in fences.
 void render_markdown(const Document& document, TextForm form, const PrintOptions& options,
                      Words words, const Sink& sink);
 
@@ -50,18 +50,18 @@ std::string json_numbers(const Numbers& numbers) {
     }
     return "[" + text + "]";
 }
-/// The tokens of queries and keys, one list for each sequence: `{"query":[["a","b"]],"key":...}`.
+/// Returns the tokens of queries and keys, one list per sequence:
+/// `{"query":[["a","b"]],"key":...}`.
 std::string json_tokens(const Document& document, std::string (*shown)(std::string_view) = nullptr);
 
-/// Writes a document whose sections carry code as a Jupyter notebook (nbformat 4): a cell that
-/// names the settings, then for every printed section a cell of words and one with its lines and
-/// the text that they print.
+/// Writes a document whose sections have code as a Jupyter notebook (nbformat 4): a cell with the
+/// settings, then for every printed section a text cell and a cell with its code and output.
 ///
-/// `form` is the printed form of the language that the lines are written in.
+/// `form` is the printed form of the code's library.
 void render_ipynb(const Document& document, TextForm form, const PrintOptions& options,
                   const Sink& sink);
 
-/// One cell of a notebook: words as Markdown, or lines of code with what they print.
+/// A cell of a notebook: words as Markdown, or code with its output.
 struct NotebookCell {
     std::string text;
     bool is_code = false;
@@ -69,22 +69,22 @@ struct NotebookCell {
 };
 void write_notebook(const std::vector<NotebookCell>& cells, const Sink& sink);
 
-/// Writes the document as one HTML page that needs nothing else: no network, no other file.
+/// Writes the document as one self-contained HTML page: no network, no other file.
 ///
-/// The page shows every section's tensor as a table, shaded as in figures; a cell that is chosen
-/// shows its derivation. The walk is in it as `--format json` writes it, the derivations beside
-/// it; page/*.js and page/*.css, which the build puts in, make the page of them. With
-/// `document.other` the page shows both and marks what differs.
+/// The page shows every section's tensor as a table, shaded as in figures, and the derivation of
+/// the selected cell. It contains the walk as `--format json` writes it, and the derivations;
+/// page/*.js and page/*.css, which are embedded, build the page from them. With `document.other`
+/// the page shows both and marks the differences.
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink);
 
-/// Bytes as letters that may be in a page: two for 13 bits, digits of base 91, the smaller one
-/// first: printable ASCII without `"`, `&` and `<`.
+/// Encodes bytes as characters for a page: 13 bits as two digits of base 91, the smaller one first:
+/// printable ASCII without `"`, `&` and `<`.
 std::string as_letters(std::string_view bytes);
 
-/// A trained model over a text: what is known of its heads, and the walk through each layer.
+/// A trained model with a text: the figures of its heads, and the walk through each layer.
 struct ModelPage {
-    std::string command;  ///< the command line that makes it
-    std::string heads;    ///< as `heads --json` prints them
+    std::string command;  ///< the command line that produces it
+    std::string heads;    ///< as printed by `heads --json`
     std::vector<Document> layers;
 };
 

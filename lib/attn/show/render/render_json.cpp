@@ -10,7 +10,7 @@
 namespace attn {
 namespace {
 
-/// A number in 16 bits has the text that it has in float32: others read no such type.
+/// A 16-bit number is written as float32: readers have no such type.
 template <class T>
 void write_number(TextPieces& out, T value) {
     if constexpr (std::is_same_v<T, bool>) {
@@ -24,7 +24,7 @@ void write_number(TextPieces& out, T value) {
     }
 }
 
-/// Writes one axis of the data and what is inside it as nested lists.
+/// Writes one axis of the data and everything below it as nested lists.
 template <class T>
 const T* write_axis(TextPieces& out, const T* cells, const Shape& shape, std::size_t axis) {
     if (axis == shape.size()) {
@@ -51,8 +51,8 @@ void write_tensor(TextPieces& out, const Tensor& tensor) {
     write_cells(out, tensor);
 }
 
-/// Writes the names of features of a whole tensor: for each axis that has some, a list of lists,
-/// one list for each head if their names differ.
+/// Writes the names of a whole tensor's features: for each axis with names a list of lists, one
+/// list per head if their names differ.
 void write_features(TextPieces& out, const Section& section) {
     if (section.features.empty() || !section.part.empty()) return;
     std::vector<std::string> axes;

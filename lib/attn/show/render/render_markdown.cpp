@@ -11,7 +11,7 @@ void write_fenced(TextPieces& text, const std::string& content, std::string_view
 
 void write_fenced_tensor(TextPieces& text, const Section& section, TextForm form,
                          const PrintOptions& options) {
-    // Numbers have no backticks, only the note after them might.
+    // Numbers have no backticks, but the note after them may have some.
     const std::string ticks = markdown_fence(section.suffix, 3);
     text << '\n' << ticks << "text\n";
     write_content(text, section, form, options);

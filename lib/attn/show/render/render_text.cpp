@@ -44,7 +44,7 @@ private:
 
 /// Returns `rounding error: at most 4.8e-07, median 2.1e-07`.
 std::string bound_text(const Tensor& bound) {
-    // A limit is rounded up.
+    // Round a bound up.
     const auto brief_above = [](double number) {
         if (!std::isfinite(number) || number <= 0) return brief(number);
         const double last = std::pow(10, std::floor(std::log10(number)) - 3);
@@ -60,7 +60,7 @@ std::string bound_text(const Tensor& bound) {
     return "rounding error: at most " + brief_above(largest) + ", median " + brief_above(median);
 }
 
-/// `write_form` writes what is between the words. Every section is sent as soon as it ends.
+/// `write_form` writes the content between the words. Each section is sent as soon as it ends.
 template <class WriteForm>
 void write_sections(const Document& document, const PrintOptions& options, Words words, bool apart,
                     const Sink& sink, WriteForm&& write_form) {
@@ -93,7 +93,7 @@ void write_sections(const Document& document, const PrintOptions& options, Words
     text.flush();
 }
 
-/// The word of a row of a tensor: a token, or the name of a feature; empty without words.
+/// Returns the word of a row of a tensor: a token, or the name of a feature; empty without words.
 std::string word_of_row(const Document& document, const Section& section, const Tensor& tensor,
                         std::size_t row) {
     std::size_t sequence = document.picked_sequence(section).value_or(0), head = 0, place = 0;
@@ -171,7 +171,7 @@ void write_rows(TextPieces& text, const Cells& cells, const Shape& shape) {
     const std::size_t size = element_count(shape);
     const std::size_t row_length = shape.empty() ? 1 : shape.back();
     for (std::size_t begin = 0; begin < size; begin += row_length) {
-        // A line ends with every full row, and once more for each outer axis that is full too.
+        // A line ends after every full row, and once more for each outer axis that is also full.
         for (std::size_t axis = shape.size(), block = 1; axis-- > 0 && begin > 0;) {
             block *= shape[axis];
             if (begin % block != 0) break;

@@ -34,7 +34,7 @@ Shown::Shown(const Shape& shape, const Settings& settings) : Shown(shape) {
     summarised_ = size_ > settings.threshold;
     if (!summarised_) return;
     for (ShownAxis& axis : axes_) {
-        // length > 2 * edgeitems, without the overflow
+        // length > 2 * edgeitems, without overflow
         axis.cut = settings.edgeitems < (axis.length + 1) / 2;
         if (axis.cut) axis.head = axis.tail = settings.edgeitems;
     }
@@ -47,8 +47,9 @@ Survey survey(const T* data, const Shown& shown) {
     constexpr auto first_not_finite = std::bit_cast<std::uint64_t>(infinity);
     Survey found;
 
-    // The bits of magnitudes are ordered like integers. With the sign, the unsigned minimum is the
-    // least of the positive ones, and the signed maximum the greatest: no branch depends on a sign.
+    // The bits of magnitudes are ordered like integers. With the sign bit, the unsigned minimum is
+    // the smallest of the positive ones, and the signed maximum the largest: no branch depends on a
+    // sign.
     std::uint64_t least[2] = {~std::uint64_t{0}, ~std::uint64_t{0}};
     std::int64_t greatest[2] = {0, 0};
     shown.for_each_range([&](std::size_t begin, std::size_t end) {

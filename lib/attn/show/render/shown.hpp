@@ -9,7 +9,7 @@
 
 namespace attn {
 
-/// The print options of a library with its own defaults filled in.
+/// The print options of a library with its defaults filled in.
 struct Settings {
     int precision;
     std::size_t threshold;
@@ -19,33 +19,32 @@ struct Settings {
 };
 
 /// Fills in the defaults.
-/// Errors  ConfigError when the precision is negative or more than any double can have.
+/// Errors  ConfigError if the precision is negative or larger than any double needs.
 Settings settings_for(const PrintOptions& options, const Settings& defaults);
 
-/// The indices of one axis that are printed: the first `head` and the last `tail`, with three dots
-/// between them when the axis is `cut`.
+/// The printed indices of one axis: the first `head` and the last `tail`, with three dots in
+/// between if the axis is `cut`.
 struct ShownAxis {
     std::size_t length;
     std::size_t head;
     std::size_t tail;
     bool cut;
-    std::size_t stride;  ///< elements from one index to the next
+    std::size_t stride;  ///< distance of consecutive indices, in elements
 };
 
-/// Which elements of a tensor are printed. Reading a large tensor's text never costs more than
-/// its corners.
+/// The printed elements of a tensor. Printing a large tensor reads only its corners.
 class Shown {
 public:
     /// Every element.
     explicit Shown(const Shape& shape);
-    /// Every element up to `threshold` of them; the first and last `edgeitems` of each longer
-    /// axis when there are more.
+    /// Every element of a tensor with up to `threshold` elements; otherwise the first and last
+    /// `edgeitems` of each longer axis.
     Shown(const Shape& shape, const Settings& settings);
 
     std::size_t dimension() const { return axes_.size(); }
     const ShownAxis& axis(std::size_t position) const { return axes_[position]; }
 
-    /// Calls `visit(begin, end)` with the ranges of flat indices that are printed, in order.
+    /// Calls `visit(begin, end)` with the printed ranges of flat indices, in order.
     template <class Visit>
     void for_each_range(Visit&& visit) const {
         if (!summarised_ || axes_.empty()) {
@@ -77,9 +76,11 @@ private:
     }
 };
 
-/// Findings of one pass over the printed floating values: all that a style decision needs.
+/// Results of one pass over the printed floating-point values: all that the choice of a style
+/// needs.
 struct Survey {
-    /// Finite non-zero values by sign, negative ones at [1]: the least and the greatest magnitude.
+    /// Finite non-zero values by sign, negative ones at [1]: the smallest and the largest
+    /// magnitude.
     double least[2] = {std::numeric_limits<double>::infinity(),
                        std::numeric_limits<double>::infinity()};
     double greatest[2] = {0.0, 0.0};
@@ -96,11 +97,11 @@ struct Survey {
     double minimum() const { return std::min(least[0], least[1]); }
     double maximum() const { return std::max(greatest[0], greatest[1]); }
 
-    /// The longest of nan, inf and -inf as far as they are there.
+    /// Returns the length of the longest of nan, inf and -inf that occur.
     std::size_t longest_word() const { return negative_infinity ? 4 : has_non_finite() ? 3 : 0; }
 
-    /// The longest of the texts that have the lengths `length(value)`, over the non-zero values.
-    /// Reads the four extreme ones only, since a number's text grows towards them.
+    /// Returns the longest of the lengths `length(value)` of the non-zero values. Evaluates only
+    /// the four extreme ones, because a number's text grows towards them.
     template <class Length>
     std::size_t longest(Length&& length) const {
         std::size_t result = 0;
@@ -114,7 +115,7 @@ struct Survey {
     }
 };
 
-/// The survey of the printed elements.
+/// Surveys the printed elements.
 template <class T>
 Survey survey(const T* data, const Shown& shown);
 

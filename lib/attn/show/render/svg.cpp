@@ -12,8 +12,8 @@
 namespace attn {
 namespace {
 
-/// Hues of Okabe & Ito, Color Universal Design, 2008, dark enough for lines on white; on a dark
-/// page its lighter ones.
+/// Hues of Okabe & Ito, Color Universal Design, 2008, dark enough for lines on white; lighter ones
+/// for dark pages.
 constexpr std::array<std::pair<const char*, const char*>, 7> line_colors{{{"#0072b2", "#56b4e9"},
                                                                           {"#d55e00", "#ff9a3d"},
                                                                           {"#007a58", "#2fd0a0"},
@@ -22,7 +22,7 @@ constexpr std::array<std::pair<const char*, const char*>, 7> line_colors{{{"#007
                                                                           {"#5b3fb5", "#b9a5ff"},
                                                                           {"#444444", "#dddddd"}}};
 
-/// The colours of everything but the cells and the lines.
+/// The colours of everything except cells and lines.
 struct Palette {
     Page page;
     const char *paper, *ink, *soft, *rule, *box, *box_edge, *given, *given_edge, *plain, *hidden,
@@ -60,12 +60,12 @@ constexpr std::string_view shared_style =
     ".cells g,.bar rect{fill:currentColor}.run{stroke:currentColor}"
     ".small{font-size:11px}.tiny{font-size:10.5px}\n";
 
-/// The rules of a style sheet for what is inside an element of that class alone: figures of two
+/// Restricts the rules of a style sheet to elements inside that class, so that figures with two
 /// themes on one page keep their own.
 std::string within(std::string_view scope, std::string_view style) {
     std::string text;
-    bool begins = true;   // a selector
-    bool inside = false;  // the braces of a rule
+    bool begins = true;   // in a selector
+    bool inside = false;  // inside the braces of a rule
     for (const char letter : style) {
         if (begins && letter != '\n') text += fmt::format(".{} ", scope);
         begins = (begins && letter == '\n') || letter == '}' || (letter == ',' && !inside);
@@ -92,8 +92,8 @@ bool is_weights(const Section& section) {
 }  // namespace
 
 std::string xml_text(std::string_view text) {
-    // Isolates around words that run from right to left are for lines: here each text is alone.
-    // Noncharacters are no XML.
+    // Isolates around right-to-left words are for lines of text: here each text is separate.
+    // Noncharacters are invalid in XML.
     std::string plain;
     while (!text.empty()) {
         const std::size_t next = std::min(text.find("\xE2\x81"), text.find("\xEF\xBF"));

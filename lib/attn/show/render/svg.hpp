@@ -6,18 +6,18 @@
 
 namespace attn {
 
-/// Foreign text for XML and HTML, in content and attributes: `<`, `>`, `&` and quotes are escaped,
-/// controls and bidi controls written out.
+/// Escapes foreign text for XML and HTML, in content and attributes: `<`, `>`, `&`, quotes,
+/// controls and bidi controls.
 std::string xml_text(std::string_view text);
 
-/// A length or coordinate in pixels, to a tenth.
+/// Formats a length or coordinate in pixels, to a tenth.
 std::string px(double length);
 
-/// Where a text is, and how it is set.
+/// The place and style of a text.
 struct TextAt {
     double x = 0;
     double y = 0;
-    const char* anchor = "start";  ///< or `middle`, `end`: of what `x` is
+    const char* anchor = "start";  ///< or `middle`, `end`: the point at `x`
     const char* style = "";        ///< a class of the style sheet
     double turned = 0;             ///< degrees
 };
@@ -25,20 +25,21 @@ struct TextAt {
 /// A picture that grows downwards.
 class Svg {
 public:
-    /// `width` in pixels is what the whole picture is scaled to; 0 leaves it as it is drawn.
+    /// `width` in pixels scales the whole picture; 0 leaves it as drawn.
     explicit Svg(Theme theme, double width = 0) : theme_(theme), width_(width) {}
 
     void text(const TextAt& place, std::string_view words);
-    /// Text of that size in lines of at most `columns` letters; gives the y of a line below.
+    /// Draws text of that size in lines of at most `columns` characters; returns the y of the next
+    /// line.
     double paragraph(TextAt place, std::string_view words, std::size_t columns, double size);
-    /// Elements as they are written.
+    /// Adds SVG elements.
     void add(std::string_view elements) { body_ += elements; }
-    /// Makes sure that the picture reaches this far.
+    /// Extends the picture to this point.
     void reach(double x, double y);
     double bottom() const { return bottom_; }
 
-    /// The whole file, `title` being what a screen reader says first.
-    /// `words` describe it to those who do not see it.
+    /// Returns the whole file, with `title` as its accessible name, and `words` as its description
+    /// for screen readers.
     std::string finish(std::string_view title, std::string_view words = {},
                        std::string_view command = {}) const;
 
@@ -50,23 +51,24 @@ private:
     double bottom_ = 0;
 };
 
-/// The width of a text in pixels, nearly: letters of a sans-serif at `size`.
+/// Estimates the width of a text in pixels, in a sans-serif font of `size`.
 double text_width(std::string_view text, double size = 13);
 
-/// The colour of line number `i`, as a class: hues that every kind of colour vision tells apart.
+/// Returns the class for the colour of line number `i`: hues that are distinct in every kind of
+/// colour vision.
 std::string line_class(std::size_t i);
 
-// One figure each, drawn below what is there.
+// Draw one figure each, below the existing ones.
 void draw_matrices(Svg& svg, const Document& document, const Section& section,
                    const FigureChoices& choices);
 void draw_arcs(Svg& svg, const Document& document, const Section& section,
                const FigureChoices& choices);
 void draw_flow(Svg& svg, const Document& document, const FigureChoices& choices);
 
-/// Title, formula and axes of a section; gives where the figure may begin.
+/// Draws title, formula and axes of a section; returns the y at which the figure may begin.
 double draw_heading(Svg& svg, const Section& section, bool with_words);
 
-/// The matrices of a tensor: what is before the last two axes, counted through.
+/// The matrices of a tensor, numbered over all axes before the last two.
 struct Panel {
     std::string caption;  ///< `batch 0, head 1`
     std::size_t offset = 0;

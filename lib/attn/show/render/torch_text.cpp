@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view prefix = "tensor(";
 
-/// The width of `True`, or of `False` where that is printed.
+/// Returns the width of `True`, or of `False` if that is printed.
 std::size_t word_width(const Tensor& tensor, const Shown& shown) {
     std::size_t width = 4;
     if (tensor.dtype() != DType::boolean) return width;
@@ -34,7 +34,7 @@ public:
     }
 
 private:
-    /// They are a cell with a blank of its own, except where nothing else is shown.
+    /// Writes the dots as a cell with a space before it, unless it is the only one.
     void write_dots(std::size_t head) override {
         separate(left_ > 0);
         text_ << (head > 0 ? " ..." : "...");
@@ -42,7 +42,7 @@ private:
     }
 };
 
-/// `size=...` of an empty tensor, and `dtype=...` where the reader could not guess it.
+/// Returns `size=...` for an empty tensor, and `dtype=...` if it is not the default.
 std::vector<std::string> suffixes_of(const Tensor& tensor, DType default_dtype) {
     std::vector<std::string> result;
     const bool empty = tensor.size() == 0;

@@ -1,5 +1,5 @@
-// The words and lines of the four notebooks, laid into the program as they are: one block for each
-// section, whose fields NotebookBuilder reads.
+// The words and code of the four notebooks, embedded: one block per section, parsed by
+// NotebookBuilder.
 #include "attn/ground/embed.h"
         embedded
         lay     attn_notebook_padding_heads, padding-heads.txt

@@ -1,5 +1,5 @@
-// The style and the script of --format html, laid into the program as they are: all files of a
-// kind in a row; and the core of live pages, which app/web makes.
+// The style and the script of --format html, embedded: all files of a kind, joined; and the core of
+// live pages, which app/web builds.
 #include "attn/ground/embed.h"
         embedded
         at_label attn_page_css

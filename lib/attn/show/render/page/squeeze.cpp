@@ -6,21 +6,21 @@
 namespace attn {
 namespace {
 
-/// Whether the slash at `at` of `line` divides: neither a pattern nor a remark begins there.
+/// True if the slash at `at` of `line` is a division: neither a pattern nor a comment begins there.
 bool divides(std::string_view line, std::size_t at) {
     const std::string_view before = line.substr(0, at);
     return before.size() > 1 && before.back() == ' ' && line.substr(at).starts_with("/ ") &&
            std::string_view("=(,:?&|!;{}[").find(before[before.size() - 2]) == before.npos;
 }
 
-/// A word that another says in fewer letters: `let`, where nothing is assigned anew.
+/// A keyword with a shorter equivalent: `let`, if the variable is never reassigned.
 struct ShortWord {
     std::string_view word, instead;
 };
 constexpr ShortWord short_words[]{
     {"const", "let"}, {"undefined", "void 0"}, {"true", "!0"}, {"false", "!1"}};
 
-/// The word that begins at `at`, by itself and no name of a member.
+/// Returns the keyword that begins at `at`, unless it is part of a name or a member.
 const ShortWord* shorter_at(std::string_view line, std::size_t at) {
     const auto is_of_word = [](char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; };
     if (at > 0 && is_of_word(line[at - 1])) return nullptr;
@@ -32,7 +32,7 @@ const ShortWord* shorter_at(std::string_view line, std::size_t at) {
     return nullptr;
 }
 
-/// Takes the brackets off the one parameter of a function whose arrow begins: `(one)=` as `one=`.
+/// Removes the parentheses of a single parameter before an arrow: `(one)=` becomes `one=`.
 void bare_parameter(std::string& tight) {
     const auto is_of_word = [](char c) { return std::isalnum(c) != 0 || c == '_'; };
     const std::size_t end = tight.ends_with(")=") ? tight.size() - 2 : 0;
@@ -43,7 +43,7 @@ void bare_parameter(std::string& tight) {
     tight.erase(end, 1).erase(begin - 1, 1);
 }
 
-/// A line of a script without the blanks around signs, the types noted in it and its comment.
+/// Returns a line of a script without spaces around operators, type annotations and comments.
 std::string tight_script(std::string_view line) {
     constexpr std::string_view signs = "=<>?:&|(){}[],;*/!+-";
     std::string tight;
@@ -68,7 +68,7 @@ std::string tight_script(std::string_view line) {
             quote = quote == 0 ? c : 0;
         }
         const bool is_inner = c == ' ' && i > 0 && i + 1 < line.size();
-        // `a - -b` and `a + +b` are other sums without the blank.
+        // `a - -b` and `a + +b` have another meaning without the space.
         const bool beside_sign =
             is_inner && line[i - 1] != line[i + 1] &&
             (signs.find(line[i - 1]) != signs.npos || signs.find(line[i + 1]) != signs.npos);
@@ -79,7 +79,8 @@ std::string tight_script(std::string_view line) {
     return tight;
 }
 
-/// A line of a style sheet without the blanks before its bracket and its value and after commas.
+/// Returns a line of a style sheet without spaces before its bracket and its value and after
+/// commas.
 std::string tight_style(std::string_view line) {
     std::string tight(line);
     for (std::size_t at = 0; (at = tight.find(", ", at)) != tight.npos;) tight.erase(at + 1, 1);
@@ -110,12 +111,12 @@ std::string squeezed(std::string_view text, Tight&& tight) {
         if (!line.empty() && !in_comment && !line.starts_with("//")) {
             if (line.starts_with('}') && result.ends_with(';')) result.pop_back();
             const std::string tight_line = tight(line);
-            // One `let` declares what whole lines declare one after the other.
+            // Merge consecutive `let` lines into one declaration.
             const bool goes_with = is_declaration(tight_before) && is_declaration(tight_line);
             if (goes_with) result.back() = ',';
             result += goes_with ? tight_line.substr(4) : tight_line;
             tight_before = tight_line;
-            // A line that ends so goes on.
+            // A line with such an end continues on the next one.
             if (std::string_view("{(,[;}").find(result.back()) == line.npos) result += '\n';
         }
         if (line.ends_with("*/")) in_comment = false;
