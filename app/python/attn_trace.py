@@ -299,7 +299,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def __init__(self, recorder: Recorder, file: str, source: str) -> None:
         self._recorder, self._file, self._source = recorder, file, source
-        self._of_lambda: Set[str] = set()
+        self._inner: Set[str] = set()
 
     def _call(self, name: str, like: ast.AST, *args: ast.expr) -> ast.Call:
         hook = ast.Name(_HOOK.format(name), ast.Load())
@@ -340,22 +340,32 @@ class _Rewriter(ast.NodeTransformer):
         node.keywords = [self.visit(each) for each in node.keywords]
         return self._call("value", node, place, node)
 
-    def visit_Lambda(self, node: ast.Lambda) -> Any:
-        outer = self._of_lambda
-        self._of_lambda = {*outer, *(each.arg for each in node.args.args)}
+    def visit_Name(self, node: ast.Name) -> Any:
+        """Arguments of a lambda and targets of a comprehension, which no statement binds."""
+        is_read = isinstance(node.ctx, ast.Load) and node.id in self._inner
+        return self._call("value", node, self._place(node), node) if is_read else node
+
+    def _inside(self, node: Any) -> Any:
+        """Visits an expression that has names of its own."""
+        outer = self._inner
+        if isinstance(node, ast.Lambda):
+            self._inner = {*outer, *(each.arg for each in node.args.args)}
+        else:
+            targets = [each for one in node.generators for each in ast.walk(one.target)]
+            names = {each.id for each in targets if isinstance(each, ast.Name)}
+            self._inner = {*outer, *names}
         made = self.generic_visit(node)
-        self._of_lambda = outer
+        self._inner = outer
         return made
 
-    def visit_Name(self, node: ast.Name) -> Any:
-        """The arguments of a lambda, which no statement binds."""
-        is_read = isinstance(node.ctx, ast.Load) and node.id in self._of_lambda
-        return self._call("value", node, self._place(node), node) if is_read else node
+    visit_Lambda = visit_ListComp = visit_GeneratorExp = visit_SetComp = visit_DictComp = _inside
 
     def visit_For(self, node: ast.For) -> Any:
         lists = self._lists_of(node)
+        bound = self._bound(node.target, node)
         made = self.generic_visit(node)
         assert isinstance(made, ast.For)
+        made.body = [*bound, *made.body]
         made.iter = self._call("loop", made.iter, made.iter)
         return [made, *lists]
 

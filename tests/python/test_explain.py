@@ -436,3 +436,36 @@ def test_a_module_of_pytorch_computes_all_steps_in_its_line(tmp_path: Path) -> N
     lines = explained(tmp_path, MODULE, DIAGONAL=1).json["attentions"][0]["lines"]
     steps = [step for line in lines if line["line"] == 8 for step in line["steps"]]
     assert {"projected_query", "scores", "masked_scores", "weights", "output"} <= set(steps)
+
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+@pytest.mark.parametrize("name", [each.stem for each in sorted(PROGRAMS.glob("*.py"))])
+def test_programs_as_lessons_have_them(name: str) -> None:
+    """Every line of attention is listed with its step. ATTN_COLLECT_GOLDENS=1 writes the lists."""
+    answer = ae.explain(PROGRAMS / f"{name}.py")
+    listing = PROGRAMS / f"{name}.txt"
+    if os.environ.get("ATTN_COLLECT_GOLDENS"):
+        listing.write_text(answer.text)
+    assert answer.code == 0
+    assert answer.text == listing.read_text()
+
+
+@pytest.mark.parametrize(
+    "notebook, names",
+    (
+        ("000", []),
+        ("001", ["scale-missing", "scale-missing"]),
+        ("002", ["scale-dmodel", "scale-dmodel", "scale-dmodel"]),
+        ("003", ["softmax-axis=query", "softmax-axis=head"]),
+    ),
+)
+def test_mistakes_of_the_source_notebooks(tmp_path: Path, notebook: str, names: list[str]) -> None:
+    path = tmp_path / "page.ipynb"
+    ae.run(f"notebook {notebook} -o {path}")
+    answer = ae.explain(path)
+    lines = [line for each in answer.json["attentions"] for line in each["lines"]]
+    wrong = [line["mistake"] for line in lines if line["verdict"] == "WRONG"]
+    assert wrong == names, answer
+    assert answer.code == (1 if names else 0)

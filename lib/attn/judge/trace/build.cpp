@@ -107,8 +107,10 @@ private:
         project("key", &Heads::key);
         project("value", &Heads::value);
         add_missing_biases();
-        if (same_numbers(given_["w_key"], given_["w_value"])) {
-            made_.questions.emplace_back("key and value are made by the same matrix: is it meant?");
+        for (const std::string role : {"w_query", "w_value"}) {
+            if (!same_numbers(given_["w_key"], given_[role])) continue;
+            made_.questions.push_back(role.substr(2) +
+                                      " and key are made by the same matrix: is it meant?");
         }
         return true;
     }

@@ -1,6 +1,7 @@
 #include "attn/judge/trace/cores.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -25,6 +26,27 @@ std::string called(const Traced& tensor) {
 }
 
 bool is_called(const Traced& tensor, const char* role) { return called(tensor).ends_with(role); }
+
+/// True if an expression is the result of a softmax, not a product with it.
+bool is_softmax_call(const std::string& text) {
+    const std::size_t at = text.rfind("softmax");
+    if (at == std::string::npos) return false;
+    const auto beyond_brackets = [&](std::size_t place, int step) {
+        for (int depth = 0; place < text.size(); place += static_cast<std::size_t>(step)) {
+            depth += text[place] == '(' ? 1 : text[place] == ')' ? -1 : 0;
+            if (depth == 0) break;
+        }
+        return std::min(place, text.size());
+    };
+    // `(q @ k.T).softmax(-1)`: the tensor of a method belongs to the call.
+    const bool is_method = at > 1 && text.compare(at - 2, 2, ").") == 0;
+    const std::size_t begin = is_method ? beyond_brackets(at - 2, -1) : at;
+    const std::size_t end = beyond_brackets(std::min(text.find('(', at), text.size()), 1);
+    const std::string around = text.substr(0, begin) + text.substr(end);
+    return std::ranges::none_of(
+        std::array{"@", "matmul", "einsum", "bmm", "dot"},
+        [&](const char* product) { return around.find(product) != std::string::npos; });
+}
 
 /// Finds cores, each starting from its softmax.
 class Finder {
@@ -71,8 +93,8 @@ private:
         if (std::ranges::any_of(tensor.all, is_hidden_score)) return false;
         const std::string statement = lower(trimmed(statements_[w]));
         const bool says_so =
-            (statement.find("softmax") != std::string::npos && !statement.starts_with("def ")) ||
-            lower(tensor.name).find("softmax") != std::string::npos;
+            is_softmax_call(lower(tensor.name)) ||
+            (tensor.is_variable() && !statement.starts_with("def ") && is_softmax_call(statement));
         if (says_so) points += 2;
         if (tensor.name.size() > 1 && called(tensor) == "weights") points += 2;
         if (sums_to_one(tensor, tensor.rank() - 1)) {
