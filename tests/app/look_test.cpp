@@ -248,4 +248,30 @@ TEST_SUITE("app: look") {
         CHECK(seen.exit_code == 1);
         CHECK_MESSAGE(has(seen.out, "scale-missing"), seen.out);
     }
+
+    TEST_CASE("names in other languages are known, to walks and diagnose too") {
+        for (const char* const names :
+             {"Abfragen,Schl\u00fcssel,Werte,Aufmerksamkeitsgewichte,Ausgabe",
+              "Requ\u00eates,Cl\u00e9s,Valeurs,Poids d'attention,Sortie",
+              "Consultas,Claves,Valores,Pesos de atenci\u00f3n,Salida",
+              "\u0417\u0430\u043f\u0440\u043e\u0441\u044b,\u041a\u043b\u044e\u0447\u0438,"
+              "\u0417\u043d\u0430\u0447\u0435\u043d\u0438\u044f,\u0412\u0435\u0441\u0430 "
+              "\u0432\u043d\u0438\u043c\u0430\u043d\u0438\u044f,\u0412\u044b\u0445\u043e\u0434",
+              "\u67e5\u8be2\u77e9\u9635,\u952e,\u503c,\u6ce8\u610f\u529b\u6743\u91cd,"
+              "\u8f93\u51fa"}) {
+            INFO(names);
+            std::string pasted;
+            std::size_t at = 0;
+            for (const char* const numbers :
+                 {"[[1, 0], [0, 1]]", "[[1, 1], [0, 2]]", "[[1, 2], [3, 4]]",
+                  "[[0.6698, 0.3302], [0.3302, 0.6698]]", "[[1.66, 2.66], [2.34, 3.54]]"}) {
+                const std::string_view rest = std::string_view(names).substr(at);
+                pasted += std::string(rest.substr(0, rest.find(','))) + ":\n" + numbers + "\n";
+                at += rest.find(',') + 1;
+            }
+            const auto seen = run("look -q", pasted);
+            CHECK(seen.exit_code == 1);
+            CHECK_MESSAGE(has(seen.out, "[1,1] is 3.54, but should be 3.34"), seen.out);
+        }
+    }
 }

@@ -35,29 +35,16 @@ std::string csv_field(const std::string& word);
 std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& label,
                                    std::vector<std::string>& notes);
 
-/// Reads the matrices of a document, in brackets or in LaTeX, with words around them; nullopt if a
-/// text is none. A matrix is called as the words before it say: `Attention weights:` above it, the
-/// left side of its equation (`scores = Q @ K^T = [[...]]`), a symbol beside words; else
-/// `matrix_1`, `matrix_2`, ... if there are several. Of a product and its result the last matrix
-/// counts. Rows in brackets under each other are one matrix. Text behind a row is a remark.
+/// Reads the matrices of a document, in brackets, in LaTeX or in tables, with words around them;
+/// nullopt if a text is none. A matrix is called as the words before it say: `Attention weights:`
+/// above it, the left side of its equation (`scores = Q @ K^T = [[...]]`), a symbol beside words;
+/// else `matrix_1`, `matrix_2`, ... if there are several. Of a product and its result the last
+/// matrix counts. Rows in brackets under each other are one matrix. Text behind a row is a remark.
 ///
 /// Errors  InputError, starting with `label`: rows of unequal length, no matrix at all, an array
 ///         shortened with `...`, a letter in a matrix.
 std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
                                                       const std::string& label);
-
-/// Whether a text has matrices as tables of Markdown, or as rows of numbers under a line with their
-/// name.
-bool looks_like_matrices(std::string_view text);
-
-/// Reads these matrices, each called as the line above it or the left side of its equation says,
-/// else `matrix_1`, `matrix_2`, ... where there are several. Names of rows and columns are passed
-/// over.
-///
-/// Shapes  (rows, columns).
-/// Range   int64 where all are whole numbers, else float64.
-/// Errors  InputError, starting with `label`: rows of unequal length, no matrix at all.
-std::vector<NamedTensor> parse_matrices(std::string_view text, const std::string& label);
 
 /// The six bytes that every .npy file starts with.
 inline constexpr std::string_view npy_magic{"\x93NUMPY"};
