@@ -232,6 +232,40 @@ TEST_SUITE("app: look") {
                   .exit_code == 0);
     }
 
+    TEST_CASE("on a terminal the words that were pasted stand beside the rows") {
+        const program::Folder folder;
+        const std::string file = folder / "attn.csv";
+        std::ofstream(file) << ",the,cat\nthe,0.5,0.5\ncat,0.25,0.75\n";
+        Terminal terminal("attn-explain look " + file);
+        CHECK(has(terminal.wait_for("[ended]"), "0.7500]])  # cat"));
+    }
+
+    TEST_CASE("heads, layers and sums that a program prints together are told apart") {
+        const auto heads = run("look",
+                               "Head 1 weights:\n[[0.5 0.5]\n [0.2 0.8]]\n"
+                               "Head 2 weights:\n[[0.9 0.1]\n [0.4 0.6]]\n");
+        CHECK(heads.exit_code == 0);
+        CHECK_MESSAGE(has(heads.out, "# head 2 x query 2 x key 2"), heads.out);
+        const auto layers =
+            run("look", "(tensor([[0.5, 0.5], [0.2, 0.8]]), tensor([[0.9, 0.1], [0.4, 0.6]]))");
+        CHECK_MESSAGE(has(layers.out, "matrix_2"), layers.out);
+        const auto twice = run("look",
+                               "wei\ntensor([[0.5, -inf], [0., 1.]])\nwei = softmax(wei)\n"
+                               "tensor([[1., 0.], [0.2689, 0.7311]])\n"
+                               "row sums: tensor([1., 1.])\n");
+        CHECK(twice.exit_code == 0);
+        CHECK_MESSAGE(has(twice.out, "weights follows from the rest"), twice.out);
+    }
+
+    TEST_CASE("square matrices that are right as W^T alone are read so") {
+        const auto seen = run("look",
+                              "X = [[1, 0], [0, 0], [0, 1]]\nW_q = [[1, 2], [3, 4]]\n"
+                              "W_k = [[0.5, 1], [1.5, 1]]\nW_v = [[1, 0.5], [0.5, 1]]\n"
+                              "Q = [[1, 3], [0, 0], [2, 4]]\nK = [[0.5, 1.5], [0, 0], [1, 1]]\n");
+        CHECK_MESSAGE(seen.exit_code == 0, seen.out);
+        CHECK_MESSAGE(has(seen.out, "Q, K follow from the rest"), seen.out);
+    }
+
     TEST_CASE("on a terminal it prints which input it waits for") {
         Terminal terminal("attn-explain look --only weights -q");
         terminal.wait_for("Ctrl-D");

@@ -77,7 +77,7 @@ TEST_SUITE("documents") {
               "scores =\n\n   0.5   0.1\n   2.0   0.3\n\n",
               "julia> scores\n2\u00d72 Matrix{Float64}:\n 0.5  0.1\n 2.0  0.3\n",
               "scores\n     0    1\n0  0.5  0.1\n1  2.0  0.3\n",
-              "scores:\n| 0.5 | 0.1 |\n| 2.0 | 0.3 |\n",
+              "scores:\n| **0.5** | 0.1 |\n| 2.0 | $0.3$ |\n",
               "scores:\n\u2502 0.5 \u2502 0.1 \u2502\n\u251c\u2500\u253c\u2500\u2524\n\u2502 2.0 "
               "\u2502 0.3 "
               "\u2502\n",
@@ -112,6 +112,8 @@ TEST_SUITE("documents") {
     TEST_CASE("vectors that are numbered, or named by a word in parentheses, are rows") {
         CHECK(names_in("Q = [1, 0]\nK1 = [1, 0], K2 = [0, 1]\nV1 = [10, 0]\nV2 = [0, 20]\n") ==
               "Q(2,) K(2, 2) V(2, 2) ");
+        CHECK(names_in("Let $q_1 = \\begin{pmatrix} 1 & 0 \\end{pmatrix}$, $q_2 = "
+                       "\\begin{pmatrix} 0 & 1 \\end{pmatrix}$ be queries") == "q(2, 2) ");
         const auto keys = read_tensors_from_bytes(
             "Query (dog): [1, 2, 3]\nKey (dog): [1, 2, 3]\nKey (cat): [4, 5, 6]\n", "t");
         REQUIRE(keys.size() == 2);

@@ -166,9 +166,11 @@ private:
         const auto lines = std::ranges::count(between(i), '\n');
         const auto row = row_label(own_line(i), has_title);
         const auto row_before = row_label(own_line(i - 1), has_title);
-        return a.numbers.dimension() == 1 && b.numbers.shape() == a.numbers.shape() &&
-               a.words.empty() && b.words.empty() && row && row_before &&
-               (lines == 1 || (lines == 0 && !row->stem.empty())) && row->stem == row_before->stem;
+        const Shape shape = a.numbers.shape();
+        const bool is_vector = shape.size() == 1 || (shape.size() == 2 && shape[0] == 1);
+        return is_vector && b.numbers.shape() == shape && a.words.empty() && b.words.empty() &&
+               row && row_before && (lines == 1 || (lines == 0 && !row->stem.empty())) &&
+               row->stem == row_before->stem;
     }
 
     /// Takes one matrix, which may be several groups, and returns where the next one begins.

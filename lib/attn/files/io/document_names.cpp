@@ -13,9 +13,9 @@ namespace {
 /// Words of a label, without those that say nothing of what a matrix is.
 std::vector<std::string> words_of(std::string_view label) {
     static constexpr std::string_view fillers[] = {
-        "the", "matrix", "matrices", "vector", "vectors", "of",   "for",   "each",
-        "all", "our",    "is",       "are",    "and",     "with", "after", "step",
-        "a",   "an",     "per",      "shape",  "tensor",  "array"};
+        "the", "matrix", "matrices", "vector", "vectors", "of",    "for",   "each",
+        "all", "our",    "is",       "are",    "and",     "with",  "after", "step",
+        "a",   "an",     "per",      "shape",  "tensor",  "array", "word",  "words"};
     std::vector<std::string> words;
     for (std::size_t at = 0; at < label.size();) {
         std::size_t end = at;
@@ -42,6 +42,7 @@ bool is_symbol(const std::string& word) {
     if (small.starts_with("w_")) return true;
     if (word.size() == 1) return std::isalpha(static_cast<unsigned char>(word[0])) != 0;
     if (small.size() == 2 && small[0] == 'w') return true;
+    if (word.size() > 2 && word[1] == '_') return true;  // q_1, x_i
     return word.size() == 2 && static_cast<unsigned char>(word[0]) >= 0x80;
 }
 
@@ -139,6 +140,8 @@ std::optional<RowLabel> row_label(std::string_view line, bool has_title) {
     }
     while (label.starts_with(',') || label.starts_with(' ')) label.erase(0, 1);
     if (label.find('=') != label.npos) return std::nullopt;
+    std::erase_if(label, [](char c) { return c == '$' || c == '{' || c == '}'; });
+    if (is_set) label = label.substr(label.rfind(' ') + 1);
     if (const std::size_t open = label.find(" ("); open != label.npos && label.ends_with(')')) {
         return RowLabel{label.substr(open + 2, label.size() - open - 3), label.substr(0, open)};
     }

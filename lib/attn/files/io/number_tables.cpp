@@ -48,6 +48,13 @@ struct TableLine {
     std::size_t numbers() const { return cells.size() - (has_name() ? 1 : 0); }
 };
 
+/// `**0.7**` of Markdown and `$0.7$` of LaTeX as 0.7.
+std::string without_emphasis(std::string cell) {
+    std::erase_if(cell,
+                  [](char letter) { return letter == '*' || letter == '$' || letter == '`'; });
+    return std::string(trimmed(cell));
+}
+
 TableLine line_at(std::string_view text, std::size_t begin) {
     TableLine line;
     line.end = std::min(text.find('\n', begin), text.size());
@@ -67,6 +74,7 @@ TableLine line_at(std::string_view text, std::size_t begin) {
     for (std::size_t at = 0; at <= inner.size();) {
         const std::size_t end = std::min(inner.find(ends, at), inner.size());
         std::string cell(trimmed(inner.substr(at, end - at)));
+        if (line.mark == '|') cell = without_emphasis(cell);
         if (line.mark != ' ' && line.mark != ',') cell = with_decimal_point(std::move(cell));
         if (!cell.empty() || line.mark != ' ') line.cells.push_back(std::move(cell));
         at = end + 1;
