@@ -121,6 +121,16 @@ TEST_SUITE("documents") {
         CHECK(keys[1].row_names == std::vector<std::string>{"dog", "cat"});
     }
 
+    TEST_CASE("tables beside each other on a sheet are apart") {
+        for (const char* const text : {"Q\t\t\tK\t\n1\t0\t\t1\t1\n0\t2\t\t0\t2\n\t\t\t5\t6\n",
+                                       "Q,,,K,\n1,0,,1,1\n0,2,,0,2\n,,,5,6\n",
+                                       "Q;;;K;\r\n1,0;0;;1;1\r\n0;2;;0;2\r\n;;;5;6\r\n"}) {
+            INFO(text);
+            CHECK(names_in(text) == "Q(2, 2) K(3, 2) ");
+        }
+        CHECK(refusal_of("1,,2\n3,,4\n", "t").find("'' is not a number") != std::string::npos);
+    }
+
     TEST_CASE("a table of a document that breaks off is refused with its place") {
         CHECK(refusal_of("scores\n1\t2\n3\tx\n", "t") ==
               "t: line 3, column 1: 'x' is not a number, beside numbers of its row: write it as "

@@ -122,8 +122,9 @@ void write_safetensors(OutputFile& file, const std::vector<TensorRef>& tensors);
 /// Whether a zip archive is what torch.save writes: it holds a `data.pkl`.
 bool looks_like_torch(const InputFile& file);
 
-/// The tensors of a file of torch.save: a lone tensor, or those in a plain dictionary, by their
-/// keys. A state dictionary is one; parameters are tensors.
+/// The tensors of a file of torch.save: a lone tensor, those in a plain dictionary, by their keys,
+/// or in a list or tuple, as `matrix_1`, `matrix_2`, ... A state dictionary is a dictionary;
+/// parameters are tensors.
 ///
 /// Range   floating types stay, integers become int64, bool
 ///         stays. Views, transposed and expanded tensors are read as what they show.

@@ -247,7 +247,10 @@ std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
     constexpr std::size_t longest = std::size_t{1} << 20U;  // a page has less: these are data
     const bool is_latex = text.find("\\begin{") != text.npos;
     if (text.size() > longest) return std::nullopt;
-    Document document(in_one_spelling(text), label);
+    const bool has_empty_fields = text.find("\t\t") != text.npos || text.find(",,") != text.npos ||
+                                  text.find(";;") != text.npos;
+    Document document(in_one_spelling(has_empty_fields ? tables_apart(text) : std::string(text)),
+                      label);
     const bool is_document = is_latex || document.has_words() ||
                              (document.has_lists() && !looks_like_printed_array(text));
     if (!is_document) return std::nullopt;

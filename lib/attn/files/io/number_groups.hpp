@@ -24,6 +24,10 @@ struct NumberGroup {
 /// the `#` before arrays that are printed as remarks. Keeps lines.
 std::string in_one_spelling(std::string_view text);
 
+/// Sets tables of a spreadsheet that stand side by side, with an empty column between them, one
+/// below the other.
+std::string tables_apart(std::string_view text);
+
 /// Reads the list that begins at the bracket at `begin`; nullopt if it is no list of numbers or of
 /// words.
 ///

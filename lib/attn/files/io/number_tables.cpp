@@ -135,7 +135,57 @@ std::string fault_of(const TableLine& line, const TableLine& row) {
     return shown(*other) + " is not a number, beside numbers of its row: write it as 1.5";
 }
 
+/// The fields of a line, empty ones included.
+std::vector<std::string> fields_of(std::string_view line, char mark) {
+    std::vector<std::string> fields;
+    for (std::size_t at = 0; at <= line.size();) {
+        const std::size_t end = std::min(line.find(mark, at), line.size());
+        fields.emplace_back(trimmed(line.substr(at, end - at)));
+        at = end + 1;
+    }
+    return fields;
+}
+
 }  // namespace
+
+std::string tables_apart(std::string_view text) {
+    const std::vector<std::string> lines = lines_of(text);
+    std::string apart;
+    for (std::size_t first = 0; first < lines.size();) {
+        const auto mark_at = lines[first].find_first_of("\t;,");
+        const char mark = mark_at == std::string::npos ? '\n' : lines[first][mark_at];
+        std::vector<std::vector<std::string>> rows;
+        std::size_t columns = 0;
+        for (std::size_t i = first; i < lines.size() && lines[i].find(mark) != std::string::npos;
+             ++i) {
+            rows.push_back(fields_of(lines[i], mark));
+            columns = std::max(columns, rows.back().size());
+        }
+        std::string tables;
+        std::size_t count = 0, begin = 0;
+        for (std::size_t column = 0; column <= columns; ++column) {
+            const bool is_empty = std::ranges::all_of(
+                rows, [&](const auto& row) { return column >= row.size() || row[column].empty(); });
+            if (!is_empty) continue;
+            for (const auto& row : rows) {
+                std::string line;
+                for (std::size_t i = begin; i < std::min(column, row.size()); ++i) {
+                    line += (i > begin ? std::string(1, mark) : "") + row[i];
+                }
+                while (line.ends_with(mark)) line.pop_back();
+                if (!line.empty()) tables += line + "\n";
+            }
+            count += column > begin ? 1 : 0;
+            begin = column + 1;
+            tables += "\n";
+        }
+        if (count > 1) apart += "\n" + tables;
+        for (std::size_t i = 0; i < std::max<std::size_t>(rows.size(), 1); ++i, ++first) {
+            if (count < 2) apart += lines[first] + "\n";
+        }
+    }
+    return apart;
+}
 
 std::optional<NumberGroup> read_number_table(std::string_view text, std::size_t begin,
                                              const std::string& label) {
