@@ -240,8 +240,7 @@ std::optional<NumberGroup> read_number_table(std::string_view text, std::size_t 
         if (names > 0 && !is_counted) group.row_names.push_back(row_name(line.cells[0]));
         lists.open();
         for (std::size_t i = names; i < line.cells.size(); ++i) {
-            const auto whole = parse_whole<std::int64_t>(line.cells[i]);
-            whole ? lists.add_integer(*whole) : lists.add(*number_in(line.cells[i]));
+            if (!lists.add_word(line.cells[i])) lists.add(*number_in(line.cells[i]));
         }
         lists.close();
         ++rows;
