@@ -102,6 +102,11 @@ std::string about_second_value(const Command& command, const Words& words, std::
                                "; did you mean " + meant + "?";
 }
 
+/// True for `--heads` and `-q`, which a sentence is unlikely to hold.
+bool is_flag(const std::string& word) {
+    return word.starts_with("--") || (word.size() == 2 && word[0] == '-' && word[1] > '9');
+}
+
 /// Returns the error for an unexpected word, with a guess.
 std::string about_word(const std::string& word, const Command& command, const Words& words) {
     const auto place = std::find(words.begin(), words.end(), word);
@@ -120,7 +125,7 @@ std::string about_word(const std::string& word, const Command& command, const Wo
     }
     std::string sentence;
     std::size_t count = 0;
-    for (auto it = place; it != words.end() && !it->starts_with("--"); ++it, ++count) {
+    for (auto it = place; it != words.end() && !is_flag(*it); ++it, ++count) {
         sentence += (sentence.empty() ? "" : " ") + *it;
     }
     std::string meant = about_second_value(command, words, at, sentence, count);

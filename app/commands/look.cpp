@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
+#include "app/commands/pasted_tensors.hpp"
 #include "app/flags/config_file.hpp"
-#include "app/flags/ledger_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
@@ -17,8 +16,7 @@
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/settings/parse.hpp"
 #include "attn/explain/document/document.hpp"
-#include "attn/files/io/read_tensor.hpp"
-#include "attn/ground/tensor/slice.hpp"
+#include "attn/files/io/input_file.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/replay.hpp"
@@ -114,79 +112,6 @@ void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
     document.verdict_key = "verdict";
     document.verdict_json =
         attn::JsonText{{"right", !document.is_wrong}, {"verdict", document.verdict}}.text;
-}
-
-/// Returns the longest and last part of a name that is a known step: `attention_weights` for
-/// `Causal_attention_weights`; the name itself if it is known, or if no part is.
-std::string known_part(const std::string& name) {
-    if (!attn::known_steps(name).empty() || name.starts_with("matrix_")) return name;
-    std::vector<std::string> words = attn::split(name, '_');
-    if (attn::lower(name).starts_with("softmax")) return "softmax";
-    while (words.size() > 1 && words.back().find_first_not_of("0123456789") == std::string::npos) {
-        words.pop_back();
-    }
-    for (std::size_t count = words.size(); count > 0; --count) {
-        for (std::size_t last = words.size(); last >= count; --last) {
-            const std::string part = attn::joined({words.begin() + static_cast<long>(last - count),
-                                                   words.begin() + static_cast<long>(last)},
-                                                  "_");
-            if (part.size() > 1 && !attn::known_steps(part).empty()) return part;
-        }
-    }
-    return name;
-}
-
-/// True if a name means a tensor of tokens, which has rows.
-bool is_of_tokens(const std::string& name, const std::string& step) {
-    static const std::vector<std::string> all{
-        "x", "query", "scores", "scaled_scores", "masked_scores", "weights", "output", "context"};
-    const std::vector<std::string> steps = attn::known_steps(name);
-    const auto is_one = [&](const std::string& each) {
-        return std::ranges::find(all, each) != all.end();
-    };
-    return is_one(step) || (!steps.empty() && is_one(steps.front()));
-}
-
-/// Reads `K_T`, the transpose of a matrix, as K.
-void take_transpose(attn::NamedTensor& named) {
-    const std::string name = attn::lower(named.name);
-    const bool is_one = name.size() == 3 && (name.ends_with("_t") || name.ends_with(".t")) &&
-                        named.tensor.dimension() == 2;
-    if (!is_one || std::string_view("qkv").find(name[0]) == std::string_view::npos) return;
-    const attn::Shape shape = named.tensor.shape();
-    named.name.resize(1);
-    named.tensor = attn::strided(named.tensor, {shape[1], shape[0]}, {1, shape[1]});
-}
-
-/// Reads the tensors of a file. A single unnamed tensor is identified by its numbers. Row names
-/// that are tokens go to `tokens`.
-attn::Ledger tensors_in(const std::string& spec, std::vector<std::string>& tokens) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(spec, ignored)) return read_ledger(spec);
-    attn::Ledger ledger;
-    for (attn::NamedTensor& each : attn::read_tensors(spec, report_note)) {
-        if (each.name.empty()) each.name = given_as("", each.tensor);
-        if (const std::string part = known_part(each.name); !ledger.has(part)) each.name = part;
-        if (each.name.empty()) {
-            throw attn::InputError(attn::file_label(spec) +
-                                   ": contains one array without a name, and its rows do not sum "
-                                   "to 1 as weights do: say "
-                                   "what it is, as in " +
-                                   (spec == "-" ? "scores = [[1, 2], [3, 4]]" : spec + ":scores"));
-        }
-        const std::string step = given_as(each.name, each.tensor);
-        if (tokens.empty() && !step.starts_with("w_")) tokens = each.row_names;
-        // A list of numbers is the row of a single query.
-        const bool is_row = each.tensor.dimension() == 1 && !step.starts_with("b_") &&
-                            is_of_tokens(each.name, step);
-        if (is_row) {
-            const std::size_t size = each.tensor.size();
-            each.tensor = attn::strided(each.tensor, {1, size}, {size, 1});
-        }
-        take_transpose(each);
-        ledger.record(each.name, std::move(each.tensor));
-    }
-    return ledger;
 }
 
 std::string names_in(const attn::Ledger& file) {
@@ -307,9 +232,10 @@ attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, Diagnosed
         } catch (const attn::ShapeError&) {
             continue;  // the matrices fit in one layout only
         }
-        const bool has_layouts = std::ranges::any_of(
-            best->steps, [](const attn::StepVerdict& row) { return !row.layout.empty(); });
-        if (!best->has_unknown() && !has_layouts) break;
+        const bool is_right = std::ranges::all_of(best->steps, [](const attn::StepVerdict& row) {
+            return row.local == attn::Verdict::right && row.layout.empty();
+        });
+        if (is_right) break;
     }
     return best ? *std::move(best) : diagnosis_of(asked, options);  // reports the reason
 }
@@ -321,7 +247,7 @@ int run_look(const Arguments& arguments) {
         report_note_now("paste tensors here, as in scores = [[1, 2], [3, 1]]; Ctrl-D ends them");
     }
     std::vector<std::string> tokens;
-    attn::Ledger file = attn::heads_together(tensors_in(spec, tokens));
+    attn::Ledger file = pasted_tensors(spec, tokens);
     const bool is_idle = !arguments.has(flags::map) && drop_idle_x(file);
     attn::DiagnoseOptions options;
     options.has_all_inputs = options.may_be_empty = true;
@@ -361,6 +287,7 @@ int run_look(const Arguments& arguments) {
         attn::document_of(best, attn::walk(best, diagnosis.given), table, true);
     document.config = config_entries(arguments, best);
     document.command = command_line("look", arguments);
+    if (takes_hints(arguments)) document.word_columns = terminal_columns(arguments).value_or(0);
     add_verdict(diagnosis, rows_off(best, diagnosis.given), document);
     std::vector<std::string> told = asked.assumed;
     for (const attn::StepVerdict& row : diagnosis.steps) {

@@ -232,6 +232,40 @@ TEST_SUITE("app: look") {
                   .exit_code == 0);
     }
 
+    TEST_CASE("on a terminal the words that were pasted stand beside the rows") {
+        const program::Folder folder;
+        const std::string file = folder / "attn.csv";
+        std::ofstream(file) << ",the,cat\nthe,0.5,0.5\ncat,0.25,0.75\n";
+        Terminal terminal("attn-explain look " + file);
+        CHECK(has(terminal.wait_for("[ended]"), "0.7500]])  # cat"));
+    }
+
+    TEST_CASE("heads, layers and sums that a program prints together are told apart") {
+        const auto heads = run("look",
+                               "Head 1 weights:\n[[0.5 0.5]\n [0.2 0.8]]\n"
+                               "Head 2 weights:\n[[0.9 0.1]\n [0.4 0.6]]\n");
+        CHECK(heads.exit_code == 0);
+        CHECK_MESSAGE(has(heads.out, "# head 2 x query 2 x key 2"), heads.out);
+        const auto layers =
+            run("look", "(tensor([[0.5, 0.5], [0.2, 0.8]]), tensor([[0.9, 0.1], [0.4, 0.6]]))");
+        CHECK_MESSAGE(has(layers.out, "matrix_2"), layers.out);
+        const auto twice = run("look",
+                               "wei\ntensor([[0.5, -inf], [0., 1.]])\nwei = softmax(wei)\n"
+                               "tensor([[1., 0.], [0.2689, 0.7311]])\n"
+                               "row sums: tensor([1., 1.])\n");
+        CHECK(twice.exit_code == 0);
+        CHECK_MESSAGE(has(twice.out, "weights follows from the rest"), twice.out);
+    }
+
+    TEST_CASE("square matrices that are right as W^T alone are read so") {
+        const auto seen = run("look",
+                              "X = [[1, 0], [0, 0], [0, 1]]\nW_q = [[1, 2], [3, 4]]\n"
+                              "W_k = [[0.5, 1], [1.5, 1]]\nW_v = [[1, 0.5], [0.5, 1]]\n"
+                              "Q = [[1, 3], [0, 0], [2, 4]]\nK = [[0.5, 1.5], [0, 0], [1, 1]]\n");
+        CHECK_MESSAGE(seen.exit_code == 0, seen.out);
+        CHECK_MESSAGE(has(seen.out, "Q, K follow from the rest"), seen.out);
+    }
+
     TEST_CASE("on a terminal it prints which input it waits for") {
         Terminal terminal("attn-explain look --only weights -q");
         terminal.wait_for("Ctrl-D");
@@ -247,5 +281,31 @@ TEST_SUITE("app: look") {
                               "weights = [[0.73, 0.27], [0.27, 0.73]]\n");
         CHECK(seen.exit_code == 1);
         CHECK_MESSAGE(has(seen.out, "scale-missing"), seen.out);
+    }
+
+    TEST_CASE("names in other languages are known, to walks and diagnose too") {
+        for (const char* const names :
+             {"Abfragen,Schl\u00fcssel,Werte,Aufmerksamkeitsgewichte,Ausgabe",
+              "Requ\u00eates,Cl\u00e9s,Valeurs,Poids d'attention,Sortie",
+              "Consultas,Claves,Valores,Pesos de atenci\u00f3n,Salida",
+              "\u0417\u0430\u043f\u0440\u043e\u0441\u044b,\u041a\u043b\u044e\u0447\u0438,"
+              "\u0417\u043d\u0430\u0447\u0435\u043d\u0438\u044f,\u0412\u0435\u0441\u0430 "
+              "\u0432\u043d\u0438\u043c\u0430\u043d\u0438\u044f,\u0412\u044b\u0445\u043e\u0434",
+              "\u67e5\u8be2\u77e9\u9635,\u952e,\u503c,\u6ce8\u610f\u529b\u6743\u91cd,"
+              "\u8f93\u51fa"}) {
+            INFO(names);
+            std::string pasted;
+            std::size_t at = 0;
+            for (const char* const numbers :
+                 {"[[1, 0], [0, 1]]", "[[1, 1], [0, 2]]", "[[1, 2], [3, 4]]",
+                  "[[0.6698, 0.3302], [0.3302, 0.6698]]", "[[1.66, 2.66], [2.34, 3.54]]"}) {
+                const std::string_view rest = std::string_view(names).substr(at);
+                pasted += std::string(rest.substr(0, rest.find(','))) + ":\n" + numbers + "\n";
+                at += rest.find(',') + 1;
+            }
+            const auto seen = run("look -q", pasted);
+            CHECK(seen.exit_code == 1);
+            CHECK_MESSAGE(has(seen.out, "[1,1] is 3.54, but should be 3.34"), seen.out);
+        }
     }
 }

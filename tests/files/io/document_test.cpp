@@ -69,4 +69,73 @@ TEST_SUITE("documents") {
         CHECK(refusal_of("The scores are:\n[[1, 2],\n ...,\n [3, 4]]", "t").find("shortened") !=
               std::string::npos);
     }
+
+    TEST_CASE("tables are matrices of a document, however a program prints them") {
+        for (const char* const text :
+             {"> scores\n     [,1] [,2]\n[1,]  0.5  0.1\n[2,]  2.0  0.3\n",
+              "print(scores)\n#>      [,1] [,2]\n#> [1,]  0.5  0.1\n#> [2,]  2.0  0.3\n",
+              "scores =\n\n   0.5   0.1\n   2.0   0.3\n\n",
+              "julia> scores\n2\u00d72 Matrix{Float64}:\n 0.5  0.1\n 2.0  0.3\n",
+              "scores\n     0    1\n0  0.5  0.1\n1  2.0  0.3\n",
+              "scores:\n| **0.5** | 0.1 |\n| 2.0 | $0.3$ |\n",
+              "scores:\n\u2502 0.5 \u2502 0.1 \u2502\n\u251c\u2500\u253c\u2500\u2524\n\u2502 2.0 "
+              "\u2502 0.3 "
+              "\u2502\n",
+              "scores (in %)\n50%\t10%\n200%\t30%\n", "scores = {{0.5, 0.1}, {2.0, 0.3}};\n",
+              "$$scores = \\begin{pmatrix} \\frac{1}{2} & 0.1 \\\\ 2 & 0.3 \\end{pmatrix}$$\n"}) {
+            INFO(text);
+            const auto read = read_tensors_from_bytes(text, "t");
+            REQUIRE(read.size() == 1);
+            CHECK(read[0].name == "scores");
+            CHECK(read[0].tensor.shape() == Shape{2, 2});
+            CHECK(read[0].tensor.numbers() == std::vector<double>{0.5, 0.1, 2.0, 0.3});
+            CHECK(read[0].row_names.empty());
+        }
+    }
+
+    TEST_CASE("words beside rows name them, in tables and before lists") {
+        for (const char* const text :
+             {"attn\n        the   cat\nthe    0.5   0.5\ncat   0.2   0.8\n",
+              "Attention weights (%)\n      the   cat\nthe   50%   50%\ncat   20%   80%\n",
+              "Attention weights:\nthe: [0.5, 0.5]\ncat: [0.2, 0.8]\n",
+              "Attention weights\nthe \u2192 [0.5, 0.5]\ncat \u2192 [0.2, 0.8]\n",
+              "Word\tweights\nthe\t[0.5, 0.5]\ncat\t[0.2, 0.8]\n",
+              "weights of\nToken 0 (\"the\"): [0.5, 0.5]\nToken 1 (\"cat\"): [0.2, 0.8]\n"}) {
+            INFO(text);
+            const auto read = read_tensors_from_bytes(text, "t");
+            REQUIRE(read.size() == 1);
+            CHECK(read[0].row_names == std::vector<std::string>{"the", "cat"});
+            CHECK(read[0].tensor.at(3) == 0.8);
+        }
+    }
+
+    TEST_CASE("vectors that are numbered, or named by a word in parentheses, are rows") {
+        CHECK(names_in("Q = [1, 0]\nK1 = [1, 0], K2 = [0, 1]\nV1 = [10, 0]\nV2 = [0, 20]\n") ==
+              "Q(2,) K(2, 2) V(2, 2) ");
+        CHECK(names_in("Let $q_1 = \\begin{pmatrix} 1 & 0 \\end{pmatrix}$, $q_2 = "
+                       "\\begin{pmatrix} 0 & 1 \\end{pmatrix}$ be queries") == "q(2, 2) ");
+        const auto keys = read_tensors_from_bytes(
+            "Query (dog): [1, 2, 3]\nKey (dog): [1, 2, 3]\nKey (cat): [4, 5, 6]\n", "t");
+        REQUIRE(keys.size() == 2);
+        CHECK(keys[1].name == "Key");
+        CHECK(keys[1].row_names == std::vector<std::string>{"dog", "cat"});
+    }
+
+    TEST_CASE("tables beside each other on a sheet are apart") {
+        for (const char* const text : {"Q\t\t\tK\t\n1\t0\t\t1\t1\n0\t2\t\t0\t2\n\t\t\t5\t6\n",
+                                       "Q,,,K,\n1,0,,1,1\n0,2,,0,2\n,,,5,6\n",
+                                       "Q;;;K;\r\n1,0;0;;1;1\r\n0;2;;0;2\r\n;;;5;6\r\n"}) {
+            INFO(text);
+            CHECK(names_in(text) == "Q(2, 2) K(3, 2) ");
+        }
+        CHECK(refusal_of("1,,2\n3,,4\n", "t").find("'' is not a number") != std::string::npos);
+    }
+
+    TEST_CASE("a table of a document that breaks off is refused with its place") {
+        CHECK(refusal_of("scores\n1\t2\n3\tx\n", "t") ==
+              "t: line 3, column 1: 'x' is not a number, beside numbers of its row: write it as "
+              "1.5");
+        CHECK(refusal_of("scores\n1\t2\n3\t4\t5\n", "t") ==
+              "t: line 3, column 1: a row has 3 numbers, not 2 as the rows above it");
+    }
 }

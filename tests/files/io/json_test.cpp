@@ -97,6 +97,13 @@ TEST_SUITE("json") {
         CHECK(refusal_of(std::string_view("[1]\0", 4), "t").starts_with("t: "));
     }
 
+    TEST_CASE("tokens name the rows of the arrays that have as many") {
+        const auto read = read_tensors_from_bytes(
+            R"({"attention": [[[0.5, 0.5], [0.2, 0.8]]], "tokens": ["the", "cat"]})", "t");
+        REQUIRE(read.size() == 1);
+        CHECK(read[0].row_names == std::vector<std::string>{"the", "cat"});
+    }
+
     TEST_CASE("words and objects beside arrays are left out and named") {
         std::vector<std::string> notes;
         const auto tensors = read_tensors_from_bytes(

@@ -76,6 +76,12 @@ TEST_SUITE("printed arrays") {
         CHECK(pasted("[1 2 3]").tensor.dtype() == DType::int64);
     }
 
+    TEST_CASE("numbers that Python wraps in a type are numbers") {
+        CHECK(pasted("[np.float64(0.5), np.float64(-2.0)]").tensor.numbers() ==
+              std::vector<double>{0.5, -2.0});
+        CHECK(pasted("q = [tensor(0.5), tensor(3)]").tensor.at(1) == 3);
+    }
+
     TEST_CASE("what is no whole array is refused with its place") {
         CHECK(refusal_of("tensor([[1., 2., ..., 3.]])", "t").find("was shortened when it was") !=
               std::string::npos);

@@ -107,6 +107,13 @@ TEST_SUITE("torch file") {
         CHECK(state[0].tensor.at(5) == 5.0);
     }
 
+    TEST_CASE("the tensors of a list are read in its order, as layers of weights are saved") {
+        const auto list = read_tensors(fixture("list.pt"));
+        REQUIRE(list.size() == 1);
+        CHECK(list[0].name.empty());
+        CHECK(list[0].tensor.at(5) == 5.0);
+    }
+
     TEST_CASE("anything but tensors is refused, and never run") {
         const auto reason = [](const std::string& name) {
             return refusal([&] { read_tensors(fixture(name)); });
@@ -115,7 +122,8 @@ TEST_SUITE("torch file") {
               fixture("module.pt") +
                   ": it contains more than tensors, 'torch.nn.modules.linear Linear': save a "
                   "dictionary of tensors with torch.save, or all as .safetensors");
-        CHECK(reason("list.pt").find("neither a tensor nor a dictionary") != std::string::npos);
+        CHECK(refusal_of_pickle("\x80\x02K\x01.").find("no tensor, list or dictionary") !=
+              std::string::npos);
         CHECK(reason("legacy.pt").find("it is a Python pickle") != std::string::npos);
         CHECK(refusal_of_pickle("\x80\x02"
                                 "cos\nsystem\n(X\x02" +

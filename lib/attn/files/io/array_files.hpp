@@ -35,28 +35,16 @@ std::string csv_field(const std::string& word);
 std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& label,
                                    std::vector<std::string>& notes);
 
-/// Reads the matrices of a document, in brackets or in LaTeX, with words around them; nullopt if a
-/// text is not such a document. The words before a matrix name it: `Attention weights:` above it,
-/// the left side of its equation (`scores = Q @ K^T = [[...]]`), a symbol next to words; else
-/// `matrix_1`, `matrix_2`, ... if there are several. In a product with its result, the last matrix
-/// counts. Rows in brackets below each other are one matrix. Text after a row is a comment.
+/// Reads the matrices of a document, in brackets, in LaTeX or in tables, with words around them;
+/// nullopt if a text is none. A matrix is called as the words before it say: `Attention weights:`
+/// above it, the left side of its equation (`scores = Q @ K^T = [[...]]`), a symbol beside words;
+/// else `matrix_1`, `matrix_2`, ... if there are several. Of a product and its result the last
+/// matrix counts. Rows in brackets under each other are one matrix. Text behind a row is a remark.
 ///
 /// Errors  InputError, starting with `label`: rows of unequal length, no matrix at all, an array
 ///         shortened with `...`, a letter in a matrix.
 std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
                                                       const std::string& label);
-
-/// True if a text has matrices as Markdown tables, or as rows of numbers below a line with their
-/// name.
-bool looks_like_matrices(std::string_view text);
-
-/// Reads these matrices, each named by the line above it or the left side of its equation, else
-/// `matrix_1`, `matrix_2`, ... if there are several. Names of rows and columns are skipped.
-///
-/// Shapes  (rows, columns).
-/// Range   int64 if all numbers are integers, otherwise float64.
-/// Errors  InputError, starting with `label`: rows of unequal length, no matrix at all.
-std::vector<NamedTensor> parse_matrices(std::string_view text, const std::string& label);
 
 /// The six bytes that every .npy file starts with.
 inline constexpr std::string_view npy_magic{"\x93NUMPY"};
@@ -134,8 +122,9 @@ void write_safetensors(OutputFile& file, const std::vector<TensorRef>& tensors);
 /// True if a zip archive was written by torch.save: it contains a `data.pkl`.
 bool looks_like_torch(const InputFile& file);
 
-/// Returns the tensors of a torch.save file: a single tensor, or those in a plain dictionary (such
-/// as a state dictionary) by their keys. Parameters are tensors.
+/// The tensors of a file of torch.save: a lone tensor, those in a plain dictionary, by their keys,
+/// or in a list or tuple, as `matrix_1`, `matrix_2`, ... A state dictionary is a dictionary;
+/// parameters are tensors.
 ///
 /// Range   floating-point types are kept, integers become int64, bool stays. Views, transposed and
 ///         expanded tensors have the numbers that they show.

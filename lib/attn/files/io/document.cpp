@@ -7,168 +7,14 @@
 
 #include "attn/files/io/array_files.hpp"
 #include "attn/files/io/document_names.hpp"
+#include "attn/files/io/number_groups.hpp"
 #include "attn/files/io/number_lists.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
 namespace {
 
-/// Normalizes the spelling of numbers, converts LaTeX matrices to lists, and removes the `#` before
-/// arrays that are printed as comments. Keeps the lines.
-std::string in_one_spelling(std::string_view text) {
-    std::string plain = replaced_all(std::string(text), {{"\u2212", "-"},
-                                                         {"\u221e", "inf"},
-                                                         {"\\infty", "inf"},
-                                                         {"\u2192", " -> "},
-                                                         {"\u2248", "="},
-                                                         {"\r\n", "\n"}});
-    for (std::size_t at = 0; at < plain.size(); at = plain.find('\n', at) + 1) {
-        const std::string_view line =
-            trimmed(std::string_view(plain).substr(at, plain.find('\n', at) - at));
-        const std::string_view rest =
-            line.starts_with('#') ? trimmed(line.substr(1)) : std::string_view();
-        const bool is_array =
-            rest.starts_with('[') || rest.starts_with("tensor(") || rest.starts_with("array(");
-        if (is_array) plain[plain.find('#', at)] = ' ';
-        if (plain.find('\n', at) == plain.npos) break;
-    }
-    for (std::size_t at = 0; (at = plain.find("\\begin{", at)) != plain.npos;) {
-        std::size_t inner = plain.find('}', at);
-        if (inner == plain.npos) break;
-        const bool has_columns = plain.compare(at, 12, "\\begin{array") == 0;
-        if (has_columns) inner = plain.find('}', inner + 1);
-        const std::size_t end = plain.find("\\end{", at);
-        const std::size_t close = plain.find('}', end);
-        if (inner == plain.npos || close == plain.npos || plain.find("\\begin{", inner) < end) {
-            ++at;
-            continue;
-        }
-        std::string rows(trimmed(std::string_view(plain).substr(inner + 1, end - inner - 1)));
-        while (rows.ends_with('\\')) rows.pop_back();
-        rows = replaced_all(rows, {{"\\\\", "], ["}, {"&", ","}, {"\\hline", ""}, {"$", ""}});
-        plain.replace(at, close + 1 - at, "[[" + rows + "]]");
-    }
-    return replaced_all(plain, {{"\\left[", ""},
-                                {"\\right]", ""},
-                                {"\\left(", ""},
-                                {"\\right)", ""},
-                                {"\\[", ""},
-                                {"\\]", ""},
-                                {"\\cdot", "*"},
-                                {"\\times", "*"},
-                                {"\\top", "T"}});
-}
-
-/// A list of numbers in a text.
-struct NumberGroup {
-    std::size_t begin = 0, end = 0;
-    Tensor numbers;
-    std::vector<std::string> words{};  ///< of a list without numbers
-    bool has_remarks = false;          ///< after rows
-};
-
-/// Reads the list that begins at a bracket; nullopt if it is not a list of numbers or of words.
-class NumberGroupReader {
-public:
-    NumberGroupReader(std::string_view text, std::size_t begin, const std::string& label)
-        : text_(text), begin_(begin), at_(begin), lists_(label), label_(label) {}
-
-    std::optional<NumberGroup> read() {
-        std::size_t depth = 0;
-        bool is_after_row = false;  // text after a row is a comment on it
-        do {
-            at_ = std::min(text_.find_first_not_of(" \t\n,", at_), text_.size());
-            if (at_ == text_.size()) return std::nullopt;
-            const char letter = text_[at_];
-            if (letter == '[') {
-                if (!has_room()) return std::nullopt;
-                lists_.open();
-                ++depth;
-                is_after_row = false;
-            } else if (letter == ']') {
-                lists_.close();
-                --depth;
-                is_after_row = true;
-            } else if (letter == ';' && depth == 1) {
-                return of_octave();
-            } else if (letter == '#' || (is_after_row && !is_number_here() && token() != "...")) {
-                has_remarks_ = has_remarks_ || letter != '#';
-                at_ = std::min(text_.find('\n', at_), text_.size());
-                continue;
-            } else if (!take_value()) {
-                // A letter in nested brackets with numbers is a mistake in a matrix, not text.
-                if (text_.compare(begin_, 2, "[[") != 0 || lists_.size() == 0) return std::nullopt;
-                throw InputError(label_ + ": " + place_in(text_, at_) + ": " + shown(token()) +
-                                 " is not a number: write it as 1.5 or 1e-3");
-            } else {
-                is_after_row = false;
-                continue;
-            }
-            ++at_;
-        } while (depth > 0);
-        if (lists_.size() == 0) return std::nullopt;
-        if (!words_.empty() && words_.size() != lists_.size()) return std::nullopt;
-        const Shape shape = lists_.shape();
-        return NumberGroup{
-            begin_, at_, lists_.tensor(lists_.natural_dtype(), shape, numbered_axes(shape.size())),
-            words_, has_remarks_};
-    }
-
-private:
-    bool has_room() const { return lists_.shape().size() < 8; }
-    bool is_number_here() const {
-        return parse_number(std::string(token())).has_value() || text_[at_] == '[';
-    }
-    std::string_view token() const {
-        const std::size_t end = std::min(text_.find_first_of(" \t\n,[];", at_), text_.size());
-        return text_.substr(at_, end - at_);
-    }
-    /// Reads rows that end with semicolons, `[1 2; 3 4]`.
-    std::optional<NumberGroup> of_octave() {
-        const std::size_t end = text_.find(']', begin_);
-        if (end == text_.npos) return std::nullopt;
-        const std::string rows = arrays_alone(text_.substr(begin_, end + 1 - begin_));
-        std::optional<NumberGroup> group = NumberGroupReader(rows, 0, label_).read();
-        if (group) group->begin = begin_, group->end = end + 1;
-        return group;
-    }
-    bool take_value() {
-        const char quote = text_[at_];
-        if (quote == '"' || quote == '\'') {
-            const std::size_t end = text_.find(quote, at_ + 1);
-            if (end == text_.npos) return false;
-            words_.emplace_back(text_.substr(at_ + 1, end - at_ - 1));
-            lists_.add(0);
-            at_ = end + 1;
-            return true;
-        }
-        const std::string_view word = token();
-        if (word == "...") {
-            throw InputError(label_ + ": " + place_in(text_, at_) +
-                             ": the array was shortened when it was printed: print it whole");
-        }
-        const std::size_t bar = word.find('/');
-        if (bar == word.npos) {
-            if (!lists_.add_word(word)) return false;
-        } else {
-            const auto top = parse_number(word.substr(0, bar));
-            const auto bottom = parse_number(word.substr(bar + 1));
-            if (!top || !bottom || *bottom == 0) return false;
-            lists_.add(*top / *bottom);
-        }
-        at_ += word.size();
-        return true;
-    }
-
-    std::string_view text_;
-    std::size_t begin_, at_;
-    NumberLists lists_;
-    std::vector<std::string> words_;
-    bool has_remarks_ = false;
-    const std::string& label_;
-};
-
-/// The matrices of a text, in order.
+/// The matrices of a text, in its order.
 class Document {
 public:
     Document(std::string text, const std::string& label) : text_(std::move(text)), label_(label) {
@@ -186,44 +32,63 @@ public:
             const std::string_view link = i == 0 ? "" : trimmed(between(i));
             const bool is_product = goes_on(i) && link.find_first_of("*@+-/x") != link.npos;
             if (groups_[i].has_remarks || is_next_row(i) || is_product) return true;
-            if (!is_plain(trimmed(label_of(i))) || has_sentence(i)) return true;
+            if (groups_[i].is_table ? is_named_table(i)
+                                    : !is_plain(trimmed(label_of(i))) || has_sentence(i))
+                return true;
         }
         return false;
     }
-    bool has_matrices() const { return !groups_.empty(); }
+    bool has_lists() const { return !std::ranges::all_of(groups_, &NumberGroup::is_table); }
 
 private:
+    /// True for a table that is more than the file of a spreadsheet.
+    bool is_named_table(std::size_t i) const {
+        const std::string label = label_of(i);
+        return groups_[i].is_printed || says_type(trimmed(line_above(i))) ||
+               (!label.empty() &&
+                (label.ends_with(')') || label.find_first_of("#,;|\t") == label.npos));
+    }
     void find_groups() {
-        for (std::size_t at = 0; (at = text_.find('[', at)) != text_.npos;) {
-            const bool is_nested = text_.compare(at, 2, "[[") == 0;
-            const bool is_index =
-                at > 0 && (is_letter_of_name(text_[at - 1]) || text_[at - 1] == ')' ||
-                           (text_[at - 1] == ']' && !is_nested));
-            const bool is_shape = std::string_view(text_).substr(0, at).ends_with("Size(");
+        for (std::size_t at = 0; at < text_.size();) {
+            const std::size_t line = std::min(text_.find('\n', at), text_.size() - 1) + 1;
             std::optional<NumberGroup> group;
-            if (!is_index && !is_shape) group = NumberGroupReader(text_, at, label_).read();
+            if (at == 0 || text_[at - 1] == '\n') group = read_number_table(text_, at, label_);
+            const std::size_t bracket = group ? at : text_.find('[', at);
+            if (!group && bracket < line && may_be_list(bracket)) {
+                group = read_number_list(text_, bracket, label_);
+            }
             if (!group) {
-                ++at;
+                at = std::min(bracket == text_.npos ? line : bracket + 1, line);
                 continue;
             }
-            const std::size_t begin = groups_.empty() ? 0 : groups_.back().end;
-            const std::string_view link = std::string_view(text_).substr(begin, at - begin);
             at = group->end;
-            // A list without a name on the line of a matrix, after it, is a comment.
-            const bool is_aside = !groups_.empty() && link.find('\n') == link.npos &&
-                                  link.find_first_of("=:*@+-/") == link.npos &&
-                                  !trimmed(link).empty();
-            if (is_aside) continue;
-            groups_.push_back(*std::move(group));
+            if (group->is_table || !is_aside(*group)) groups_.push_back(*std::move(group));
         }
     }
-    /// True if a line between two groups is neither a name nor Python.
+    /// False for the bracket of an index or of a shape.
+    bool may_be_list(std::size_t at) const {
+        const bool is_nested = text_.compare(at, 2, "[[") == 0;
+        const bool is_index = at > 0 && (is_letter_of_name(text_[at - 1]) || text_[at - 1] == ')' ||
+                                         (text_[at - 1] == ']' && !is_nested));
+        const std::string_view before = std::string_view(text_).substr(0, at);
+        return !is_index && !before.ends_with("Size(") && !before.ends_with("In ");
+    }
+    /// True for a list without a name behind a matrix and on its line: a remark on it.
+    bool is_aside(const NumberGroup& group) const {
+        if (groups_.empty()) return false;
+        const std::size_t begin = groups_.back().end;
+        const std::string_view link = std::string_view(text_).substr(begin, group.begin - begin);
+        return link.find('\n') == link.npos && link.find_first_of("=:*@+-/") == link.npos &&
+               !trimmed(link).empty() &&
+               group.numbers.dimension() < groups_.back().numbers.dimension();
+    }
+    /// Whether a line between two groups is neither a name nor Python.
     bool has_sentence(std::size_t i) const {
         const std::string lines = arrays_alone(i == 0 ? between(i) : behind_call(between(i)));
         for (std::size_t at = 0; at <= lines.size();) {
             const std::size_t end = std::min(lines.find('\n', at), lines.size());
             const std::string_view line = trimmed(std::string_view(lines).substr(at, end - at));
-            if (line != "Parameter containing:" && !is_plain(line)) return true;
+            if (!says_type(line) && !is_plain(line)) return true;
             at = end + 1;
         }
         return false;
@@ -273,9 +138,8 @@ private:
         for (int lines = 0; lines < 3 && !before.empty(); ++lines) {
             const std::size_t end = before.rfind('\n');
             const std::string_view line = end == before.npos ? before : before.substr(end + 1);
-            if (i > 0 && end == before.npos) return {};  // after the matrix above
-            const bool says_type = trimmed(line) == "Parameter containing:";
-            if (!says_type && !without_marks(line).empty()) return std::string(line);
+            if (i > 0 && end == before.npos) return {};  // behind the matrix above
+            if (!says_type(line) && !without_marks(line).empty()) return std::string(line);
             before = before.substr(0, end == before.npos ? 0 : end);
         }
         return {};
@@ -293,14 +157,19 @@ private:
         return link.find('\n') == link.npos && operators.find(link[0]) != operators.npos &&
                link.ends_with('=');
     }
-    /// True if a list is a row below the previous one.
-    bool is_next_row(std::size_t i) const {
+    /// True if a list is a row under the one before it: without a name, behind a number or words in
+    /// quotes, or, under a title, behind any word.
+    bool is_next_row(std::size_t i, bool has_title = false) const {
         if (i == 0 || i >= groups_.size()) return false;
         const NumberGroup &a = groups_[i - 1], &b = groups_[i];
-        const std::string_view link = between(i);
-        return a.numbers.dimension() == 1 && b.numbers.shape() == a.numbers.shape() &&
-               a.words.empty() && b.words.empty() && std::ranges::count(link, '\n') == 1 &&
-               row_label(own_line(i)).has_value() && row_label(own_line(i - 1)).has_value();
+        const auto lines = std::ranges::count(between(i), '\n');
+        const auto row = row_label(own_line(i), has_title);
+        const auto row_before = row_label(own_line(i - 1), has_title);
+        const Shape shape = a.numbers.shape();
+        const bool is_vector = shape.size() == 1 || (shape.size() == 2 && shape[0] == 1);
+        return is_vector && b.numbers.shape() == shape && a.words.empty() && b.words.empty() &&
+               row && row_before && (lines == 1 || (lines == 0 && !row->stem.empty())) &&
+               row->stem == row_before->stem;
     }
 
     /// Reads one matrix, which may consist of several groups, and returns the start of the next.
@@ -310,24 +179,36 @@ private:
             words_ = group.words;
             return first + 1;
         }
+        if (group.is_table) {
+            if (!group.fault.empty()) {
+                throw InputError(label_ + ": " +
+                                 place_in(text_, std::min(group.end + 1, text_.size())) + ": " +
+                                 group.fault);
+            }
+            add(names_of_label(label_of(first)), group.numbers, group.row_names);
+            return first + 1;
+        }
         std::size_t end = first + 1;
-        if (is_next_row(end)) {
+        const std::string above = line_above(first);
+        const bool has_title = trimmed(above).ends_with(':') || above.find('\t') != above.npos;
+        if (is_next_row(end, has_title)) {
             NumberLists rows(label_);
             std::vector<std::string> row_names;
+            std::string stem;
             rows.open();
-            for (std::size_t i = first; i == first || is_next_row(i); ++i) {
+            for (std::size_t i = first; i == first || is_next_row(i, has_title); ++i) {
                 rows.open();
                 for (const double number : groups_[i].numbers.numbers()) rows.add(number);
                 rows.close();
-                if (const auto row = row_label(own_line(i)); row && !row->empty()) {
-                    row_names.push_back(*row);
-                }
+                const auto row = row_label(own_line(i), has_title);
+                stem = row->stem;
+                if (!row->name.empty()) row_names.push_back(row->name);
                 end = i + 1;
             }
             rows.close();
-            const std::string label = row_names.empty() ? label_of(first) : line_above(first);
-            add(names_of_label(label), rows.tensor(DType::float64, rows.shape(), numbered_axes(2)),
-                row_names);
+            const std::string label = row_names.empty() ? label_of(first) : above;
+            add(stem.empty() ? names_of_label(label) : std::vector{stem},
+                rows.tensor(DType::float64, rows.shape(), numbered_axes(2)), row_names);
             return end;
         }
         while (goes_on(end)) ++end;
@@ -345,9 +226,10 @@ private:
              std::vector<std::string> row_names) {
         if (names.empty() && numbers.size() < 4) return;  // a citation, as in [3]
         if (names.empty()) names.push_back("matrix_" + std::to_string(all_.size() + 1));
-        const bool has_rows = numbers.dimension() > 1 && numbers.shape()[0] == words_.size();
-        if (row_names.empty() && has_rows) row_names = words_;
-        for (const std::string& name : names) all_.push_back({name, numbers, row_names, {}});
+        for (const std::string& name : names) {
+            all_.push_back({name, numbers, row_names, {}});
+            name_rows(all_.back(), words_);
+        }
     }
 
     std::string text_;
@@ -363,11 +245,13 @@ std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
                                                       const std::string& label) {
     constexpr std::size_t longest = std::size_t{1} << 20U;  // longer texts are data
     const bool is_latex = text.find("\\begin{") != text.npos;
-    const bool has_tables = text.starts_with('|') || text.find("\n|") != text.npos;
-    if (text.size() > longest || (is_latex && has_tables)) return std::nullopt;
-    Document document(in_one_spelling(text), label);
+    if (text.size() > longest) return std::nullopt;
+    const bool has_empty_fields = text.find("\t\t") != text.npos || text.find(",,") != text.npos ||
+                                  text.find(";;") != text.npos;
+    Document document(in_one_spelling(has_empty_fields ? tables_apart(text) : std::string(text)),
+                      label);
     const bool is_document = is_latex || document.has_words() ||
-                             (document.has_matrices() && !looks_like_printed_array(text));
+                             (document.has_lists() && !looks_like_printed_array(text));
     if (!is_document) return std::nullopt;
     std::vector<NamedTensor> all = document.read();
     if (all.empty()) {

@@ -13,9 +13,9 @@ namespace {
 /// Returns the words of a label, without fillers.
 std::vector<std::string> words_of(std::string_view label) {
     static constexpr std::string_view fillers[] = {
-        "the", "matrix", "matrices", "vector", "vectors", "of",   "for",   "each",
-        "all", "our",    "is",       "are",    "and",     "with", "after", "step",
-        "a",   "an",     "per",      "shape",  "tensor",  "array"};
+        "the", "matrix", "matrices", "vector", "vectors", "of",    "for",   "each",
+        "all", "our",    "is",       "are",    "and",     "with",  "after", "step",
+        "a",   "an",     "per",      "shape",  "tensor",  "array", "word",  "words"};
     std::vector<std::string> words;
     for (std::size_t at = 0; at < label.size();) {
         std::size_t end = at;
@@ -25,8 +25,11 @@ std::vector<std::string> words_of(std::string_view label) {
         };
         while (end < label.size() && goes_on(end)) ++end;
         const std::string word(label.substr(at, end - at));
-        const bool is_count = word.find_first_not_of("0123456789") == word.npos;
-        const bool is_filler = std::ranges::find(fillers, lower(word)) != std::end(fillers);
+        const bool is_of_head = !words.empty() && lower(words.back()) == "head";
+        const bool is_count =
+            word.find_first_not_of("0123456789") == word.npos && (word.empty() || !is_of_head);
+        const std::string small = word.size() > 1 ? lower(word) : word;  // A is a matrix
+        const bool is_filler = std::ranges::find(fillers, small) != std::end(fillers);
         if (!is_count && !is_filler) words.push_back(word);
         at = end + 1;
     }
@@ -36,8 +39,10 @@ std::vector<std::string> words_of(std::string_view label) {
 /// True if a word is a symbol for a matrix: Q, W_q, Wk, α.
 bool is_symbol(const std::string& word) {
     const std::string small = lower(word);
-    if (small.starts_with("w_") || word.size() == 1) return true;
+    if (small.starts_with("w_")) return true;
+    if (word.size() == 1) return std::isalpha(static_cast<unsigned char>(word[0])) != 0;
     if (small.size() == 2 && small[0] == 'w') return true;
+    if (word.size() > 2 && word[1] == '_') return true;  // q_1, x_i
     return word.size() == 2 && static_cast<unsigned char>(word[0]) >= 0x80;
 }
 
@@ -66,7 +71,7 @@ std::string without_marks(std::string_view text) {
                                       "\\mathit", "\\quad", "\\displaystyle"}) {
         line = replaced_all(line, {{command, ""}});
     }
-    line = replaced_all(line, {{">>>", ""}, {"^", "_"}, {"==", ""}});
+    line = replaced_all(line, {{">>>", ""}, {"julia>", ""}, {"^", "_"}, {"==", ""}});
     std::erase_if(line, [](char c) {
         return std::string_view("*#`$|{}\\\"'>").find(c) != std::string_view::npos;
     });
@@ -78,7 +83,12 @@ std::vector<std::string> names_of_label(std::string_view whole) {
         whole = whole.substr(arrow + 2);
     }
     std::string label = without_marks(whole), aside;
-    // A formula in place of a name: softmax(QK^T / sqrt(d)), QK^T / sqrt(d).
+    for (const char* const call : {"print(", "round(", "np.round(", "disp(", "display("}) {
+        if (!label.starts_with(call) || !label.ends_with(')')) continue;
+        label = label.substr(label.find('(') + 1);
+        label = label.substr(0, label.find_first_of(",)"));
+    }
+    // A formula instead of a name: softmax(QK^T / sqrt(d)), QK^T / sqrt(d).
     const std::string formula = lower(label.substr(0, label.find('=')));
     const bool has_root =
         formula.find("sqrt") != formula.npos || formula.find("\u221a") != formula.npos;
@@ -90,6 +100,7 @@ std::vector<std::string> names_of_label(std::string_view whole) {
     }
     std::vector<std::string> names;
     const bool is_set = label.find('=') != label.npos;
+    const bool is_call = whole.find('(') != whole.npos && whole.find('(') > whole.find('=');
     for (std::size_t at = 0; at <= label.size();) {
         const std::size_t end = std::min(label.find('=', at), label.size());
         std::string_view part = trimmed(std::string_view(label).substr(at, end - at));
@@ -104,25 +115,43 @@ std::vector<std::string> names_of_label(std::string_view whole) {
         const auto symbol = std::ranges::find_if(words, is_symbol);
         if (words.size() > 5 || words.empty()) break;
         names.push_back(words.size() > 1 && symbol != words.end() ? *symbol : joined(words, "_"));
-        if (!is_set) break;
+        if (!is_set || is_call) break;
         at = end + 1;
     }
     const std::vector<std::string> other = words_of(aside);
-    if (other.size() == 1 && is_symbol(other[0])) names = other;
+    if (other.size() == 1 && is_symbol(other[0]) && !is_call) names = other;
     return names;
 }
 
-std::optional<std::string> row_label(std::string_view line) {
+bool says_type(std::string_view line) {
+    line = trimmed(line);
+    return line == "Parameter containing:" || line.find(" Matrix{") != line.npos;
+}
+
+std::optional<RowLabel> row_label(std::string_view line, bool has_title) {
     std::string label(trimmed(line));
-    if (label.empty()) return "";
-    if (label.size() > 2 && (label[0] == '"' || label[0] == '\'')) {
-        return label.substr(1, label.find(label[0], 1) - 1);
+    if (label.empty()) return RowLabel{};
+    const std::size_t quote = label.find_first_of("\"'");
+    const std::size_t close = quote == label.npos ? quote : label.find(label[quote], quote + 1);
+    if (close != label.npos) return RowLabel{label.substr(quote + 1, close - quote - 1)};
+    const bool is_set = label.ends_with('='), is_arrow = label.ends_with("->");
+    while (!label.empty() && std::string_view(":=-> ,").find(label.back()) != std::string::npos) {
+        label.pop_back();
     }
+    while (label.starts_with(',') || label.starts_with(' ')) label.erase(0, 1);
     if (label.find('=') != label.npos) return std::nullopt;
-    while (label.ends_with(':')) label.pop_back();
-    const bool is_numbered =
-        !label.empty() && std::isdigit(static_cast<unsigned char>(label.back())) != 0;
-    return is_numbered ? std::optional(label) : std::nullopt;
+    std::erase_if(label, [](char c) { return c == '$' || c == '{' || c == '}'; });
+    if (is_set) label = label.substr(label.rfind(' ') + 1);
+    if (const std::size_t open = label.find(" ("); open != label.npos && label.ends_with(')')) {
+        return RowLabel{label.substr(open + 2, label.size() - open - 3), label.substr(0, open)};
+    }
+    const std::size_t end = label.find_last_not_of("0123456789");
+    const bool is_numbered = end != label.npos && end + 1 < label.size();
+    std::string stem = is_numbered ? label.substr(0, end + 1) : "";
+    while (stem.ends_with('_')) stem.pop_back();
+    if (is_numbered && (is_set || is_symbol(stem)) && !has_title) return RowLabel{"", stem};
+    const bool is_row = is_numbered || end == label.npos || is_arrow || has_title;
+    return is_row ? std::optional(RowLabel{label}) : std::nullopt;
 }
 
 }  // namespace attn

@@ -17,8 +17,17 @@ std::string without_marks(std::string_view text);
 /// words.
 std::vector<std::string> names_of_label(std::string_view label);
 
-/// Returns the label before a row if it numbers rows: an empty text, words in quotes, `y_1:`;
-/// nullopt for a name.
-std::optional<std::string> row_label(std::string_view line);
+/// True for a line that says only what kind of array follows: `Parameter containing:`, Julia's
+/// `2x2 Matrix{Float64}:`.
+bool says_type(std::string_view line);
+
+/// What the text before a row calls it.
+struct RowLabel {
+    std::string name{};
+    std::string stem{};  ///< of vectors apart, `k` of `k1 =` and of `k (cat):`
+};
+/// The label of a row that is one of a matrix: nothing, words in quotes or before an arrow, a
+/// number, `y_1:`, under a title any word; nullopt for the name of a tensor.
+std::optional<RowLabel> row_label(std::string_view line, bool has_title);
 
 }  // namespace attn

@@ -61,6 +61,12 @@ Tensor values_of(const StoredType& type, const Shape& shape, const Fetch& fetch,
 
 }  // namespace
 
+void name_rows(NamedTensor& named, const std::vector<std::string>& words) {
+    const Shape shape = named.tensor.shape();
+    const bool fits = shape.size() > 1 && shape[shape.size() - 2] == words.size();
+    if (named.row_names.empty() && fits) named.row_names = words;
+}
+
 std::optional<StoredType> type_called(std::string_view word, std::string_view TypeNames::*column) {
     for (const TypeNames& each : type_names) {
         if (each.*column == word && !word.empty()) return each.type;

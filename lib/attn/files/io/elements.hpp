@@ -24,7 +24,10 @@ struct NamedTensor {
     std::vector<std::string> column_names{};  ///< from the first line of a table
 };
 
-/// An array of a file: its name is known, its values are read on demand.
+/// Gives the rows of a tensor that has none of their own the names, if there are as many.
+void name_rows(NamedTensor& named, const std::vector<std::string>& words);
+
+/// An array of a file: its name is known, its values are read when they are asked for.
 struct StoredArray {
     std::string name;
     /// Errors  InputError naming file and array; NotATensor.

@@ -100,7 +100,13 @@ Json with_columns(Json root) {
     return flat;
 }
 
-// Reads a key of a step: a missing key and one of the wrong type give the same error.
+/// True for `tokens` and `query_tokens`, which name the rows of the arrays beside them.
+bool are_tokens(const std::string& name, const Json& value) {
+    const auto is_word = [](const Json& each) { return each.is_string(); };
+    return name.ends_with("tokens") && value.is_array() && std::ranges::all_of(value, is_word);
+}
+
+// Reading a key of a step: absent and mistyped are the same trouble.
 template <class T>
 T step_entry(const Json& step, const char* key, const std::string& label) {
     try {
@@ -256,13 +262,21 @@ std::vector<StoredArray> json_arrays(std::string_view text, const std::string& l
         }
         return arrays;
     }
+    std::vector<std::string> words;  // those of queries come after those of keys
     for (const auto& [name, value] : root->items()) {
-        const auto read = [root, &value = value, name = name, label]() -> NamedTensor {
+        if (are_tokens(name, value)) words = value.get<std::vector<std::string>>();
+    }
+    for (const auto& [name, value] : root->items()) {
+        if (are_tokens(name, value)) continue;
+        const auto read = [root, &value = value, name = name, label, words]() -> NamedTensor {
             const std::string array_label = label + ": array " + shown(name);
             NumberLists lists(array_label);
             collect(lists, value, array_label);
             const Shape& shape = lists.shape();
-            return {name, lists.tensor(lists.natural_dtype(), shape, numbered_axes(shape.size()))};
+            NamedTensor array{
+                name, lists.tensor(lists.natural_dtype(), shape, numbered_axes(shape.size()))};
+            name_rows(array, words);
+            return array;
         };
         arrays.push_back({name, read});
     }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "attn/files/io/document_names.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
@@ -74,6 +75,10 @@ void NumberLists::add_truth(bool truth) {
 }
 
 bool NumberLists::add_word(std::string_view word) {
+    if (word.ends_with(')')) {  // np.float64(0.5), tensor(0.5)
+        word.remove_suffix(1);
+        word.remove_prefix(std::min(word.find('('), word.size() - 1) + 1);
+    }
     if (word == "True" || word == "true" || word == "False" || word == "false") {
         add_truth(word == "True" || word == "true");
         return true;
@@ -164,10 +169,8 @@ bool begins_number(std::string_view text) {
 // that text.
 std::pair<std::string_view, std::size_t> head_of(std::string_view text) {
     const std::size_t start = text.starts_with(">>> ") ? 4 : 0;
-    const std::size_t end =
-        std::min(text.find_first_not_of(
-                     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.", start),
-                 text.size());
+    std::size_t end = std::min(start, text.size());
+    while (end < text.size() && (is_letter_of_name(text[end]) || text[end] == '.')) ++end;
     std::string_view rest = without_blanks(text.substr(end));
     const bool is_set = rest.starts_with('=');
     if (is_set || rest.starts_with(':')) rest = without_blanks(rest.substr(1));
@@ -251,7 +254,10 @@ private:
     void value() {
         const char quote = text_[place_];
         if (quote == '"' || quote == '\'') return quoted_value(quote);
-        const std::size_t end = std::min(text_.find_first_of(" \t\r\n,[]()", place_), text_.size());
+        std::size_t end = std::min(text_.find_first_of(" \t\r\n,[]()", place_), text_.size());
+        // np.float64(0.5)
+        if (text_.substr(end).starts_with('('))
+            end = std::min(text_.find(')', end), text_.size() - 1) + 1;
         const std::string_view word = text_.substr(place_, end - place_);
         if (word == "null" || word == "None") {
             lists_.add(std::numeric_limits<double>::quiet_NaN());
@@ -373,10 +379,7 @@ std::vector<NamedTensor> parse_printed_arrays(std::string_view whole, const std:
         if (rest.empty()) break;
         if (head_of(rest).second == 0) array.fail_after();
     }
-    for (NamedTensor& each : arrays) {
-        const bool has_rows = each.tensor.dimension() > 1 && each.tensor.shape()[0] == words.size();
-        if (has_rows) each.row_names = words;
-    }
+    for (NamedTensor& each : arrays) name_rows(each, words);
     return arrays;
 }
 

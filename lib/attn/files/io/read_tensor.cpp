@@ -115,7 +115,6 @@ std::vector<StoredArray> text_arrays(InputFile& file, std::vector<std::string>& 
                          ": neither a known binary format nor text, by the byte at offset " +
                          std::to_string(nul) + ": " + formats);
     }
-    if (looks_like_matrices(text)) return in_memory(parse_matrices(text, label));
     return in_memory(parse_csv(text, label, notes));
 }
 

@@ -184,16 +184,20 @@ std::vector<StoredArray> torch_arrays(const InputFile& file) {
                      return read_described(*archive, tensor, archive->file.label());
                  }}};
     }
-    if (result.sort != Sort::dictionary)
-        refuse(label, "it contains neither a tensor nor a dictionary");
+    const bool has_keys = result.sort == Sort::dictionary;
+    const bool is_list = result.sort == Sort::list || result.sort == Sort::tuple;
+    if (!has_keys && !is_list) refuse(label, "it contains no tensor, list or dictionary");
 
     // The last of equal keys wins, as in Python.
     std::vector<StoredArray> arrays;
     std::map<std::string, std::size_t> places;
-    for (std::size_t i = 0; i < result.items.size(); i += 2) {
+    for (std::size_t i = 0; i < result.items.size(); i += has_keys ? 2 : 1) {
         const PickleValue& key = pickle[result.items[i]];
-        const PickleValue& value = pickle[result.items[i + 1]];
-        const std::string name = key.sort == Sort::integer ? std::to_string(key.integer) : key.text;
+        const PickleValue& value = pickle[result.items[has_keys ? i + 1 : i]];
+        const std::string number = result.items.size() > 1 ? "matrix_" + std::to_string(i + 1) : "";
+        const std::string name = !has_keys                   ? number
+                                 : key.sort == Sort::integer ? std::to_string(key.integer)
+                                                             : key.text;
         const std::string array_label = label + ": array " + shown(name);
         StoredArray array{name, [array_label]() -> NamedTensor {
                               throw NotATensor(array_label, "it is not a tensor", pickle_advice);

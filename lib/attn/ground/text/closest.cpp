@@ -17,7 +17,7 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"embed-dim", " d-model dmodel dim hidden-size hidden-dim n-embd embedding-dim emb-dim "},
     {"head-dim", " d-k dk d-head dim-head head-size key-dim kdim "},
     {"value-dim", " d-v dv vdim v-head-dim "},
-    {"seq-len 4, embed-dim 8", " shape "},
+    {"seq-len 4, embed-dim 4", " shape "},
     {"seq-len", " seq-length seqlen sequence-length length max-len context-length block-size "},
     {"batch", " batch-size bs bsz "},
     {"vocab-size", " vocab n-vocab num-embeddings "},

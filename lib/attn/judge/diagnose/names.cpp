@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include <utf8proc.h>
+
 #include "attn/core/cards/step_table.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
@@ -57,7 +59,11 @@ const std::vector<Names>& known_names() {
 }
 
 std::string in_small_letters(const std::string& name) {
-    return replaced_all(lower(name), {{"-", "_"}, {" ", "_"}});
+    std::string small;
+    for (const auto& [point, character] : points_of(name)) {
+        small += point < 0x80 ? lower(character) : utf8_of(utf8proc_tolower(point));
+    }
+    return replaced_all(small, {{"-", "_"}, {" ", "_"}});
 }
 
 /// Removes the first of these prefixes (or suffixes) that a name has; returns whether it had one.
@@ -99,7 +105,8 @@ std::string plain_name(std::string name) {
     while (name.starts_with('_')) name.erase(0, 1);
     while (name.ends_with('_')) name.pop_back();
     take_off(name, {"my_", "the_", "hook_"}, true);
-    take_off(name, {"_np", "_mine", "_new", "_cur", "_t", "_tensor"}, false);
+    take_off(name, {"_np", "_mine", "_new", "_cur", "_t", "_tensor", "矩阵", "矩陣", "行列"},
+             false);
     return name;
 }
 

@@ -1,0 +1,128 @@
+#include "app/commands/pasted_tensors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "app/flags/ledger_file.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
+#include "attn/files/io/read_tensor.hpp"
+#include "attn/ground/tensor/slice.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+
+namespace app {
+namespace {
+
+/// Returns the longest and last part of a name that is a known step: `attention_weights` for
+/// `Causal_attention_weights`; the name itself if it is known, or if no part is.
+std::string known_part(const std::string& name) {
+    if (!attn::known_steps(name).empty() || name.starts_with("matrix_")) return name;
+    std::vector<std::string> words = attn::split(name, '_');
+    if (attn::lower(name).starts_with("softmax")) return "softmax";
+    if (attn::lower(name).starts_with("head_")) return name;  // one of several
+    while (words.size() > 1 && words.back().find_first_not_of("0123456789") == std::string::npos) {
+        words.pop_back();
+    }
+    for (std::size_t count = words.size(); count > 0; --count) {
+        for (std::size_t last = words.size(); last >= count; --last) {
+            const std::string part = attn::joined({words.begin() + static_cast<long>(last - count),
+                                                   words.begin() + static_cast<long>(last)},
+                                                  "_");
+            if (part.size() > 1 && !attn::known_steps(part).empty()) return part;
+        }
+    }
+    return name;
+}
+
+/// `K_T`, the transpose of a matrix, becomes K.
+void take_transpose(attn::NamedTensor& named) {
+    const std::string name = attn::lower(named.name);
+    const bool is_one = name.size() == 3 && (name.ends_with("_t") || name.ends_with(".t")) &&
+                        named.tensor.dimension() == 2;
+    if (!is_one || std::string_view("qkv").find(name[0]) == std::string_view::npos) return;
+    const attn::Shape shape = named.tensor.shape();
+    named.name.resize(1);
+    named.tensor = attn::strided(named.tensor, {shape[1], shape[0]}, {1, shape[1]});
+}
+
+/// True for the sums of the rows of weights, which programs print to show that each is 1.
+bool are_sums_of_weights(const attn::NamedTensor& named) {
+    const auto is_one = [](double sum) { return std::abs(sum - 1) < 0.02; };
+    return attn::lower(named.name).find("sum") != std::string::npos &&
+           named.tensor.dimension() == 1 && std::ranges::all_of(named.tensor.numbers(), is_one);
+}
+
+/// A lone tensor under a name that begins no walk is taken for weights if its rows sum to 1.
+attn::Ledger with_weights_known(attn::Ledger file) {
+    if (file.entries().size() != 1) return file;
+    const auto& entry = file.entries().front();
+    if (!given_as(entry.name, entry.tensor).empty()) return file;
+    const std::string step = given_as("", entry.tensor);
+    if (step.empty()) return file;
+    attn::Ledger known;
+    known.record(step, entry.tensor);
+    report_note("assumed: " + attn::visible(entry.name) + " is " + step);
+    return known;
+}
+
+}  // namespace
+
+bool is_of_tokens(const std::string& name, const std::string& step) {
+    static const std::vector<std::string> all{
+        "x", "query", "scores", "scaled_scores", "masked_scores", "weights", "output", "context"};
+    const std::vector<std::string> steps = attn::known_steps(name);
+    const auto is_one = [&](const std::string& each) {
+        return std::ranges::find(all, each) != all.end();
+    };
+    return is_one(step) || (!steps.empty() && is_one(steps.front()));
+}
+
+attn::Ledger pasted_tensors(const std::string& spec, std::vector<std::string>& tokens) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(spec, ignored)) {
+        return attn::heads_together(read_ledger(spec));
+    }
+    attn::Ledger ledger;
+    std::vector<attn::NamedTensor> tensors = attn::read_tensors(spec, report_note);
+    std::erase_if(tensors, are_sums_of_weights);
+    const bool are_nameless = std::ranges::all_of(tensors, [](const auto& each) {
+        return each.name.empty() || each.name.starts_with("matrix_");
+    });
+    for (attn::NamedTensor& each : tensors) {
+        const std::string by_numbers = are_nameless ? given_as("", each.tensor) : "";
+        if (!by_numbers.empty() && !ledger.has(by_numbers)) each.name = by_numbers;
+        if (const std::string part = known_part(each.name); !ledger.has(part)) each.name = part;
+        if (each.name.empty()) {
+            throw attn::InputError(attn::file_label(spec) +
+                                   ": contains one array without a name, and its rows do not sum "
+                                   "to 1 as weights do: say "
+                                   "what it is, as in " +
+                                   (spec == "-" ? "scores = [[1, 2], [3, 4]]" : spec + ":scores"));
+        }
+        const std::string step = given_as(each.name, each.tensor);
+        // Programs give scores and the weights made of them one name.
+        const attn::Tensor* const twin = ledger.find(each.name);
+        const std::string other = twin == nullptr ? "" : given_as(each.name, *twin);
+        if (!other.empty() && !step.empty() && other != step) {
+            const attn::Tensor before = *twin;
+            ledger = ledger.without(each.name);
+            ledger.record(other, before);
+            each.name = step;
+        }
+        if (tokens.empty() && !step.starts_with("w_")) tokens = each.row_names;
+        // A list of numbers is the row of a single query.
+        const bool is_row = each.tensor.dimension() == 1 && !step.starts_with("b_") &&
+                            is_of_tokens(each.name, step);
+        if (is_row) {
+            const std::size_t size = each.tensor.size();
+            each.tensor = attn::strided(each.tensor, {1, size}, {size, 1});
+        }
+        take_transpose(each);
+        ledger.record(each.name, std::move(each.tensor));
+    }
+    return with_weights_known(attn::heads_together(ledger));
+}
+
+}  // namespace app

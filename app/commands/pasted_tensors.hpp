@@ -1,0 +1,19 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "attn/core/plan/ledger.hpp"
+
+namespace app {
+
+/// True if a name, or the step that it was given as, stands for a tensor of tokens, which has rows.
+bool is_of_tokens(const std::string& name, const std::string& step);
+
+/// Reads the tensors of a file or of standard input (`-`), heads that have tensors of their own in
+/// one. Names are reduced to the part that is known; tensors without one are identified by their
+/// numbers. Row names that are tokens go to `tokens`.
+///
+/// Errors  InputError for an array without a name that its numbers do not identify.
+attn::Ledger pasted_tensors(const std::string& spec, std::vector<std::string>& tokens);
+
+}  // namespace app

@@ -1,0 +1,45 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/ground/tensor/tensor.hpp"
+
+namespace attn {
+
+/// Numbers of a document that belong together: a list in brackets, or the rows of a table.
+struct NumberGroup {
+    std::size_t begin = 0, end = 0;
+    Tensor numbers;
+    std::vector<std::string> words{};      ///< of a list without numbers
+    std::vector<std::string> row_names{};  ///< of a table
+    bool has_remarks = false;              ///< behind rows
+    bool is_table = false;
+    bool is_printed = false;  ///< a table between bars, or one that R or pandas prints
+    std::string fault{};      ///< why a table breaks off in the middle; empty if it does not
+};
+
+/// Spells numbers in one way, turns matrices of LaTeX into lists and boxes into bars, and removes
+/// the `#` before arrays that are printed as remarks. Keeps lines.
+std::string in_one_spelling(std::string_view text);
+
+/// Sets tables of a spreadsheet that stand side by side, with an empty column between them, one
+/// below the other.
+std::string tables_apart(std::string_view text);
+
+/// Reads the list that begins at the bracket at `begin`; nullopt if it is no list of numbers or of
+/// words.
+///
+/// Errors  InputError, starting with `label`: lists of unequal length, a letter in a matrix, an
+///         array shortened with `...`.
+std::optional<NumberGroup> read_number_list(std::string_view text, std::size_t begin,
+                                            const std::string& label);
+
+/// Reads the table that begins with the line at `begin`: rows of numbers between bars, tabs,
+/// semicolons, commas or blanks, which may have names, a line of column names, or the `[1,]` of R.
+/// nullopt if no table begins there.
+std::optional<NumberGroup> read_number_table(std::string_view text, std::size_t begin,
+                                             const std::string& label);
+
+}  // namespace attn
