@@ -380,6 +380,16 @@ ALIBI = """
     o = (e / e.sum(-1, keepdims=True)) @ v
 """
 
+SINK = """
+    import torch
+    torch.manual_seed(9)
+    q, k, v = torch.randn(3, 2, 5, 4)
+    sink = torch.tensor([0.5, -1.0])[:, None, None].expand(2, 5, 1)
+    s = (q @ k.mT / 2).masked_fill(torch.ones(5, 5).triu(1).bool(), -torch.inf)
+    p = torch.cat([s, sink FACTOR], -1).softmax(-1)[..., :-1]
+    y = p @ v
+"""
+
 MODULE = """
     import torch
     torch.manual_seed(6)
@@ -469,3 +479,12 @@ def test_mistakes_of_the_source_notebooks(tmp_path: Path, notebook: str, names: 
     wrong = [line["mistake"] for line in lines if line["verdict"] == "WRONG"]
     assert wrong == names, answer
     assert answer.code == (1 if names else 0)
+
+
+def test_a_sink_is_found(tmp_path: Path) -> None:
+    right = explained(tmp_path, SINK, FACTOR="")
+    assert right.code == 0 and "--sink" in right.text, right
+    lines = right.json["attentions"][0]["lines"]
+    assert {"weights", "context"} <= {step for line in lines for step in line["steps"]}
+    query_axis = explained(tmp_path, SINK.replace("softmax(-1)", "softmax(-2)"), FACTOR="")
+    assert query_axis.code == 1 and mistakes(query_axis)[0] == (7, "softmax-axis=query")

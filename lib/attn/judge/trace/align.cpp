@@ -70,6 +70,7 @@ private:
         heads.key = role_of(trace_, core.key, operand_axes(core.product.b, with(rest, of_key, -1)),
                             lengths);
         heads.scores = steps_of_scores(trace_, core, with(rest, q, k), heads.changes);
+        heads.changes.sink = sink_of(trace_, core, with(rest, q, k));
         if (core.sum) {
             // The context has its own order of axes; those of the weights identify them.
             const auto in_context = [&](int axis) {

@@ -153,10 +153,6 @@ private:
         made_.from = std::min(made_.from, place);
     }
 
-    bool are_all_dealt() const {
-        return is_dealt(one_.query) && is_dealt(one_.key) && is_dealt(one_.value);
-    }
-
     void take_parameters(const Origin& origin) {
         made_.parameters.push_back(origin.w);
         if (origin.b) made_.parameters.push_back(*origin.b);
@@ -169,7 +165,9 @@ private:
             std::vector<std::size_t> channels =
                 origin.channel.empty() ? all_channels(origin) : origin.channel;
             // Dealt out to the heads in turn in one role alone: to be judged as a mistake.
-            if (is_dealt(one_.*member) && !are_all_dealt()) std::ranges::sort(channels);
+            const bool are_all_dealt =
+                is_dealt(one_.query) && is_dealt(one_.key) && is_dealt(one_.value);
+            if (is_dealt(one_.*member) && !are_all_dealt) std::ranges::sort(channels);
             const auto add = [](std::optional<Arranged>& all, const Arranged& more,
                                 std::size_t axis) { all = all ? beside(*all, more, axis) : more; };
             add(w, origins_.matrix(origin, channels), 0);
@@ -260,6 +258,17 @@ private:
         }
         if (one_.changes.softcap != 0 && config().softcap == 0) {
             config().softcap = one_.changes.softcap;
+        }
+        if (one_.changes.sink && !config().sink) {
+            Arranged logits =
+                together([](const Heads& head) -> const Arranged& { return *head.changes.sink; });
+            // (batch, head, query, 1): each query of a head has the same.
+            const std::size_t heads = logits.shape[1];
+            for (std::size_t h = 0; h < heads; ++h) logits.all[h] = logits.all[h * queries_];
+            logits.all.resize(heads);
+            logits.shape = {heads};
+            given_.record("sink", logits.tensor());
+            config().sink = SinkLogit::given;
         }
         if (one_.changes.added && !config().position_bias) {
             Arranged bias =

@@ -95,6 +95,7 @@ private:
         const bool says_so =
             is_softmax_call(lower(tensor.name)) ||
             (tensor.is_variable() && !statement.starts_with("def ") && is_softmax_call(statement));
+        if (softmax_with_sink(trace_, w)) points += 3;
         if (says_so) points += 2;
         if (tensor.name.size() > 1 && called(tensor) == "weights") points += 2;
         if (sums_to_one(tensor, tensor.rank() - 1)) {
@@ -210,7 +211,8 @@ private:
         if (!product) return std::nullopt;
         take_first_form(core, *product);
         const bool has_context = find_context(core, std::min(trace_.size(), w + 40));
-        const bool is_sure = sums_to_one(trace_[w], trace_[w].rank() - 1);
+        const bool is_sure =
+            sums_to_one(trace_[w], trace_[w].rank() - 1) || softmax_with_sink(trace_, w);
         if (!has_context && !is_sure) return std::nullopt;
         // A name may mean scores as well: the softmax is the first tensor whose rows sum to 1.
         if (has_context) {
@@ -308,6 +310,26 @@ private:
 };
 
 }  // namespace
+
+std::optional<std::size_t> softmax_with_sink(const std::vector<Traced>& trace,
+                                             std::size_t weights) {
+    constexpr std::size_t far_back = 8;
+    const Traced& cut = trace[weights];
+    if (cut.rank() < 2) return std::nullopt;
+    const std::size_t keys = cut.shape.back();
+    for (std::size_t i = weights; i-- > 0 && weights - i <= far_back;) {
+        const Traced& whole = trace[i];
+        Shape shape = cut.shape;
+        ++shape.back();
+        if (whole.shape != shape || !sums_to_one(whole, whole.rank() - 1)) continue;
+        bool is_cut = true;
+        for (std::size_t cell = 0; cell < cut.all.size() && is_cut; ++cell) {
+            is_cut = cut.all[cell] == whole.all[cell / keys * (keys + 1) + cell % keys];
+        }
+        if (is_cut) return i;
+    }
+    return std::nullopt;
+}
 
 bool has_two_values(const Traced& tensor) {
     const double first = tensor.all.front();

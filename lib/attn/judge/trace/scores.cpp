@@ -241,6 +241,28 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
     return steps;
 }
 
+std::optional<Arranged> sink_of(const std::vector<Traced>& trace, const Core& core,
+                                const std::vector<int>& axes) {
+    const std::optional<std::size_t> softmax = softmax_with_sink(trace, core.softmaxed);
+    if (!softmax) return std::nullopt;
+    for (std::size_t i = *softmax; i-- > core.scores;) {
+        if (trace[i].shape != trace[*softmax].shape) continue;
+        Traced column = trace[i];
+        const std::size_t columns = column.shape.back();
+        column.shape.back() = 1;
+        column.all.clear();
+        for (std::size_t cell = columns - 1; cell < trace[i].all.size(); cell += columns) {
+            column.all.push_back(trace[i].all[cell]);
+        }
+        Shape lengths;
+        for (const int axis : axes) {
+            lengths.push_back(column.shape[static_cast<std::size_t>(axis)]);
+        }
+        return arranged(column, axes, lengths);
+    }
+    return std::nullopt;
+}
+
 std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps) {
     const Arranged* shown = nullptr;
     bool are_weights = false;

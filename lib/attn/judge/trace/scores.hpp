@@ -21,6 +21,7 @@ struct ScoreChanges {
     double factor = 1;              ///< the total factor of the scores
     double softcap = 0;             ///< 0 if they have none
     std::optional<Arranged> added;  ///< a bias, cell by cell
+    std::optional<Arranged> sink;   ///< the logit beside the scores of each query
     /// Places of steps that have another order than in the walk.
     std::vector<std::pair<std::size_t, std::string>> beside{};
 };
@@ -32,6 +33,11 @@ struct ScoreChanges {
 /// Returns  the steps in order of time, the weights last.
 std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const Core& core,
                                        const std::vector<int>& axes, ScoreChanges& changes);
+
+/// The logits of a sink, by the axes of scores in our order, with one in place of the keys; nullopt
+/// if the softmax has none.
+std::optional<Arranged> sink_of(const std::vector<Traced>& trace, const Core& core,
+                                const std::vector<int>& axes);
 
 /// Returns the hidden cells: masked scores far below all others, or weights of 0.
 std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps);
