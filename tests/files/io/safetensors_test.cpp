@@ -32,7 +32,7 @@ std::string entry(const std::string& name, const std::string& shape, int begin, 
            std::to_string(begin) + "," + std::to_string(end) + "]}";
 }
 
-std::string written(const std::vector<TensorRef>& tensors) {
+std::string safetensors_bytes(const std::vector<TensorRef>& tensors) {
     const ScratchFolder scratch;
     OutputFile file(scratch / "t.safetensors");
     write_safetensors(file, tensors);
@@ -72,7 +72,7 @@ TEST_SUITE("safetensors") {
         const std::string header = R"({"ids":{"data_offsets":[0,8],"dtype":"I64","shape":[1]},)"
                                    R"("mask":{"data_offsets":[12,13],"dtype":"BOOL","shape":[1]},)"
                                    R"("x":{"data_offsets":[8,12],"dtype":"F32","shape":[1,1]}})";
-        const std::string bytes = written({{"mask", mask}, {"ids", ids}, {"x", x}});
+        const std::string bytes = safetensors_bytes({{"mask", mask}, {"ids", ids}, {"x", x}});
         const std::size_t padded = (header.size() + 7) / 8 * 8;
         CHECK(little_endian(bytes, 8) == padded);
         CHECK(bytes.substr(8, padded) == header + std::string(padded - header.size(), ' '));
@@ -84,7 +84,7 @@ TEST_SUITE("safetensors") {
         const Tensor scalar = read_tensor(fixture("scalar.npy"));
         const Tensor empty = read_tensor(fixture("empty.npy"));
         const std::string bytes =
-            written({{"a \"quoted\" name", special}, {"s", scalar}, {"e", empty}});
+            safetensors_bytes({{"a \"quoted\" name", special}, {"s", scalar}, {"e", empty}});
         const std::vector<NamedTensor> back = read_tensors_from_bytes(bytes, "t");
         REQUIRE(back.size() == 3);
         CHECK(back[0].name == "a \"quoted\" name");
@@ -92,7 +92,7 @@ TEST_SUITE("safetensors") {
         CHECK(value_bytes(back[1].tensor) == value_bytes(scalar));
         CHECK(back[1].tensor.shape() == Shape{});
         CHECK(back[2].tensor.shape() == Shape{0, 3});
-        CHECK(read_tensors_from_bytes(written({}), "t").empty());
+        CHECK(read_tensors_from_bytes(safetensors_bytes({}), "t").empty());
     }
 
     TEST_CASE("values with a hole, an overlap or an end outside the file are refused") {
