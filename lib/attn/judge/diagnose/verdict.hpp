@@ -148,6 +148,8 @@ std::optional<DropoutTraces> dropout_in(const Tensor& theirs, const Tensor& expe
 /// The decimals, or significant digits, that all floating numbers were rounded to; 0 if they have
 /// more than a float is printed with.
 int decimals_of(const Ledger& tensors);
+/// True if all floating numbers are whole.
+bool are_whole(const Ledger& tensors);
 int digits_of(const Ledger& tensors);
 
 /// The factor between two tensors, if it is the same for every cell.
