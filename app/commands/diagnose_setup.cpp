@@ -91,7 +91,29 @@ attn::Ledger by_step(const attn::WalkConfig& config, const attn::Ledger& file,
     return named;
 }
 
-/// Returns a file's inputs under step names. Reports those that are not used.
+/// Returns the only tensor that the parameters could multiply, by its width, and that no step is
+/// called; empty if there are none or several. No mask has numbers of both signs.
+std::string x_by_shape(const attn::WalkConfig& config, const attn::Ledger& named,
+                       const attn::Ledger& file, const std::map<std::string, std::string>& said) {
+    const attn::Shape sides = named[named.has("w_qkv") ? "w_qkv" : "w_query"].shape();
+    std::vector<std::string> found;
+    for (const auto& [name, tensor] : file.entries()) {
+        const std::string step = step_of(config, name, said);
+        const attn::Shape shape = tensor.shape();
+        const bool fits = (shape.size() == 2 || shape.size() == 3) && sides.size() == 2 &&
+                          std::ranges::count(sides, shape.back()) > 0;
+        if (!fits || (!step.empty() && step != "mask")) continue;
+        bool is_below = false, is_above = false;
+        attn::each_number(tensor, [&](std::size_t, double number) {
+            is_below = is_below || (number < 0 && std::isfinite(number));
+            is_above = is_above || number > 0;
+        });
+        if (is_below && is_above) found.push_back(name);
+    }
+    return found.size() == 1 ? found.front() : "";
+}
+
+/// A file of inputs under the steps' names. What it has besides is not used, which is said.
 attn::Ledger inputs_by_step(const attn::WalkConfig& config, const attn::Ledger& file) {
     attn::Ledger named;
     std::string unused;
@@ -194,7 +216,14 @@ void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
     }
 }
 
-/// Lists the names of tensors that are not read, in one line.
+/// True if a walk that has this step makes its scores or its context of it.
+bool makes_others(const std::string& step) {
+    return step.starts_with("rotated_") || step.starts_with("normed_") ||
+           step.starts_with("dropped_") || step == "position_bias" || step == "biased_scores" ||
+           step == "capped_scores";
+}
+
+/// The names of tensors that are not read, as a line says them.
 std::string not_used(const char* what, std::vector<std::string> names) {
     for (std::string& name : names) name = attn::visible(name);
     return std::string(what) + " and are not used: " + attn::some_of(names) +
@@ -204,6 +233,10 @@ std::string not_used(const char* what, std::vector<std::string> names) {
 }  // namespace
 
 std::string why_not_judged(const DiagnosedWalk& asked) {
+    if (asked.lacks_x) {
+        return "your file has parameters, and no x that they multiply: add x, pass --map NAME:x if "
+               "it has another name, or --seed N if this walk draws it";
+    }
     if (!asked.lacks_parameters) return {};
     if (asked.unread_parameters.empty()) {
         return "nothing makes query, key and value of your x: add its parameters to the file; pass "
@@ -217,8 +250,21 @@ std::string why_not_judged(const DiagnosedWalk& asked, const attn::Diagnosis& di
     if (!asked.unread_parameters.empty()) {
         return not_used("these look like parameters", asked.unread_parameters);
     }
-    std::vector<std::string> skipped;
-    for (const attn::Skipped& each : diagnosis.skipped) skipped.push_back(each.name);
+    std::vector<std::string> skipped, steps;
+    for (const attn::Skipped& each : diagnosis.skipped) {
+        skipped.push_back(each.name);
+        // What other steps would be made of, so that these cannot be judged without it.
+        const std::vector<std::string> known = attn::known_steps(each.name);
+        const bool is_made = !known.empty() &&
+                             each.reason.ends_with("has no step " + known.front()) &&
+                             makes_others(known.front());
+        if (is_made) steps.push_back(attn::visible(each.name) + " (" + known.front() + ")");
+    }
+    if (!steps.empty()) {
+        return "your file has steps that this walk lacks: " + attn::some_of(steps) +
+               "; pass the flags of the walk that has them, such as --rope, --qk-norm, "
+               "--position-bias, --softcap or --dropout";
+    }
     if (2 * skipped.size() <= asked.theirs.entries().size()) return {};
     return not_used("these are most of your tensors", skipped);
 }
@@ -234,7 +280,7 @@ void tell_cost_of_mistakes(const attn::Plan& plan) {
 }
 
 DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
-                         const std::map<std::string, std::string>& said, bool may_begin_later) {
+                         std::map<std::string, std::string> said, bool may_begin_later) {
     const attn::Ledger file = attn::fused_apart(whole, said);
     DiagnosedWalk asked;
     asked.config = config_of(arguments);
@@ -244,7 +290,18 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         arguments.has(flags::given)
             ? inputs_by_step(config, read_ledger(arguments[flags::given], true))
             : attn::Ledger();
-    const attn::Ledger named = by_step(config, file, said);
+    attn::Ledger named = by_step(config, file, said);
+    const bool may_draw = arguments.has(says_x) || says_sizes(arguments);
+    const bool lacks_x = !may_draw && !may_begin_later && !named.has("x") &&
+                         !named.has("token_embedding") && !given.has("x") &&
+                         !given.has("token_embedding") &&
+                         (named.has("w_query") || named.has("w_qkv"));
+    const std::string wide = lacks_x ? x_by_shape(config, named, file, said) : "";
+    if (!wide.empty()) {
+        said[wide] = "x";
+        named = by_step(config, file, said);
+        asked.assumed.push_back(attn::visible(wide) + " is x, by its shape");
+    }
     asked.is_probe = given.has("causal");
     require_all_steps(asked.config, "diagnose");
     attn::SaidSettings settings = asked.said;
@@ -252,9 +309,11 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
     bool has_source = arguments.has(says_x) || given.has("x") || given.has("token_embedding");
     const attn::Tensor* x = named.find("x");
     if (x != nullptr && !has_source) has_source = draws_this_x(asked.config, *x);
-    const bool has_memory = asked.config.memory.has_value();
+    const bool has_memory =
+        asked.config.memory && !std::holds_alternative<attn::RandomInput>(*asked.config.memory);
     const bool adds = config.position_embedding && named.has("token_embedding");
     const std::string start = adds ? "token_embedding" : "x";
+    asked.may_have_positions = config.position_embedding && x != nullptr && !adds;
     attn::Ledger inputs;
     for (const auto& [name, tensor] : file.entries()) {
         const std::string step = step_of(config, name, said);
@@ -273,9 +332,17 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
             asked.assumed.push_back(attn::visible(name) + " is added to the scores");
             continue;
         }
+        attn::Dropout& dropout = asked.config.dropout;
+        const auto is_truth = [](double number) { return number == 0 || number == 1; };
+        if (dropout.p > 0 && !dropout.keep && step == dropout.keep_name() &&
+            std::ranges::all_of(tensor.numbers(), is_truth)) {
+            dropout.keep = tensor;
+            continue;
+        }
+        const bool is_idle = lacks_x && wide.empty() && is_parameter(config, step);
         if (is_setting(name, tensor)) {
             if (!given.has(name)) inputs.record(name, tensor);
-        } else if (missing && !inputs.has(step)) {
+        } else if (missing && !is_idle && !inputs.has(step)) {
             inputs.record(step, tensor);
         } else {
             asked.theirs.record(name, tensor);
@@ -290,8 +357,10 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
     const bool projected = is_matrix("query") && is_matrix("key") && is_matrix("value");
     const bool from_files = given.has("x") || inputs.has("x") || (!has_source && x == nullptr);
     const bool makes_them =
-        !std::ranges::all_of(asked.config.parameters.entries(),
-                             [](const auto& entry) { return entry.name.ends_with("_output"); });
+        std::ranges::any_of(asked.config.parameters.entries(), [&config](const auto& entry) {
+            return is_of_attention(config, entry.name) ||
+                   (entry.name.starts_with("w_") && entry.name != "w_output");
+        });
     asked.takes_projections =
         projected && from_files && !arguments.has(says_x) && !makes_them && !says_sizes(arguments);
     // An x of another width is not the user's.
@@ -314,6 +383,7 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         asked.assumed.push_back("--mask causal, as no query looks at a later key");
     }
     const bool draws_them = arguments.has_any({flags::seed, flags::weights, flags::projection});
+    asked.lacks_x = lacks_x && wide.empty() && !asked.takes_projections;
     asked.lacks_parameters = inputs.has(start) && !makes_them && !asked.takes_projections &&
                              !draws_them && asked.config.attentions.empty();
     settings.mask = settings.mask || asked.is_probe;

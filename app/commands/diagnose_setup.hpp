@@ -21,7 +21,9 @@ struct DiagnosedWalk : attn::AskedWalk {
     std::vector<std::string> assumed{};
     /// Tensors with names of parameters that the walk does not have.
     std::vector<std::string> unread_parameters{};
-    /// Starts from the user's x, but no parameters make query, key and value.
+    /// Their file has parameters, and neither the x that they multiply nor what they make of it.
+    bool lacks_x = false;
+    /// Their x is where the walk starts, and no parameter of theirs makes query, key and value.
     bool lacks_parameters = false;
 };
 
@@ -36,8 +38,7 @@ std::string why_not_judged(const DiagnosedWalk& asked, const attn::Diagnosis& di
 ///
 /// Errors  ConfigError and InputError, as config_of.
 DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& file,
-                         const std::map<std::string, std::string>& said,
-                         bool may_begin_later = false);
+                         std::map<std::string, std::string> said, bool may_begin_later = false);
 
 /// Reports how long trying all mistakes takes if rules make a walk slow.
 ///

@@ -15,7 +15,7 @@ using namespace attn;
 
 namespace {
 
-std::string written(const std::vector<TensorRef>& tensors) {
+std::string long_table(const std::vector<TensorRef>& tensors) {
     std::string text;
     write_long_table([&text](std::string_view piece) { text += piece; }, tensors);
     return text;
@@ -29,7 +29,7 @@ TEST_SUITE("long table") {
         const Tensor mask({"query", "key"}, Array<bool>{{false, true}});
         const Tensor scale({}, Array<double>(1e300));
         const Tensor ids({"query"}, Array<std::int64_t>{-5});
-        CHECK(written({{"w", w}, {"mask", mask}, {"scale", scale}, {"a,\"b\"", ids}}) ==
+        CHECK(long_table({{"w", w}, {"mask", mask}, {"scale", scale}, {"a,\"b\"", ids}}) ==
               "step,query,key,out,feature,value\n"
               "w,,,0,0,0.1\n"
               "w,,,0,1,-0\n"
@@ -46,7 +46,7 @@ TEST_SUITE("long table") {
             each = std::bit_cast<float>(bits & 0x7F7FFFFFU);
             bits = bits * 1664525U + 1013904223U;
         }
-        std::istringstream lines(written({{"x", Tensor({"key"}, values)}}));
+        std::istringstream lines(long_table({{"x", Tensor({"key"}, values)}}));
         std::string line;
         std::getline(lines, line);
         for (const float each : values) {
@@ -69,19 +69,19 @@ TEST_SUITE("long table") {
         "the columns keep the order of every tensor's axes, so that no reader transposes one") {
         const Tensor x({"query", "feature"}, Array<float>{{1.0F, 2.0F}, {3.0F, 4.0F}});
         const Tensor embedding({"vocab", "feature"}, Array<float>{{1.0F, 2.0F}, {3.0F, 4.0F}});
-        const std::string text = written({{"x", x}, {"embedding", embedding}});
+        const std::string text = long_table({{"x", x}, {"embedding", embedding}});
         CHECK(text.starts_with("step,vocab,query,feature,value\n"));
         const Tensor turned({"feature", "query"}, Array<float>{{1.0F, 3.0F}, {2.0F, 4.0F}});
-        CHECK_THROWS_AS(written({{"x", x}, {"turned", turned}}), OutputError);
+        CHECK_THROWS_AS(long_table({{"x", x}, {"turned", turned}}), OutputError);
     }
 
     TEST_CASE("integers that float64 does not hold have all their digits") {
         const Tensor ids({"query"}, Array<std::int64_t>{9007199254740993, -5});
-        CHECK(written({{"ids", ids}}) == "step,query,value\nids,0,9007199254740993\nids,1,-5\n");
+        CHECK(long_table({{"ids", ids}}) == "step,query,value\nids,0,9007199254740993\nids,1,-5\n");
     }
 
     TEST_CASE("two axes of one name are refused") {
         const Tensor tensor({"key", "key"}, Array<float>{{1.0F, 2.0F}});
-        CHECK_THROWS_AS(written({{"x", tensor}}), OutputError);
+        CHECK_THROWS_AS(long_table({{"x", tensor}}), OutputError);
     }
 }

@@ -89,10 +89,10 @@ std::vector<std::string> take_layout(WalkConfig& config) {
     if (config.weight_layout || x == nullptr || x->dimension() < 2) return {};
     if (config.projection == Projection::mha) return {};  // its layout is fixed
     const std::int64_t features = lengths_of(*x).back();
-    for (const char* name : {"w_query", "w_qkv"}) {
+    for (const char* name : {"w_query", "w_qkv", "w_key", "w_value"}) {
         const Tensor* w = config.parameters.find(name);
-        if (w == nullptr || w->dimension() < 2) continue;
-        // The input side of a matrix has as many features as x.
+        if (w == nullptr || w->dimension() < 2 || (config.memory && name[2] != 'q')) continue;
+        // The side of a matrix that multiplies x is as long as x has features.
         const std::vector<std::int64_t> lengths = lengths_of(*w);
         const bool in_out = lengths[lengths.size() - 2] == features;
         if (in_out == (lengths.back() == features)) continue;
@@ -219,6 +219,12 @@ void take_names(const Ledger& given, const SaidSettings& said, WalkConfig& confi
     if (given.has("b_output")) config.output_projection = config.output_bias = true;
     if (given.has("w_output")) config.output_projection = true;
     if (given.has("sink") && !config.sink) config.sink = SinkLogit::given;
+    if (given.has("g_query") && !config.qk_norm.over && !config.latent.rank) {
+        config.qk_norm.over = NormOver::head;
+    }
+    if (given.has("sink") && !said.heads && given["sink"].dimension() == 1) {
+        config.heads = lengths_of(given["sink"]).front();
+    }
     if (!said.heads && has_heads &&
         (config.projection == Projection::stacked || config.projection == Projection::per_head)) {
         config.heads = lengths_of(*first).front();
@@ -318,10 +324,32 @@ void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfi
         if (!said.heads) heads = std::max(cells[1], one);
     }
     if (cells.size() == 3 && query.size() == 2 && !said.heads) heads = std::max(cells[0], one);
-    bool joined =
-        query.size() == 3 && samples % heads == 0 && cells.size() == 3 && cells[0] == samples;
-    if (query.size() == 3 && cells.empty()) {
-        // (head, token, feature) if all heads together are as wide as the input of w_output.
+    // The merged heads, or what is made of them, have a row for each token.
+    std::vector<std::int64_t> merged;
+    for (const char* name : {"output", "context", "merged"}) {
+        if (query.size() == 3 && theirs.has(name)) merged = lengths_of(theirs[name]);
+    }
+    const auto counts = [&](std::int64_t number) { return !said.heads || number == heads; };
+    const bool tokens_first = query.size() == 3 && query[0] != query[1] && counts(query[1]) &&
+                              (cells.size() == 3 ? cells[0] == query[1] && cells[1] == query[0]
+                                                 : merged.size() == 2 && merged[0] == query[0]);
+    if (tokens_first) {
+        heads = query[1];
+        if (key.size() == 3 && key[1] < heads && !config.kv_heads) config.kv_heads = key[1];
+        tokens = query[0];
+        keys = key[0];
+        samples = 0;
+    }
+    const std::int64_t in_sample =
+        merged.size() == 3 && merged[2] % std::max(value.back(), one) == 0
+            ? merged[2] / std::max(value.back(), one)
+            : 0;
+    const bool is_batched = in_sample > 1 && counts(in_sample) && merged[0] * in_sample == samples;
+    if (is_batched) heads = in_sample;
+    bool joined = is_batched || (query.size() == 3 && samples % heads == 0 && cells.size() == 3 &&
+                                 cells[0] == samples);
+    if (query.size() == 3 && cells.empty() && !joined && !tokens_first) {
+        // (head, token, feature) where all heads are as wide as what the output is made of.
         const Tensor* w = config.parameters.find("w_output");
         const std::size_t side = config.weight_layout == WeightLayout::in_out ? 0 : 1;
         const std::int64_t all = w != nullptr && w->dimension() == 2 ? lengths_of(*w)[side] : 0;

@@ -59,6 +59,10 @@ const Tensor* Bounds::exact(const std::string& name) {
         return found();
     }
     if (step.kind == Step::Kind::detail) return nullptr;
+    if (const Tensor* const radius = radii_.find(name)) {
+        known_[name] = Ball{cast(*tensor, DType::float64), *radius};
+        return nullptr;
+    }
     bool is_exact = !rounding_.kept_more;
     if (!is_exact) known_[name] = rounded(*tensor, rounding_);
     if (rounding_.is_half && !step.in_float32) {

@@ -2,6 +2,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "attn/core/walk/step.hpp"
 #include "attn/explain/bounds/radius.hpp"
@@ -18,11 +19,14 @@ struct Ball {
 /// (attn/explain/bounds/radius.hpp).
 class Bounds {
 public:
-    /// `used` has the tensors that code has used, which count as exact. Balls of the others,
-    /// including the parts of softmax, which libraries do not save, are computed from them. Code in
-    /// 16 bits may have rounded them once more, in particular the weights. All must outlive this.
-    Bounds(const Plan& plan, const StepTable& table, const Ledger& used, const Rounding& rounding)
-        : plan_(plan), table_(table), used_(used), rounding_(rounding) {}
+    /// `used` are the tensors that code has used: they count as they are. What it lacks is a ball
+    /// that is worked out of what it has, and so are the parts of softmax, which libraries keep to
+    /// themselves. Code of 16 bits may have rounded what it used once more, and the weights in
+    /// particular. All must outlive this. `radii` of some of them say how far each number may be
+    /// from the one that code has used: printed numbers are cut off.
+    Bounds(const Plan& plan, const StepTable& table, const Ledger& used, const Rounding& rounding,
+           Ledger radii = {})
+        : plan_(plan), table_(table), used_(used), rounding_(rounding), radii_(std::move(radii)) {}
 
     /// Returns the ball of a step, given the tensors that its rule reads; nullopt for a step
     /// without a rule, not of floating-point type, or with missing inputs.
@@ -37,6 +41,7 @@ private:
     const StepTable& table_;
     const Ledger& used_;
     const Rounding rounding_;
+    const Ledger radii_;
     std::map<std::string, std::optional<Tensor>> exact_;
     std::map<std::string, std::optional<Ball>> known_, by_rule_;
 };

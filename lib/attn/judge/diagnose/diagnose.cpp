@@ -44,6 +44,7 @@ std::vector<Exactness> printed_in(const Ledger& theirs) {
         return "your numbers have " + std::to_string(count) + " " + unit + (count == 1 ? "" : "s") +
                ", and are compared as far";
     };
+    if (are_whole(theirs)) return all;
     if (const int count = decimals_of(theirs); count > 0) {
         all.push_back({.decimals = count, .remark = remark(count, "decimal")});
     }
@@ -341,13 +342,14 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
     Diagnosis best = diagnosed(exact);
     // A long search may still explain a difference that a quick one could not.
     const auto bound = [&] { return best.has_unknown() ? HUGE_VAL : best.cost; };
-    if (is_said || (!best.has_unknown() && !best.has_mistake())) {
-        return best;
-    }
+    const bool is_settled = printed.empty() || best.cost < options.bound;  // and not given up
+    if (is_said || (!best.has_unknown() && !best.has_mistake() && is_settled)) return best;
+    const double in_full = best.cost;
     for (const Exactness& each : printed) {
         Diagnosis other = with(each, bound());
-        if (other.cost < best.cost) return other;
+        if (other.cost < best.cost) best = std::move(other);
     }
+    if (best.cost < in_full) return best;
     if (best.cost < cost::few_digits || !may_be_rounded(exact)) return best;
     for (const Exactness& each : of_short_types()) {
         Diagnosis other = with(each, bound());

@@ -38,6 +38,7 @@ std::string summary(const Diagnosis& diagnosis) {
     for (const StepVerdict& step : diagnosis.steps) steps.push_back(step.name);
     const std::string names = joined(steps);
     const std::size_t skipped = diagnosis.skipped.size();
+    if (steps.empty()) return "nothing was judged";
     if (!diagnosis.judges_a_step()) {
         return "no computed step was compared: attention starts from " + names;
     }

@@ -106,6 +106,10 @@ bool is_multiple(double number, double last) {
 
 }  // namespace
 
+bool are_whole(const Ledger& tensors) {
+    return all_numbers(tensors, [](double each) { return is_multiple(each, 1); });
+}
+
 int decimals_of(const Ledger& tensors) {
     for (int decimals = 1; decimals < 7; ++decimals) {
         const double last = std::pow(10, -decimals);

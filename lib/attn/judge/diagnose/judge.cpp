@@ -9,19 +9,10 @@
 namespace attn {
 namespace {
 
-/// The largest share of a cell, relative to numbers of its size, that rounding may explain.
-constexpr double most_of_float = 1e-2, most_of_half = 0.25;
-/// Difference between numbers drawn by two builds of a library, in units of the largest number.
+/// The share of numbers as large as its own that rounding may at most take of a cell.
+constexpr double most_of_float = 1e-2, most_of_few = 0.25;
+/// The units of the largest number by which two builds of a library may draw different numbers.
 constexpr double drawn_units = 4;
-double most_of(const Rounding& rounding) { return rounding.is_half ? most_of_half : most_of_float; }
-
-double largest_finite(const Tensor& tensor) {
-    double largest = 0;
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        if (std::isfinite(tensor.at(i))) largest = std::max(largest, std::abs(tensor.at(i)));
-    }
-    return largest;
-}
 
 /// True if `holds(x, y)` for all pairs of cells that are different numbers; stops at the first for
 /// which it does not. May also call it for equal numbers: equality is tested last, because a
@@ -91,41 +82,9 @@ void Judge::take(const std::string& step, const Tensor& theirs) {
     std::erase_if(balls_, [](const auto& each) { return std::get<0>(each.first); });
 }
 
-/// Returns a bound of how much one step amplifies the rounding of the user's earlier tensors.
-double Judge::amplification(const std::string& step) const {
-    const auto size = [this](const char* name) {
-        const Tensor* tensor = reference_.find(name);
-        return tensor ? largest_finite(*tensor) : 0.0;
-    };
-    const auto keys = static_cast<double>(plan_.key_len);
-    double parameter = 0;
-    for (const auto& [name, tensor] : given_.entries()) {
-        if (name.size() > 1 && name[1] == '_') {
-            parameter = std::max(parameter, largest_finite(tensor));
-        }
-    }
-    const double scores = static_cast<double>(plan_.head_dim) * (size("query") + size("key"));
-    const bool has_scores = std::ranges::any_of(
-        taken_.entries(), [this](const auto& each) { return is_scores(plan_, each.name); });
-    // Whole numbers have no rounding error.
-    const auto is_whole = [this](const char* name) {
-        const Tensor* const tensor = given_.find(name);
-        bool whole = tensor != nullptr;
-        if (whole)
-            each_number(*tensor, [&](std::size_t, double x) { whole &= x == std::round(x); });
-        return whole;
-    };
-    if (is_scores(plan_, step)) {
-        return is_whole("query") && is_whole("key") ? (has_scores ? 1 : 0) : scores + 1;
-    }
-    // Softmax changes no weight by more than its scores change.
-    if (step == "weights") return has_scores ? 1 : 2 * (scores + 1);
-    if (step == "context" || step == "merged") return keys * (size("value") + 2);
-    if (step == "output") {
-        return static_cast<double>(plan_.heads * plan_.value_dim) * parameter *
-               (keys * (size("value") + 2));
-    }
-    return static_cast<double>(plan_.embed_dim) * parameter + 1;
+double Judge::most_of(const Rounding& rounding) const {
+    const bool has_few_digits = rounding.is_half || options_.decimals || options_.digits;
+    return has_few_digits ? most_of_few : most_of_float;
 }
 
 Rounding Judge::rounding(const TheirTensor& theirs, const Tensor& expected) const {
@@ -147,7 +106,8 @@ const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& ro
         for (const auto& [name, tensor] : taken_.entries()) {
             if (from_theirs) used.record(name, tensor);
         }
-        balls = std::make_shared<Balls>(plan_, table_, std::move(used), rounding);
+        Ledger radii = printed_radii(used);
+        balls = std::make_shared<Balls>(plan_, table_, std::move(used), rounding, std::move(radii));
     }
     const auto [place, is_new] = balls->known.try_emplace(step);
     if (is_new) {
@@ -189,45 +149,38 @@ Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
     if (options_.tolerance) return *options_.tolerance;
     if (!expected.is_floating()) return {};
     const Rounding kind = rounding(theirs, expected);
-    // If decimals were cut off, the rounding of sums is small in comparison.
-    const double bounded = this->relative(allowed(step, kind, from_theirs), kind);
-    const double relative =
-        options_.decimals || options_.digits ? std::min(bounded, 64 * kind.unit) : bounded;
-    Tolerance allowed{relative * usual_size(expected), relative};
-    if (options_.decimals) {
-        const double half = 0.5 * std::pow(10.0, -*options_.decimals) * (1 + 1e-9);
-        allowed.absolute += from_theirs ? half * (1 + amplification(step)) : half;
-    }
-    if (options_.digits) {
-        const double half = 0.5 * std::pow(10.0, 1 - *options_.digits) * (1 + 1e-9);
-        allowed.relative += half;
-        if (from_theirs) allowed.absolute += half * amplification(step) * usual_size(expected);
-    }
-    return allowed;
+    const Allowed* const usual = allowed(step, kind, from_theirs);
+    const double relative = this->relative(usual, kind);
+    const Tolerance bounded{relative * usual_size(expected), relative};
+    if (!options_.decimals && !options_.digits) return bounded;
+    return printed_tolerance(theirs, usual, usual_size(expected),
+                             std::min(relative, 64 * kind.unit));
+}
+
+/// True if the numbers that are expected are those of the right step.
+bool Judge::is_middle(const Tensor& expected, const Allowed* allowed, const Rounding& rounding) {
+    if (allowed == nullptr || allowed->ball.middle.shape() != expected.shape()) return false;
+    const bool is_finer = rounding.is_half && !is_16_bit(expected.dtype());
+    const double share = is_finer ? 0x1p-22 / rounding.unit : 1;
+    const double* const middle = allowed->ball.middle.as<double>().data();
+    const double* const radius = allowed->ball.radius.as<double>().data();
+    return std::visit(
+        [&](const auto& cells) {
+            for (std::size_t i = 0; i < cells.size(); ++i) {
+                const auto cell = static_cast<double>(cells.data()[i]);
+                if (same_number(cell, middle[i])) continue;
+                if (!(std::abs(cell - middle[i]) <= share * radius[i])) return false;
+            }
+            return true;
+        },
+        expected.values());
 }
 
 /// Returns the ball of the right step if `expected` is within it; else, with a mistake made, a ball
 /// around `expected` with the radius for numbers of that size.
 Ball Judge::ball_around(const Tensor& expected, const Allowed* allowed,
                         const Rounding& rounding) const {
-    const auto is_right_one = [&] {
-        if (allowed == nullptr || allowed->ball.middle.shape() != expected.shape()) return false;
-        const bool is_finer = rounding.is_half && !is_16_bit(expected.dtype());
-        const double share = is_finer ? 0x1p-22 / rounding.unit : 1;
-        const double* const middle = allowed->ball.middle.as<double>().data();
-        const double* const radius = allowed->ball.radius.as<double>().data();
-        return std::visit(
-            [&](const auto& cells) {
-                for (std::size_t i = 0; i < cells.size(); ++i) {
-                    const auto cell = static_cast<double>(cells.data()[i]);
-                    if (same_number(cell, middle[i])) continue;
-                    if (!(std::abs(cell - middle[i]) <= share * radius[i])) return false;
-                }
-                return true;
-            },
-            expected.values());
-    };
-    if (is_right_one()) return allowed->ball;
+    if (is_middle(expected, allowed, rounding)) return allowed->ball;
     const double part = relative(allowed, rounding);
     const Tensor middle = cast(expected, DType::float64);
     const double* const cells = middle.as<double>().data();
@@ -298,8 +251,11 @@ Judged Judge::answer(const std::string& step, const TheirTensor& theirs, const T
                            !plan_.config.sigmoid && plan_.config.softmax_axis == SoftmaxAxis::key;
     Tensor seen = may_shift ? as_shifted(tensor, expected, causal_offset(plan_)) : tensor;
     if (varies && reference_.has("mask")) seen = as_seen(seen, expected, reference_["mask"]);
-    if (options_.tolerance || options_.decimals || options_.digits || !expected.is_floating()) {
+    if (options_.tolerance || !expected.is_floating()) {
         return judged(seen, expected, tolerance(step, theirs, expected, from_theirs));
+    }
+    if (options_.decimals || options_.digits) {
+        return as_printed(step, theirs, seen, expected, from_theirs);
     }
     const auto by = [&](const Rounding& rounding) {
         return by_rounding(step, seen, expected, rounding, from_theirs, depth);

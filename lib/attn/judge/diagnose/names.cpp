@@ -22,7 +22,8 @@ bool is_word_of(const std::string& name, const std::string& words) {
 
 /// Common names of some steps: the first that fits is chosen.
 struct Names {
-    std::string kind;  ///< empty for steps, `parameter`, or `treated` for a suffix of scores
+    /// Empty for steps, `parameter`, `gain` of a norm, or `treated` for a word beside scores.
+    std::string kind;
     std::vector<std::string> steps{};
     std::string names = " ";  ///< separated and enclosed by spaces
 
@@ -41,7 +42,7 @@ std::vector<Names> read_names() {
             Names& row = all.back();
             if (are_names) {
                 row.names += word + " ";
-            } else if (word == "parameter" || word == "treated") {
+            } else if (word == "parameter" || word == "gain" || word == "treated") {
                 row.kind = word;
             } else {
                 are_names = word.back() == ':';
@@ -151,6 +152,9 @@ std::string parameter_called(const std::string& whole) {
         take_off(name, {"_proj", "_linear", "_lin", "_layer", "_einsum"}, false);
     }
     for (const Names& known : known_names()) {
+        if (known.kind == "gain" && is_weight && known.have(name)) {
+            return "g_" + known.steps.front();
+        }
         if (known.kind != "parameter") continue;
         if (known.have(name) || (of_module && known.have("." + name))) {
             return (is_weight ? "w_" : "b_") + known.steps.front();

@@ -39,7 +39,9 @@ std::string verdict_of(const Diagnosis& diagnosis) {
 /// norm of x.
 struct OtherSettings {
     WalkConfig config;
-    std::vector<std::string> lines{};  ///< settings, one line per change
+    std::vector<std::string> lines{};  ///< of settings, one for each change
+    std::string meant{};               ///< what no setting says, in words
+    double meant_cost = 0;             ///< beside that of the lines
 
     OtherSettings with(const std::string& line) const {
         OtherSettings more = *this;
@@ -55,10 +57,11 @@ struct OtherSettings {
                 words.push_back(std::string(setting_prefix) + name + " " + value);
             }
         }
+        if (!meant.empty()) words.push_back(meant);
         return joined(words, " ");
     }
     double cost() const {
-        double sum = 0;
+        double sum = meant_cost;
         for (const std::string& line : lines) {
             const bool is_rare =
                 line.starts_with("rope") || line.ends_with("alibi") || line.starts_with("x-norm");
@@ -79,6 +82,49 @@ void add_one_of(const std::vector<std::string>& lines, std::vector<OtherSettings
     const std::size_t before = others.size();
     for (const std::string& line : lines) {
         for (std::size_t i = 0; i < before; ++i) others.push_back(others[i].with(line));
+    }
+}
+
+/// Each of them as it is, and with the user's mask under each reading of it.
+void add_given_masks(const AskedWalk& asked, std::vector<OtherSettings>& others) {
+    const std::size_t before = others.size();
+    for (const auto& [name, tensor] : asked.theirs.entries()) {
+        if (std::ranges::count(known_steps(name), "mask") == 0) continue;
+        for (std::size_t i = 0; i < before; ++i) {
+            std::vector<MaskReading> readings;
+            try {
+                readings = mask_readings(tensor, resolve(others[i].config));
+            } catch (const Error&) {
+                continue;  // these settings do not fit the parameters
+            }
+            for (MaskReading& reading : readings) {
+                others.push_back(others[i]);
+                others.back().config.mask.given = std::move(reading.hidden);
+                others.back().meant_cost =
+                    cost::rare_setting;  // a mistake of a usual one is likelier
+                others.back().lines.push_back("mask-file FILE:" + visible(name) + ", mask-true " +
+                                              (reading.says_keep ? "keep" : "drop"));
+            }
+        }
+    }
+}
+
+/// Each of them as it is, and with a mask that hides the keys whose weights are 0.
+void add_shown_mask(const AskedWalk& asked, std::vector<OtherSettings>& others) {
+    const std::size_t before = others.size();
+    for (const auto& [name, tensor] : asked.theirs.entries()) {
+        const std::vector<std::string> steps = known_steps(name);
+        if (steps.empty() || steps.front() != "weights" || tensor.dimension() < 2) continue;
+        Array<bool> hidden = empty_array<bool>(tensor.shape());
+        for (std::size_t i = 0; i < hidden.size(); ++i) hidden.data()[i] = tensor.at(i) == 0;
+        const bool hides = std::ranges::count(hidden, true) > 0;
+        for (std::size_t i = 0; hides && i < before; ++i) {
+            others.push_back(others[i]);
+            others.back().meant = "a mask for each weight that is 0";
+            others.back().meant_cost = cost::rare_setting;
+            others.back().config.mask.given = Tensor(tensor.axes(), hidden);
+        }
+        return;
     }
 }
 
@@ -108,6 +154,12 @@ std::vector<OtherSettings> other_settings(const AskedWalk& asked, const Diagnose
     if (!asked.said.weight_layout && square && !config.weight_layout) {
         add_one_of({"weight-layout in-out"}, others);
     }
+    if (asked.may_have_positions) {
+        others.push_back(others.front());
+        others.back().config.position_embedding.reset();
+        others.back().meant = "no $position-embedding"_told;
+        others.back().meant_cost = cost::setting;
+    }
     std::vector<std::string> positions_or_norm;
     if (!config.rotary.pairing && !config.position_bias && !config.position_embedding &&
         !config.latent.rank) {
@@ -123,6 +175,10 @@ std::vector<OtherSettings> other_settings(const AskedWalk& asked, const Diagnose
         if (config.memory && !asked.said.causal_align) {
             masks.emplace_back("mask causal, causal-align end");
         }
+        const std::size_t before = others.size();
+        const bool may_be_given = !config.mask.any() && !asked.is_probe;
+        if (may_be_given) add_given_masks(asked, others);
+        if (may_be_given && others.size() == before) add_shown_mask(asked, others);
         add_one_of(masks, others);
     }
     others.erase(others.begin());

@@ -265,19 +265,29 @@ private:
         Bounds bounds;
         std::map<std::string, std::optional<Allowed>> known{};
 
-        Balls(const Plan& plan, StepTable steps, Ledger tensors, const Rounding& rounding)
+        Balls(const Plan& plan, StepTable steps, Ledger tensors, const Rounding& rounding,
+              Ledger radii)
             : table(std::move(steps)),
               used(std::move(tensors)),
-              bounds(plan, table, used, rounding) {}
+              bounds(plan, table, used, rounding, std::move(radii)) {}
         Balls(const Balls&) = delete;  // its bounds refer to its tensors
     };
 
-    double amplification(const std::string& step) const;
+    double most_of(const Rounding& rounding) const;
+    int printed_digits(const Tensor& tensor) const;
+    int own_digits(const Tensor& tensor) const;
+    double cut(double number, int digits) const;
+    Ledger printed_radii(const Ledger& used) const;
+    Tolerance printed_tolerance(const TheirTensor& theirs, const Allowed* usual, double size,
+                                double relative) const;
     const Allowed* allowed(const std::string& step, const Rounding& rounding,
                            bool from_theirs) const;
     double relative(const Allowed* allowed, const Rounding& rounding) const;
+    static bool is_middle(const Tensor& expected, const Allowed* allowed, const Rounding& rounding);
     Ball ball_around(const Tensor& expected, const Allowed* allowed,
                      const Rounding& rounding) const;
+    Judged as_printed(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
+                      const Tensor& expected, bool from_theirs) const;
     bool is_beyond_all(const std::string& step, const Tensor& tensor, const Tensor& expected,
                        const Rounding& rounding, bool from_theirs) const;
     Judged by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,

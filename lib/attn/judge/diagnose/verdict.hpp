@@ -148,6 +148,8 @@ std::optional<DropoutTraces> dropout_in(const Tensor& theirs, const Tensor& expe
 /// Returns the number of decimals, or significant digits, that all floating-point numbers were
 /// rounded to; 0 if they have more than a float is printed with.
 int decimals_of(const Ledger& tensors);
+/// True if all floating numbers are whole.
+bool are_whole(const Ledger& tensors);
 int digits_of(const Ledger& tensors);
 
 /// Returns the factor between two tensors if it is the same for every cell.

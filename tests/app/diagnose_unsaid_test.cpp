@@ -1,0 +1,176 @@
+// What no flag and no known name tells of a file: it is taken from shapes and numbers, or asked.
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.hpp"
+
+namespace unsaid {
+using nlohmann::json;
+using program::has;
+using program::run;
+namespace {
+
+/// The tensors of a walk by name.
+json walked(const std::string& flags) {
+    json tensors;
+    const json walk = json::parse(run(flags + " --format json").out);
+    for (const json& step : walk["steps"]) {
+        if (step.contains("data")) tensors[step["name"].get<std::string>()] = step["data"];
+    }
+    return tensors;
+}
+
+program::Result diagnosed(const json& tensors, const std::string& flags) {
+    const program::Folder folder;
+    std::ofstream(folder / "theirs.json") << tensors.dump();
+    return run("diagnose " + (folder / "theirs.json") + " " + flags);
+}
+
+/// (head, token, feature) as (token, head, feature).
+json tokens_first(const json& heads) {
+    json turned;
+    for (std::size_t t = 0; t < heads[0].size(); ++t) {
+        for (std::size_t h = 0; h < heads.size(); ++h) turned[t][h] = heads[h][t];
+    }
+    return turned;
+}
+
+/// All numbers with so many decimals.
+json printed(const json& numbers, int decimals) {
+    if (numbers.is_number()) {
+        const double last = std::pow(10, decimals);
+        return std::round(numbers.get<double>() * last) / last;
+    }
+    json all;
+    for (const json& each : numbers) all.push_back(printed(each, decimals));
+    return all;
+}
+
+}  // namespace
+
+TEST_SUITE("app: diagnose unsaid") {
+    TEST_CASE(
+        "x is the only tensor that the parameters can multiply; without it nothing is wrong") {
+        const json of = walked("--seq-len 5 --embed-dim 6 --heads 2 --seed 7");
+        json theirs{{"w_q", of["w_query"]},
+                    {"w_k", of["w_key"]},
+                    {"w_v", of["w_value"]},
+                    {"attn", of["weights"]},
+                    {"ctx", of["merged"]}};
+        const auto without = diagnosed(theirs, "--heads 2");
+        CHECK(without.exit_code == 3);
+        CHECK_MESSAGE(has(without.out, "no x that they multiply"), without.out);
+        CHECK_FALSE(has(without.out, "no known mistake"));
+        theirs["h_in"] = of["x"];
+        const auto with = diagnosed(theirs, "--heads 2");
+        CHECK_MESSAGE(with.exit_code == 0, with.out);
+        CHECK(has(with.out, "h_in is x, by its shape"));
+        json made{{"w_q", of["w_query"]}, {"q", of["query"]},      {"k", of["key"]},
+                  {"v", of["value"]},     {"attn", of["weights"]}, {"ctx", of["context"]}};
+        const auto from_query = diagnosed(made, "--heads 2");
+        CHECK(has(from_query.out, "right: weights, context"));
+        CHECK(has(from_query.out, "not compared  w_q"));
+    }
+
+    TEST_CASE("tokens may come before heads, and samples beside heads, without a flag") {
+        const json of = walked("--seq-len 5 --embed-dim 6 --heads 2 --seed 3");
+        const json packed{{"q", tokens_first(of["query"])},
+                          {"k", tokens_first(of["key"])},
+                          {"v", tokens_first(of["value"])},
+                          {"attn", of["weights"]},
+                          {"res", of["merged"]}};
+        for (const char* flags : {"", "--heads 2"}) CHECK(diagnosed(packed, flags).exit_code == 0);
+        const json batch = walked("--seq-len 5 --embed-dim 6 --heads 2 --seed 3 --batch 3");
+        json flat{{"merged", batch["merged"]}};
+        for (const auto& [name, step] : {std::pair("q", "query"), {"k", "key"}, {"v", "value"}}) {
+            for (const json& sample : batch[step]) {
+                for (const json& head : sample) flat[name].push_back(head);
+            }
+        }
+        const auto seen = diagnosed(flat, "");
+        CHECK_MESSAGE(seen.exit_code == 0, seen.out);
+    }
+
+    TEST_CASE("the layout of weights is told by any of them") {
+        const json of = walked(
+            "--seq-len 5 --embed-dim 6 --heads 2 --kv-heads 1 --seed 3 --weight-layout in-out");
+        const json theirs{{"x", of["x"]},
+                          {"Wq", of["w_query"]},
+                          {"Wk", of["w_key"]},
+                          {"Wv", of["w_value"]},
+                          {"out", of["merged"]}};
+        const auto seen = diagnosed(theirs, "--heads 2 --kv-heads 1");
+        CHECK_MESSAGE(seen.exit_code == 0, seen.err, seen.out);
+    }
+
+    TEST_CASE("a mask of the file, or the weights that are 0, may be meant") {
+        const json of = walked("--ids '1,2,3;4,5,0' --pad-id 0 --mask padding --seed 3");
+        json theirs{{"q", of["query"]},
+                    {"k", of["key"]},
+                    {"v", of["value"]},
+                    {"attn", of["weights"]},
+                    {"out", of["context"]}};
+        const auto shown = diagnosed(theirs, "");
+        CHECK(shown.exit_code == 3);
+        CHECK_MESSAGE(has(shown.out, "with a mask for each weight that is 0: right"), shown.out);
+        theirs["keep"] = json::parse("[[1, 1, 1], [1, 1, 0]]");
+        const auto given = diagnosed(theirs, "");
+        CHECK(given.exit_code == 3);
+        CHECK_MESSAGE(has(given.out, "--mask-file FILE:keep --mask-true keep: right"), given.out);
+    }
+
+    TEST_CASE("the cells that dropout keeps are those of the file") {
+        const json of = walked("--seq-len 5 --embed-dim 4 --heads 2 --dropout 0.3 --seed 3");
+        const json theirs{{"q", of["query"]},   {"k", of["key"]},        {"v", of["value"]},
+                          {"keep", of["keep"]}, {"attn", of["weights"]}, {"ctx", of["context"]}};
+        const auto seen = diagnosed(theirs, "--heads 2 --dropout 0.3 --dropout-seed 8");
+        CHECK_MESSAGE(seen.exit_code == 0, seen.out);
+    }
+
+    TEST_CASE("x may hold its positions already, and steps may need a flag: both are asked") {
+        const json of =
+            walked("--ids 1,2,3,4 --position-embedding sinusoidal --rope half --seed 3");
+        const json theirs{{"x", of["x"]},
+                          {"w_q", of["w_query"]},
+                          {"w_k", of["w_key"]},
+                          {"w_v", of["w_value"]},
+                          {"out", of["context"]}};
+        const auto positions = diagnosed(theirs, "--position-embedding sinusoidal --rope half");
+        CHECK(positions.exit_code == 3);
+        CHECK_MESSAGE(has(positions.out, "with no --position-embedding: right"), positions.out);
+        const json turned = walked("--seq-len 5 --embed-dim 8 --rope half --rotary-dim 4 --seed 3");
+        const json rotated{{"q", turned["query"]},
+                           {"k", turned["key"]},
+                           {"v", turned["value"]},
+                           {"q_embed", turned["rotated_query"]},
+                           {"k_embed", turned["rotated_key"]},
+                           {"attn", turned["weights"]}};
+        const auto lacks = diagnosed(rotated, "");
+        CHECK(lacks.exit_code == 3);
+        CHECK_MESSAGE(has(lacks.out, "steps that this walk lacks: q_embed (rotated_query)"),
+                      lacks.out);
+        CHECK_FALSE(has(lacks.out, "no known mistake"));
+    }
+
+    TEST_CASE("what printing has lost of query and key is lost of what they make, and no more") {
+        for (const int decimals : {2, 3, 4}) {
+            for (int seed = 1; seed < 4; ++seed) {
+                const std::string flags =
+                    "--seq-len 5 --embed-dim 4 --seed " + std::to_string(seed);
+                const json of = walked(flags), wrong = walked(flags + " --bug scale-missing");
+                json theirs;
+                for (const char* name : {"query", "key", "value", "weights", "context"}) {
+                    theirs[name] = printed(of[name], decimals);
+                }
+                CHECK_MESSAGE(diagnosed(theirs, "").exit_code == 0, decimals << " " << seed);
+                theirs["weights"] = printed(wrong["weights"], decimals);
+                theirs["context"] = printed(wrong["context"], decimals);
+                const auto found = diagnosed(theirs, "");
+                CHECK_MESSAGE(has(found.out, "weights: scale-missing"), found.out);
+            }
+        }
+    }
+}
+
+}  // namespace unsaid
