@@ -41,8 +41,9 @@ TEST_SUITE("app: quiz") {
         CHECK(has(run("quiz --seed 1", "q\n").out, "0 of 0 right"));
         // Without a seed it prints one that repeats the questions.
         const std::string first = run("quiz --count 1", "skip\n").out;
-        const std::string again = first.substr(first.rfind("attn-explain quiz"));
-        CHECK(shell(again.substr(0, again.size() - 1) + " --count 1", "skip\n").out == first);
+        const std::size_t from = first.rfind("attn-explain quiz");
+        const std::string again = first.substr(from, first.find('\n', from) - from);
+        CHECK(shell(again + " --count 1", "skip\n").out == first);
         CHECK(first != run("quiz --count 1", "skip\n").out);
     }
 
