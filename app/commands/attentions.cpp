@@ -46,7 +46,7 @@ step  weights[h,q,k] = gain[h] * scaled_scores[h,q,k] * fade[q,k]
 
 const std::vector<Flag>& attentions_flags() {
     static const std::vector<Flag> all{
-        {flags::name, "NAME", "the attention to show, or a file of yours",
+        {flags::name, "NAME", "the attention to show, or your own file",
          such_as(attn::shipped_attention_names, Takes::Kind::file)},
         Flag{flags::forms, "",
              "walk every form of the attention, and report how far the results differ"},

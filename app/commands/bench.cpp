@@ -183,7 +183,7 @@ const std::vector<Flag>& bench_flags() {
         {flags::rounds, "N", "number of measurements; the median is reported", integer(1, 10000),
          "5"},
         Flag{flags::arch, "SET,SET", "instruction sets of fused",
-             some_of(words_of<attn::InstructionSet>), "the widest there is"}
+             some_of(words_of<attn::InstructionSet>), "the widest available"}
             .needing({runs_fused, nullptr, "--variant fused"}),
         Flag{flags::plot, "FILE", "draw time over length as an SVG picture", file()}.writing(
             {".svg"}),

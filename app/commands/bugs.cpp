@@ -73,7 +73,7 @@ std::string list_of_mistakes(const Arguments& arguments, const std::optional<att
     std::string text;
     if (plan) {
         for (const attn::Mistake* each : own_mistakes(plan)) text += line_of(arguments, *each);
-        return text.empty() ? "its file names no mistake\n" : text;
+        return text.empty() ? "its file lists no mistakes\n" : text;
     }
     bool first = true;
     for (const attn::Step& step : attn::step_table()) {

@@ -72,7 +72,7 @@ void note_useless(const Arguments& arguments, const Side& left, const Side& righ
     }
     if (!walks.empty()) return;
     note_unused_flags(arguments.narrowed_to({walk_flags, bug_flags}), {},
-                      "a walk, and both are files");
+                      "a walk, but both are files");
 }
 
 /// Compares the next word of two models after the same tokens: the likeliest of the first, and the

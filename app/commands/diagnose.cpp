@@ -86,7 +86,7 @@ void add_remarks(const DiagnosedWalk& asked, const attn::DiagnoseOptions& option
         !options.decimals) {
         const std::vector<const attn::Mistake*> below = attn::below_rounding(diagnosis);
         if (!below.empty()) {
-            remarks.push_back("these numbers cannot show: " + attn::ids_of(below));
+            remarks.push_back("these numbers cannot reveal: " + attn::ids_of(below));
         }
     }
     if (diagnosis.has_open_end() && !options.pairs) {
@@ -174,20 +174,19 @@ const std::vector<Flag>& diagnose_flags() {
     static const std::vector<Flag> all{
         {flags::file, "FILE",
          "what your code computed: .npz, .safetensors, .json or a folder of .npy", file()},
-        {flags::given, "FILE", "a file with x and parameters, by their names", file()},
-        Flag{flags::decimals, "N", "your numbers are copies with N decimals", integer(0, 17)}
+        {flags::given, "FILE", "a file with x and parameters under their names", file()},
+        Flag{flags::decimals, "N", "your numbers were rounded to N decimals", integer(0, 17)}
             .typed_only()
             .needing(a_file),
-        Flag{flags::backward, "", "judge gradients, as dq or q.grad: FILE must have some"}
+        Flag{flags::backward, "", "judge gradients, such as dq or q.grad: FILE must contain some"}
             .typed_only()
             .needing(a_file),
         loss_flag().needing(a_file),
-        Flag{flags::pairs, "", "try two mistakes at once where one does not match"}.needing(a_file),
-        Flag{flags::partial, "",
-             "let tensors that are no step be left out: exit code 0 all the same"}
+        Flag{flags::pairs, "", "try two mistakes at once if no single one matches"}.needing(a_file),
+        Flag{flags::partial, "", "ignore unrecognised tensors; exit code 0 is still possible"}
             .typed_only()
             .needing(a_file),
-        Flag{flags::power, "", "say which mistakes this input could reveal"}.typed_only(),
+        Flag{flags::power, "", "list the mistakes that this input could reveal"}.typed_only(),
     };
     return all;
 }
@@ -201,7 +200,7 @@ Command diagnose_command() {
              notebook_walk_flags, walk_flags},
             run_diagnose,
             {{"attn-explain diagnose mine.npz --given probe.npz",
-              "Names the mistake in what your code made of a probe."}}};
+              "Names the mistake in your code's output for a probe."}}};
 }
 
 }  // namespace app

@@ -17,7 +17,7 @@ namespace {
 std::string finding_text(const attn::GradientFinding& finding) {
     const std::string at = finding.step + (finding.alone ? ", alone: " : ": ");
     if (finding.mistake() == nullptr) {
-        std::string text = "  " + finding.step + ": no known mistake of the way back makes it";
+        std::string text = "  " + finding.step + ": no known backward mistake explains it";
         if (!finding.follows.empty()) {
             text += "\n    it follows another rule, with " + finding.followed_by + ": " +
                     finding.follows;
@@ -73,9 +73,10 @@ GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& f
     }
     const bool asks = arguments.has(flags::backward) || arguments.has(flags::loss);
     if (apart.gradients.entries().empty() && asks) {
-        throw attn::ConfigError(std::string(arguments.has(flags::loss) ? "--loss" : "--backward") +
-                                ": no tensor of " + arguments[flags::file] +
-                                " is called a gradient: name them as in dq, grad_q or q.grad");
+        throw attn::ConfigError(
+            std::string(arguments.has(flags::loss) ? "--loss" : "--backward") + ": no tensor of " +
+            arguments[flags::file] +
+            " is called a gradient: name them dq, grad_q or q.grad, for example");
     }
     // The loss itself is not a step; the gradients computed from it show which loss it is.
     for (const auto& [name, tensor] : file.entries()) {
@@ -104,9 +105,9 @@ std::string gradients_text(const attn::GradientDiagnosis& back) {
             "(out.grad) or pass --loss\n";
     }
     if (back.wrong.empty()) {
-        const char* whose = back.of_theirs ? "your own way forth" : "this walk";
+        const char* whose = back.of_theirs ? "your own forward pass" : "this walk";
         return back.compared.empty() ? text
-                                     : text + "  right: the way back is that of " + whose + "\n";
+                                     : text + "  right: the backward pass matches " + whose + "\n";
     }
     std::vector<std::string> right = back.compared;
     std::erase_if(right,

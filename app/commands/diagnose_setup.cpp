@@ -239,7 +239,8 @@ std::string why_not_judged(const DiagnosedWalk& asked) {
     }
     if (!asked.lacks_parameters) return {};
     if (asked.unread_parameters.empty()) {
-        return "nothing makes query, key and value of your x: add its parameters to the file; pass "
+        return "nothing computes query, key and value from your x: add its parameters to the file; "
+               "pass "
                "--projection none if x is all three, or --seed N if this walk draws them";
     }
     return not_used("these look like parameters", asked.unread_parameters);

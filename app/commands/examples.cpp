@@ -11,7 +11,7 @@ namespace {
 
 const std::vector<Flag>& examples_flags() {
     static const std::vector<Flag> all{
-        {flags::name, "NAME", "the example to show, or a file of yours",
+        {flags::name, "NAME", "the example to show, or your own file",
          such_as(attn::shipped_example_names, Takes::Kind::file)},
         output_flag({".txt", ".text", ".log", ".out", ".json"}).in_group("Output")};
     return all;

@@ -225,7 +225,7 @@ Judgement judge_answer(const Exercise& exercise, const std::string& path, const 
     const bool is_open = std::ranges::any_of(program.source, [](const std::string& line) {
         return line.find(placeholder) != std::string::npos;
     });
-    if (is_open) return {Outcome::not_yet, 0, "", "the place for your code is still open"};
+    if (is_open) return {Outcome::not_yet, 0, "", "the place for your code is still empty"};
     if (program.raised) {
         judgement = {Outcome::wrong, program.raised->line, "", raised_text(program)};
         return judgement;

@@ -173,7 +173,7 @@ std::string as_text(const Explained& explained, const attn::Ink& ink) {
     const std::vector<std::size_t>& lines = explained.found.passed_over;
     if (!lines.empty() && !explained.found.attentions.empty()) {
         text +=
-            "passed over, as no attention: " + std::string(lines.size() == 1 ? "line " : "lines ") +
+            "skipped, as not attention: " + std::string(lines.size() == 1 ? "line " : "lines ") +
             line_ranges(lines) + "\n";
     }
     return text + summary(explained) + "\n";
@@ -339,7 +339,7 @@ int run_explain(const Arguments& arguments) {
 
 const std::vector<Flag>& explain_flags() {
     static const std::vector<Flag> all{
-        Flag{flags::file, "FILE", "your program: .py or .ipynb; of a trace the source", file()}
+        Flag{flags::file, "FILE", "your program: .py or .ipynb; with a trace, its source", file()}
             .demanded(),
         {flags::format, "FORMAT", "print text, json, a page, or annotations of GitHub Actions",
          one_of("text json html github"), "by the name of --output; else text"},

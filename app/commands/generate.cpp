@@ -123,16 +123,17 @@ const std::vector<Flag>& generate_flags() {
     static const std::vector<Flag> all = grouped(
         "Writing",
         {
-            {flags::tokens, "N", "largest number of tokens to write", integer(1, 1'000'000), "100"},
+            {flags::tokens, "N", "maximum number of tokens to write", integer(1, 1'000'000), "100"},
             {flags::temperature, "X",
-             "divides the logits before a token is drawn; 0: the likeliest", number(),
+             "divide the logits by it before a token is drawn; 0: the likeliest", number(),
              "0; 1 with --top-k, --top-p or --seed"},
             {flags::top_k, "N", "draw among the N likeliest tokens", integer(1), "all"},
             {flags::top_p, "X", "draw among the likeliest tokens whose probabilities add up to X",
              number(), "1"},
             {flags::seed, "N", "seed of the random numbers", integer(0), "42"},
             {flags::likeliest, "N",
-             "one line per token, with the N likeliest and their probabilities", integer(1, 1000)},
+             "print one line per token, with the N likeliest and their probabilities",
+             integer(1, 1000)},
             {flags::dtype, "TYPE", "type of the arithmetic", one_of("float32 float64"),
              "float32; float64 with a mistake"},
             {flags::bugs, "ID", "write the text twice, without and with a mistake in the model",
@@ -163,7 +164,7 @@ Sampling sampling_of(const Arguments& arguments) {
     sampling.top_p = arguments[flags::top_p].value_or(sampling.top_p);
     if (!(sampling.top_p > 0 && sampling.top_p <= 1)) {
         throw attn::ConfigError(
-            fmt::format("--top-p is a probability above 0, and 1 at most, not {}", sampling.top_p));
+            fmt::format("--top-p must be above 0 and at most 1, not {}", sampling.top_p));
     }
     sampling.seed = arguments[flags::seed];
     return sampling;
@@ -172,7 +173,7 @@ Sampling sampling_of(const Arguments& arguments) {
 Writer::Writer(const Arguments& arguments, Model& model) : arguments_(arguments), model_(model) {
     if (!model.architecture.causal) {
         throw attn::ConfigError(model.label + " is a " + model.architecture.family +
-                                ", which fills gaps and writes no text: use heads, or a walk");
+                                ", which fills in gaps and writes no text: use heads, or a walk");
     }
     prompt_ = prompt_of(arguments, model);
     without_ = without_of(arguments, model);

@@ -137,7 +137,7 @@ std::string as_gradescope(const std::vector<Graded>& all) {
 int run_grade(const Arguments& arguments) {
     const std::filesystem::path folder = std::string(arguments[flags::folder]);
     if (!std::filesystem::is_directory(folder)) {
-        throw attn::InputError(attn::shown(folder.string()) + ": is no folder of answers");
+        throw attn::InputError(attn::shown(folder.string()) + ": is not a folder of answers");
     }
     Limits limits;
     limits.seconds = static_cast<unsigned>(arguments[flags::seconds]);
@@ -146,7 +146,7 @@ int run_grade(const Arguments& arguments) {
     const std::vector<Graded> all = grade(folder, std::string(arguments[flags::python]), limits);
     if (all.empty()) {
         throw attn::InputError(attn::shown(folder.string()) +
-                               ": holds no answer: their names are those of the exercises, as in "
+                               ": contains no answers: name them after the exercises, as in "
                                "ada/04_causal_mask.py");
     }
     const std::string format = said_form(arguments);

@@ -121,7 +121,7 @@ Command laws_command() {
             {{"attn-explain laws", "Lists the laws."},
              {"attn-explain laws softmax", "Lists those on a subject."},
              {"attn-explain laws key-bias", "Shows both sides of one, their difference, a proof."},
-             {"attn-explain laws shift --seed 7 --seq-len 3", "The same on a walk of yours."}}};
+             {"attn-explain laws shift --seed 7 --seq-len 3", "The same on your own walk."}}};
 }
 
 }  // namespace app

@@ -151,7 +151,7 @@ std::vector<std::string> unknown_names(const attn::Diagnosis& diagnosis) {
     return names;
 }
 
-/// Leaves x out if no matrix makes query and key from it and the walk can begin later.
+/// Leaves x out if no matrix computes query and key from it and the walk can begin later.
 /// Returns whether it did.
 bool drop_idle_x(attn::Ledger& file) {
     std::string x;
@@ -275,7 +275,7 @@ int run_look(const Arguments& arguments) {
     }
     attn::Diagnosis diagnosis =
         diagnosis_in_either_layout(arguments, asked, options, are_of_modules(file));
-    if (is_idle) diagnosis.skipped.push_back({"x", "no matrix makes query and key from it"});
+    if (is_idle) diagnosis.skipped.push_back({"x", "no matrix computes query and key from it"});
     attn::Plan& best = *diagnosis.plan;
     for (const auto& [name, tensor] : diagnosis.given.entries()) {
         const bool is_step =
@@ -321,7 +321,7 @@ Command look_command() {
              config_flags, walk_flags},
             run_look,
             {{"echo 'scores = [[1, 2], [3, 1]]' | attn-explain look",
-              "Shows the weights that these scores make."}}};
+              "Shows the weights that these scores give."}}};
 }
 
 }  // namespace app

@@ -72,7 +72,8 @@ void check_stepping(const Arguments& arguments) {
 void check_changes(const Arguments& arguments) {
     if (!changes_settings(arguments) || !wants_code(arguments)) return;
     throw attn::ConfigError(
-        "a notebook's lines of code make its own numbers: leave --code and --format ipynb out, or "
+        "a notebook's lines of code compute its own numbers: leave --code and --format ipynb out, "
+        "or "
         "pass the line of --as-flags with your settings");
 }
 
@@ -165,8 +166,8 @@ void write_as_flags(const Arguments& arguments, const attn::Notebook& notebook,
         if (line) {
             text += *line + "\n";
         } else {
-            text += "# no walk makes it\n";
-            trouble = "no walk makes " + cell.name + " of notebook " + notebook.number +
+            text += "# no walk computes it\n";
+            trouble = "no walk computes " + cell.name + " of notebook " + notebook.number +
                       ": it is " + cell.formula;
         }
     }
@@ -262,7 +263,7 @@ const std::vector<Flag>& notebook_flags() {
         {flags::cell, "CELL", "one cell, by its number, its name here or its name in the notebook"},
         {flags::as_flags, "",
          "print for each cell the command of a plain walk that gives its numbers"},
-        {flags::list_steps, "", "list its cells, as --only takes them"},
+        {flags::list_steps, "", "list its cells by the names that --only takes"},
         {flags::corrected, "", "also with its mistakes corrected, side by side if they differ"},
         {flags::step, "", "step through it, by keys or from a script"},
     };
@@ -281,7 +282,7 @@ Command notebook_command() {
              {"attn-explain notebook 000 --corrected",
               "One of them, with its mistakes and without them."},
              {"attn-explain notebook 002 --as-flags weights",
-              "The flags that make the numbers of one of its cells."}}};
+              "The flags that compute the numbers of one of its cells."}}};
 }
 
 }  // namespace app

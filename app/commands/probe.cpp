@@ -92,7 +92,8 @@ std::string program_for(const attn::Plan& plan, const attn::Ledger& given,
            "file:\n    p = {name: " +
            read + " for name in file.files}\n" + inputs +
            "\n# ---- your own code from here on; any names and layouts will do ----\n" + steps +
-           back + "# ---- to here: name everything that your code makes ----\n\ntensors = dict(" +
+           back +
+           "# ---- to here: name everything that your code computes ----\n\ntensors = dict(" +
            names + ")\nnp.savez(here / \"{mine}\", **{name: np.asarray(" + cells +
            ") for name, t in " + all +
            ".items()})\nprint(\"now: attn-explain diagnose {mine} --given {probe}\")\n";
@@ -123,7 +124,7 @@ void note_what_stays_hidden(const attn::Plan& plan, const attn::Ledger& drawn) {
     for (const attn::Power::Blind& blind : attn::power(plan, drawn).blind) {
         if (blind.mistake->applies(plan)) ids += (ids.empty() ? "" : ", ") + blind.mistake->id;
     }
-    if (!ids.empty()) report_note("mistakes that this probe cannot show: " + ids);
+    if (!ids.empty()) report_note("mistakes that this probe cannot reveal: " + ids);
 }
 
 /// Returns the path of the arrays: that of -o, or next to the program if -o is one.
@@ -183,7 +184,7 @@ std::string add_start(const Arguments& arguments, const attn::Plan& plan, const 
     if (loss.kind == attn::Loss::Kind::cell) {
         throw attn::ConfigError(
             "--loss " + loss.cell +
-            ": the loss of a probe is of the whole output: pass sum, mean, mse:FILE or FILE");
+            ": the loss of a probe covers the whole output: pass sum, mean, mse:FILE or FILE");
     }
     table = attn::with_gradients(std::move(table), plan, loss);
     const auto first = std::ranges::find_if(

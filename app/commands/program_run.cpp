@@ -35,7 +35,7 @@ public:
     ScratchFolder() : path_(std::filesystem::temp_directory_path() / "attn-explain-XXXXXX") {
         std::string name = path_;
         if (mkdtemp(name.data()) == nullptr) {
-            throw attn::OutputError("cannot make a folder in " +
+            throw attn::OutputError("cannot create a folder in " +
                                     std::filesystem::temp_directory_path().string() + ": " +
                                     std::strerror(errno));
         }
@@ -160,7 +160,7 @@ TracedProgram read_trace(const std::string& trace, const std::string& path) {
             take_notes(attn::parse_json(text_of(notes.string()), notes.string()), program);
         } catch (const nlohmann::json::exception& error) {
             throw attn::InputError(attn::shown(notes.string()) +
-                                   ": is no file of the tracer: " + error.what());
+                                   ": is not a file of the tracer: " + error.what());
         }
     } else if (!path.empty()) {
         program.source = attn::lines_of(text_of(path));

@@ -25,7 +25,7 @@ Command step_command() {
             run_step,
             {{"attn-explain step --heads 4", "Steps through four heads; ? lists the keys."},
              {"printf 'goto weights\\nmost\\nwhy\\n' | attn-explain step",
-              "The same by name, one command a line."}}};
+              "The same by name, one command per line."}}};
 }
 
 }  // namespace app

@@ -118,7 +118,7 @@ int run_tolerance(const Arguments& arguments) {
                           static_cast<double>(plan.key_len);
     constexpr double many = 2e6, seconds_each = 1.5e-6;
     if (scores > many) {
-        report_note_now(fmt::format("the bounds of {} scores take some {:.0f} seconds",
+        report_note_now(fmt::format("the bounds of {} scores take about {:.0f} seconds",
                                     attn::brief(scores), seconds_each * scores));
     }
     const attn::Ledger given = attn::draw(plan);

@@ -97,8 +97,8 @@ Command tour_command() {
             "twenty-five questions about attention: commands that answer them, and things to try",
             {tour_flags, color_flags},
             run_tour,
-            {{"attn-explain tour", "Begins; Enter goes on, q ends."},
-             {"attn-explain tour 7", "Goes on from the seventh page."},
+            {{"attn-explain tour", "Starts; Enter continues, q quits."},
+             {"attn-explain tour 7", "Continues from the seventh page."},
              {"attn-explain tour -o tour.html", "The pages to print, with their answers."}}};
 }
 

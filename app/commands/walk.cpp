@@ -442,7 +442,7 @@ Command walk_command() {
             run_walk,
             {{"attn-explain", "Walks over a sentence with one small head."},
              {"attn-explain --text 'the cat sat' --heads 2 --mask causal --output-projection",
-              "Your words, two heads, nobody looks ahead."},
+              "Your words, two heads, no token sees later ones."},
              {"attn-explain --batch 2 --seq-len 4 --embed-dim 8 --format json",
               "Drawn numbers, every tensor and setting as JSON."},
              {"attn-explain --only 'weights[0,:],context' --precision 6",

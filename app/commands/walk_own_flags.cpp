@@ -48,7 +48,7 @@ const std::vector<Flag>& walk_own_flags() {
                           "numbers as text or on a page (certain; leave --heatmap, --summary, "
                           "--hide-mistake, --live and programs out), or --format svg (none and "
                           "numbers)"}),
-            {flags::list_presets, "", "list the families of models that --preset knows"},
+            {flags::list_presets, "", "list the families of models that --preset accepts"},
             Flag{flags::hide_mistake, "",
                  "make the mistake of --bug but name it nowhere, as an exercise: notes describe "
                  "correct code"}

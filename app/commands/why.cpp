@@ -37,9 +37,10 @@ std::string page_line(const Arguments& arguments, const attn::Walked& walk, std:
     if (!section) return {};
     if (section->walk.empty()) {
         throw attn::ConfigError(
-            section->name + " is made by no walk, so nothing derives it: " + section->formula +
+            section->name +
+            " is not computed by any walk, so it cannot be derived: " + section->formula +
             "; attn-explain notebook " + before(arguments[flags::notebook], ':') +
-            " --as-flags lists the cells that walks make");
+            " --as-flags lists the cells that walks compute");
     }
     const std::string asked = wanted;
     const std::string here = section->name + wanted.substr(before(wanted, '[').size());
@@ -58,7 +59,7 @@ std::string page_line(const Arguments& arguments, const attn::Walked& walk, std:
     std::string indices = "0";
     for (std::size_t axis = 1; axis < tensor.dimension(); ++axis) indices += ",0";
     return section->name + " = " + attn::content_text(shown, form_of(plan), options) + "\n  " +
-           section->title.visible() + ": " + section->formula + "\n  made of all of " + all +
+           section->title.visible() + ": " + section->formula + "\n  computed from all of " + all +
            "; why '" + before(all, '[') + "[" + indices + "]' derives one of them\n";
 }
 
@@ -122,7 +123,8 @@ AskedTokens parse_asked(const std::string& cell) {
     const std::size_t at = within.find(between);
     if (at == within.npos) {
         if (is_lens) throw attn::ConfigError("'" + cell + "' is not like lens[3][upon]");
-        if (within.empty()) throw attn::ConfigError("next[] names no token: ask as in next[upon]");
+        if (within.empty())
+            throw attn::ConfigError("next[] names no token: write one, as in next[upon]");
         return {within};
     }
     const std::string after = within.substr(at + between.size());
@@ -316,7 +318,7 @@ int run_why(const Arguments& said) {
             [&]() -> std::string {
                 throw attn::ConfigError(
                     arguments[flags::cell] +
-                    " is made from many numbers: leave --json out, or name one");
+                    " is computed from many numbers: leave --json out, or name one");
             });
         return 0;
     }
@@ -371,7 +373,7 @@ Command why_command() {
              notebook_walk_flags, walk_flags},
             run_why,
             {{"attn-explain why 'weights[short,eat]' --depth 2",
-              "One weight, and in turn the numbers it was made of."},
+              "One weight, and in turn the numbers it was computed from."},
              {"attn-explain why 'weights[0,1]' --what-if mask=causal",
               "What the row would be under another mask."}}};
 }

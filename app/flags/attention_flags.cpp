@@ -42,7 +42,7 @@ std::string text_of(const TextKind& kind, const std::string& said) {
                                 "'" +
                                 attn::did_you_mean(said, kind.names(),
                                                    ": attn-explain " + std::string(kind.one) +
-                                                       "s lists them, and a file of yours has a "
+                                                       "s lists them, and your own file has a "
                                                        "dot or a folder in its name"));
     }
     attn::InputFile file(said, std::size_t{1} << 20U);
@@ -50,7 +50,7 @@ std::string text_of(const TextKind& kind, const std::string& said) {
     constexpr std::uint64_t longest = 65536;
     if (file.size() > longest) {
         throw attn::InputError(file.label() + " is larger than 64 KB: " + kind.what +
-                               " is a text of some lines");
+                               " is a text of a few lines");
     }
     return std::string(file.all());
 }
@@ -172,7 +172,7 @@ std::vector<Flag> attention_rows() {
     return {
         setting(flags::attentions, "NAME",
                 "walk an attention from a file: a name that attn-explain attentions lists, or a "
-                "file of yours; several follow one another")
+                "file of your own; several apply in order")
             .taking(such_as(attn::shipped_attention_names, Takes::Kind::file))
             .set_by([](WalkConfig& config, const Flag&, const std::string& text) {
                 config.attentions.push_back(attention_of(text));

@@ -33,11 +33,12 @@ bool are_rivals(const Flag& a, const Flag& b) {
 /// or something other than a file: reading a pipe may block forever.
 void check_input(const Flag& flag, const std::string& value) {
     if (flag.is(flags::rules) && value.starts_with('@')) {
-        throw attn::ConfigError("a file of settings names no file of rules: write the rules here");
+        throw attn::ConfigError(
+            "a settings file cannot name a file of rules: write the rules here");
     }
     if (flag.is(flags::attentions) || flag.is(flags::example)) {
         if (value.find('\n') != value.npos || !names_a_file(value)) return;
-        throw attn::ConfigError("a file of settings names no file of " + flag.name +
+        throw attn::ConfigError("a settings file cannot name a file for " + flag.name +
                                 ": write its text here");
     }
     if (!flag.may_name_file()) return;
@@ -180,7 +181,7 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
         if (setting.is_object && (is_input || setting.key == "memory")) {
             if (typed.has(is_input ? says_x : says_memory)) continue;
             refuse(label, setting,
-                   "this record does not hold the " + setting.key + " itself: pass " +
+                   "this record does not contain the " + setting.key + " itself: pass " +
                        (is_input ? "--text, --ids or --x"
                                  : "--memory-text, --memory-ids or --memory") +
                        " too, or use what --save-config writes");
@@ -197,12 +198,12 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
         }
         if (flag.never_in_files) {
             refuse(label, setting,
-                   "no file of settings may say '" + setting.key + "': type " + flag.name +
+                   "a settings file cannot set '" + setting.key + "': type " + flag.name +
                        " if you want it, and leave it out here");
         }
         if (setting.is_null) {
             report_note(label + ":" + std::to_string(setting.line) + ": '" + setting.key +
-                        "' is null and says nothing");
+                        "' is null and ignored");
             continue;
         }
         try {
@@ -221,16 +222,16 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
 }
 
 const std::vector<Flag>& config_flags() {
-    static const std::vector<Flag> all = grouped(
-        "Input (one source; default: a sentence)",
-        {Flag{flags::config, "FILE",
-              "settings from a file, as --save-config writes them or JSON output holds them; flags "
-              "win over it",
-              file()}
-             .typed_only(),
-         Flag{flags::save_config, "FILE",
-              "write the settings to a file, for --config (- is standard output)", file()}
-             .writing({".json", ".txt", "*"})});
+    static const std::vector<Flag> all =
+        grouped("Input (one source; default: a sentence)",
+                {Flag{flags::config, "FILE",
+                      "settings from a file written by --save-config, or from JSON output; flags "
+                      "override them",
+                      file()}
+                     .typed_only(),
+                 Flag{flags::save_config, "FILE",
+                      "write the settings to a file, for --config (- is standard output)", file()}
+                     .writing({".json", ".txt", "*"})});
     return all;
 }
 

@@ -312,7 +312,7 @@ constexpr std::pair<std::string_view, std::string_view> gone[] = {
 std::string instead_of(const std::string& flag) {
     const auto row =
         std::ranges::find(gone, flag, &std::pair<std::string_view, std::string_view>::first);
-    return row == std::end(gone) ? "" : flag + " is gone since 2.0.0: " + std::string(row->second);
+    return row == std::end(gone) ? "" : flag + " was removed in 2.0.0: " + std::string(row->second);
 }
 
 }  // namespace

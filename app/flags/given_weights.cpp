@@ -29,7 +29,7 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
     const std::int64_t layer = arguments[flags::layer];
     if (!arguments.has(flags::heads)) {
         throw attn::ConfigError("--model " + model +
-                                " needs --heads: the file does not tell how many there are (12 in "
+                                " needs --heads: the file does not show how many there are (12 in "
                                 "the small models)");
     }
     const attn::TensorFile file(weights);
@@ -151,7 +151,7 @@ void note_beginning(const Arguments& arguments, attn::WalkConfig& config,
     if (beginning == "scores" && !arguments.has_any({flags::scale, flags::head_dim})) {
         config.scale = {attn::ScaleChoice::By::none, 1};
         notes.emplace_back(
-            "assumed: --scale none, as scores do not tell head-dim: pass --head-dim "
+            "assumed: --scale none, as scores do not reveal head-dim: pass --head-dim "
             "N to divide by its root");
     }
     std::vector<Name> late{flags::rope};
@@ -228,11 +228,10 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     const bool has_model = arguments.has(flags::model);
     if (weights.empty()) {
         if (has_model || arguments.has(flags::layer)) {
-            throw attn::ConfigError(
-                arguments.has(flags::layer)
-                    ? "--layer is of a model, which is missing: pass --model-file stories, or "
-                      "--weights FILE"
-                    : "--model says how to read --weights, which is missing");
+            throw attn::ConfigError(arguments.has(flags::layer)
+                                        ? "--layer needs a model: pass --model-file stories, or "
+                                          "--weights FILE"
+                                        : "--model sets how --weights is read: add --weights FILE");
         }
         return;
     }
@@ -268,8 +267,9 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
         notes.push_back("assumed: " + assumed);
     }
     if (!drawn.empty()) {
-        notes.push_back((has_model ? "not read, so drawn: " : "drawn, as it does not hold them: ") +
-                        attn::some_of(drawn));
+        notes.push_back(
+            (has_model ? "not read, so drawn: " : "drawn, as the file does not have them: ") +
+            attn::some_of(drawn));
     }
     if (!unused.empty()) notes.push_back("not used: " + attn::some_of(unused));
     if (!notes.empty()) report_note(label + ": " + attn::joined(notes, "; "));

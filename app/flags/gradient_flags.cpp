@@ -23,7 +23,8 @@ attn::Loss loss_of_word(const Arguments& arguments, const std::string& word, con
                         const attn::StepTable& table) {
     if (!arguments.has(flags::model_file)) {
         throw attn::ConfigError(
-            "--loss cross-entropy:WORD is of the next word of a model: add --model-file stories");
+            "--loss cross-entropy:WORD needs a model that predicts the next word: add --model-file "
+            "stories");
     }
     const attn::models::Model model = model_of(arguments);
     const std::int64_t id = token_of(model, word, "--loss cross-entropy:" + word);
@@ -86,14 +87,15 @@ Flag loss_flag() {
 
 std::vector<Flag> gradient_flags() {
     const Need backward{[](const Arguments& said) { return said.has(flags::backward); }, nullptr,
-                        "the way back: add --backward"};
+                        "the backward pass: add --backward"};
     return grouped(
         "Gradients",
         {Flag{flags::backward, "",
               "backpropagate from a loss through every step, and print each gradient"},
          loss_flag().needing(backward),
          Flag{flags::check_gradient, "",
-              "central differences in float64 beside each gradient, and how far it is from them"}
+              "print central differences in float64 next to each gradient, and how far apart they "
+              "are"}
              .needing(backward),
          Flag{flags::learn, "RATE",
               "first take one step of training: subtract RATE times its gradient from every "
@@ -109,7 +111,8 @@ attn::WalkConfig after_learning(const Arguments& arguments, attn::WalkConfig con
     for (const std::string& said : arguments[flags::learn]) {
         const auto rate = parse_as<double>("--learn", said);
         if (!std::isfinite(rate)) {
-            throw attn::ConfigError("--learn " + said + " is no step: pass a number such as 0.1");
+            throw attn::ConfigError("--learn " + said +
+                                    " is not a step size: pass a number such as 0.1");
         }
         const attn::Plan plan = attn::resolve(config);
         const auto table = table_of(whole, plan);

@@ -22,14 +22,14 @@ bool pads(const Plan& plan) { return plan.config.mask.padding; }
 
 std::vector<Flag> input_rows() {
     constexpr std::string_view text =
-        "--text or --text-file, and no --model-file, whose tokenizer cuts the text";
+        "--text or --text-file, and no --model-file, whose tokenizer splits the text";
     return {
         setting(flags::text, "TEXT", "words to attend over; repeat for a batch")
             .being(of_arithmetic | says_x | of_source)
             .repeatable(),
         Flag{flags::example, "NAME",
-             "attend over an example whose features have names and whose whole numbers were set by "
-             "hand, or a file of yours: attn-explain examples lists them",
+             "attend over an example whose features have names, with integer matrices set by hand, "
+             "or your own file: attn-explain examples lists them",
              such_as(attn::shipped_example_names, Takes::Kind::file)}
             .being(of_model | says_x | of_source)
             .recorded("example"),
@@ -37,7 +37,7 @@ std::vector<Flag> input_rows() {
              "text to attend over, one sequence per line (- is standard input)", file()}
             .being(of_model | says_x),
         Flag{flags::split, "HOW",
-             "how text is cut into tokens: words, chars, or a regular expression whose matches "
+             "how text is split into tokens: words, chars, or a regular expression whose matches "
              "they are",
              such_as("words chars"), "words"}
             .being(of_model)
@@ -52,7 +52,7 @@ std::vector<Flag> input_rows() {
              "number); ';' between sequences"}
             .being(of_arithmetic),
         setting(flags::vocab, "HOW",
-                "source of the vector of a word: words, a draw from a seed made of the word; "
+                "source of each word's vector: words, a draw from a seed made of the word; "
                 "text, one table of random rows in alphabetical order; or a file, one word and its "
                 "numbers per line")
             .being(of_model | of_source)
@@ -66,15 +66,14 @@ std::vector<Flag> input_rows() {
         Flag{flags::x, "FILE[:NAME]",
              "x from a file, (tokens, features) or with a batch axis (- is standard input)", file()}
             .being(of_model | says_x),
-        setting(flags::memory_texts, "TEXT",
-                "cross-attention: words that keys and values come from")
+        setting(flags::memory_texts, "TEXT", "cross-attention: words of the keys and values")
             .being(of_model | says_memory)
             .repeatable(),
-        Flag{flags::memory_ids, "IDS", "cross-attention: token ids that keys and values come from"}
-            .being(of_model | says_memory),
+        Flag{flags::memory_ids, "IDS", "cross-attention: token ids of the keys and values"}.being(
+            of_model | says_memory),
         Flag{flags::memory, "FILE[:NAME]",
-             "cross-attention: a file that keys and values come from; with a model the most memory "
-             "that it may take, as 8G",
+             "cross-attention: a file with the input of keys and values; with a model, its memory "
+             "limit, such as 8G",
              file()}
             .being(of_model | says_memory),
         setting(flags::batch, "N", "number of sequences of a random x; adds a batch axis")

@@ -67,9 +67,9 @@ attn::Ledger read_ledger(const std::string& spec, bool takes_unnamed) {
     attn::Ledger ledger(attn::chains_of(attn::step_table()));
     for (attn::NamedTensor& each : read_arrays(spec, takes_unnamed)) {
         if (each.name.empty()) {
-            throw attn::InputError(
-                spec + ": contains one array without a name: say which step it is, as in " + spec +
-                ":weights");
+            throw attn::InputError(spec +
+                                   ": contains one array without a name: name its step, as in " +
+                                   spec + ":weights");
         }
         ledger.record(each.name, std::move(each.tensor));
     }

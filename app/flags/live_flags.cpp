@@ -160,7 +160,7 @@ attn::JsonText knobs_json(const Arguments& arguments) {
 
 Flag live_flag() {
     return Flag{flags::live, "",
-                "put the program itself beside the page of --format html: words, mask, scale, "
+                "embed the program itself in the HTML page: words, mask, scale, "
                 "positions and mistakes become fields, and each change recomputes everything"}
         .in_group("Output")
         .typed_only()

@@ -41,8 +41,8 @@ void refuse_decided(const Arguments& arguments) {
         if (draws || said.implied) continue;
         if (said.flag->is(of_draws)) {
             throw attn::ConfigError(said.flag->name +
-                                    " has no effect on --model-file, of which nothing is drawn: "
-                                    "leave it out");
+                                    " has no effect with --model-file: a trained model draws "
+                                    "nothing; leave it out");
         }
     }
     if (arguments[flags::texts].size() > 1) {
@@ -156,8 +156,8 @@ std::string first_piece(const attn::models::Model& model, const std::string& wor
     }
     if (longest < 0) return {};
     asked.replace(asked.rfind(word), word.size(), std::to_string(longest));
-    return "it is made of several, the first may be '" + model.tokenizer->label(longest) + "', " +
-           asked + "; ";
+    return "it is several tokens, the first of which may be '" + model.tokenizer->label(longest) +
+           "', " + asked + "; ";
 }
 
 /// Reports if the tokenizer next to a file cuts a text into other tokens than the file's own.
@@ -179,9 +179,10 @@ void note_other_tokens(const Model& model, const std::string& text,
         }
         return attn::joined(tokens, "  ");
     };
-    report_note(model.other_tokenizer_label +
-                " cuts this text otherwise; the file's own ids, in the first row, are taken:\n  " +
-                row(*model.tokenizer, ids) + "\n  " + row(*model.other_tokenizer, others));
+    report_note(
+        model.other_tokenizer_label +
+        " splits this text differently; the file's own ids, in the first row, are used:\n  " +
+        row(*model.tokenizer, ids) + "\n  " + row(*model.other_tokenizer, others));
 }
 
 }  // namespace
@@ -240,7 +241,7 @@ const std::vector<Flag>& model_flags() {
         grouped("Model and text",
                 {
                     Flag{flags::model_file, "FILE",
-                         "a trained model: stories, which the program holds, a folder of Hugging "
+                         "a trained model: stories (built in), a folder of Hugging "
                          "Face (config.json and .safetensors files) or the ORG/NAME of one in its "
                          "cache, a .gguf file of llama.cpp, or a file of llama2.c",
                          such_as(shipped_models, Takes::Kind::file)}
@@ -265,8 +266,8 @@ const std::vector<Flag>& run_flags() {
     static const std::vector<Flag> all =
         grouped("Model and text", {without_flag(),
                                    {flags::most_memory, "SIZE",
-                                    "refuse what would take more memory: 8G, 500M; what is free "
-                                    "without it"}});
+                                    "refuse what would take more memory: 8G, 500M (default: the "
+                                    "free memory)"}});
     return all;
 }
 
@@ -294,7 +295,7 @@ double bytes_in(const std::string& text) {
     const auto size = attn::parse_number(number);
     if (size && *size > 0) return *size * unit;
     throw attn::ConfigError("--memory " + attn::shown(text) +
-                            " is no size of memory: pass it as 8G or 500M");
+                            " is not a size: pass it as 8G or 500M");
 }
 
 /// Returns the memory available without swapping, in bytes.
@@ -329,16 +330,16 @@ void say_cost(const Arguments& arguments, Model& model, const Run& run) {
     const double room = most ? bytes_in(*most) : free_memory();
     if (cost.held > room) {
         throw attn::ConfigError(
-            "this run would hold " + size_text(cost.held) + ", and " +
+            "this run would need " + size_text(cost.held) + ", and " +
             (most ? "--memory allows " : "the machine has free ") + size_text(room) +
-            (keeps ? ": ask for lens, heads or a walk, which hold one layer at a time, or give a "
+            (keeps ? ": use lens, heads or a walk, which load one layer at a time, or give a "
                      "smaller model"
                    : ": give a smaller model, or more memory"));
     }
     if (cost.read > much || cost.held > much || cost.multiplied > many_numbers) {
         // Rates of one laptop core: numbers read from a file, and multiply-adds in float64.
         const double seconds = cost.read / 5e8 + cost.multiplied / 5e9;
-        report_note(fmt::format("reads {} layers, {}, holds {}{}, and takes some {}", layers,
+        report_note(fmt::format("reads {} layers, {}, holds {}{}, and takes about {}", layers,
                                 size_text(cost.read), size_text(cost.held),
                                 keeps ? "" : " at a time",
                                 seconds < 100 ? fmt::format("{:.0f} s", std::ceil(seconds))
@@ -365,7 +366,7 @@ std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::mode
     if (arguments.has(flags::ids)) {
         if (arguments.has(flags::text)) {
             throw attn::ConfigError(
-                "--text and --ids both say what the model is given: leave one "
+                "--text and --ids both set the model's input: leave one "
                 "out");
         }
         for (const std::string& id : split_ids(arguments[flags::ids])) {

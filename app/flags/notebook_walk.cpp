@@ -90,7 +90,7 @@ std::string meant_walk(const Arguments& arguments, const NamedNotebook& said) {
         if (!section.walk.empty()) return section.walk;
     }
     throw attn::ConfigError("--notebook " + arguments[flags::notebook] +
-                            ": no walk makes this cell; attn-explain notebook " +
+                            ": no walk computes this cell; attn-explain notebook " +
                             said.notebook.number + " --as-flags lists those of others");
 }
 

@@ -264,7 +264,7 @@ const std::vector<Flag>& print_flags() {
                  such_as("inf"), "1000"}
                 .needing(printed_numbers),
             Flag{flags::edgeitems, "N",
-                 "elements shown at each end of an axis where a tensor is too large to print whole",
+                 "elements shown at each end of an axis if a tensor is too large to print whole",
                  integer(0), "3"}
                 .needing(printed_numbers),
             Flag{flags::linewidth, "N", "columns of a printed line", integer(1), "80; NumPy: 75"}
@@ -305,10 +305,10 @@ const std::vector<Flag>& output_flags() {
                 .needing(a_figure),
             Flag{flags::columns, "N",
                  "matrices side by side in a figure; 1 draws a flow as a list with formulas",
-                 integer(1, 1000), "as many as there is room for"}
+                 integer(1, 1000), "as many as fit"}
                 .needing({draws_side_by_side, nullptr, "--format svg and --figure matrix or flow"}),
             Flag{flags::width, "PX", "width of a figure, to which it is scaled", integer(50, 20000),
-                 "what its cells need"}
+                 "fits the cells"}
                 .needing(a_figure),
             Flag{flags::theme, "THEME", "page that figures and --format html are made for",
                  one_of<attn::Theme>(), "auto"}

@@ -32,7 +32,7 @@ std::vector<Flag> position_rows() {
     return {
         setting(
             "--position-embedding", "KIND",
-            "add a row for its position to each token: of a learned table (GPT-2, BERT), or the "
+            "add to each token a row for its position: from a learned table (GPT-2, BERT), or the "
             "sines and cosines of the first Transformer"),
         setting("--positions", "N,N",
                 "positions of the tokens: 7,8,9; after a semicolon those of the memory")
@@ -66,8 +66,8 @@ std::vector<Flag> position_rows() {
         setting("--qk-norm-place", "WHERE", "normalise query and key before they rotate, or after")
             .needing({nullptr, norms_and_rotates, "--qk-norm head and --rope half"}),
         setting("--norm-eps", "X",
-                "added to the mean square in the norms of query and key; of l2 the "
-                "least length")
+                "added to the mean square in the norms of query and key; for l2, "
+                "the minimum length")
             .needing({nullptr, norms, "a norm: add --qk-norm head"}),
     };
 }

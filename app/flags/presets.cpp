@@ -23,7 +23,7 @@ constexpr Preset presets[] = {
     {"gpt2", "one weight for query, key and value, learned positions, causal",
      "projection fused, heads 3, head-dim 4, bias, output-projection, output-bias, mask causal, "
      "position-embedding learned"},
-    {"bert", "sees both ways, learned positions",
+    {"bert", "bidirectional, learned positions",
      "heads 3, head-dim 4, bias, output-projection, output-bias, position-embedding learned"},
     {"t5", "unscaled scores, a learned bias for each distance (here the encoder's)",
      "heads 3, head-dim 4, output-projection, scale none, position-bias t5"},
@@ -46,19 +46,19 @@ constexpr Preset presets[] = {
     {"llama3", "grouped heads, slow rotation for long inputs (Llama 3.1)",
      "heads 6, kv-heads 2, head-dim 4, output-projection, mask causal, rope half, rope-theta "
      "500000, rope-scaling llama3:8:1:4:8192"},
-    {"qwen2", "grouped heads, biases on query, key and value alone",
+    {"qwen2", "grouped heads, biases only on query, key and value",
      "heads 6, kv-heads 2, head-dim 4, bias, output-projection, mask causal, rope half, rope-theta "
      "1000000"},
     {"gemma2", "scores capped at 50, grouped heads, every second layer a window",
      "heads 4, kv-heads 2, head-dim 6, embed-dim 10, output-projection, mask causal,window:4, rope "
      "half, softcap 50"},
-    {"olmo2", "query and key normed over all heads",
+    {"olmo2", "query and key normalised over all heads",
      "heads 3, head-dim 4, output-projection, mask causal, rope half, rope-theta 500000, qk-norm "
      "all"},
-    {"qwen3", "query and key normed in each head, head-dim free of embed-dim",
+    {"qwen3", "query and key normalised in each head, head-dim independent of embed-dim",
      "heads 6, kv-heads 2, head-dim 4, embed-dim 10, output-projection, mask causal, rope half, "
      "rope-theta 1000000, qk-norm head"},
-    {"gemma3", "one key head, normed query and key, five of six layers a window",
+    {"gemma3", "one key head, normalised query and key, five of six layers a window",
      "heads 4, kv-heads 1, head-dim 6, embed-dim 10, output-projection, mask causal,window:4, rope "
      "half, qk-norm head"},
     {"gpt-oss", "a learned sink for each head, biases everywhere, every second layer a window",

@@ -25,7 +25,7 @@ attn::PrintOptions print_options(const Arguments& arguments) {
 void check_print_flags(const Arguments& arguments) {
     print_options(arguments);
     if (arguments.has(flags::only) && (arguments.has(flags::from) || arguments.has(flags::until))) {
-        throw attn::ConfigError("--only already says which steps: leave --from and --until out");
+        throw attn::ConfigError("--only already selects the steps: leave --from and --until out");
     }
 }
 

@@ -48,8 +48,8 @@ void set_past(WalkConfig& config, const Flag& flag, const std::string& text) {
     const attn::Shape shape = config.parameters["past_key"].shape();
     if (shape.size() < 2 || shape[shape.size() - 2] == 0) {
         throw attn::InputError(text + ": past_key has shape " + attn::shape_text(shape) +
-                               ": it must be (heads, keys, features), with a batch axis in front "
-                               "where there is one");
+                               ": it must be (heads, keys, features), with a leading batch axis "
+                               "if there is one");
     }
     config.past = static_cast<std::int64_t>(shape[shape.size() - 2]);
 }
@@ -81,11 +81,10 @@ std::vector<Flag> variant_rows() {
         setting("--mla", "RANK",
                 "multi-head latent attention (DeepSeek): keys and values of all heads from RANK "
                 "features of each token; --rotary-dim more features of each head rotate"),
-        setting("--mla-query-rank", "RANK", "latent attention: make the queries of a latent too")
+        setting("--mla-query-rank", "RANK", "latent attention: compute queries from a latent, too")
             .needing(mla),
-        setting(
-            "--mla-absorbed", "",
-            "latent attention: let queries meet the latents themselves, as when text is written")
+        setting("--mla-absorbed", "",
+                "latent attention: compare queries with the latents directly, as in generation")
             .needing(mla),
         setting("--weights-by", "HOW",
                 "how scores become weights: softmax, or the sigmoid of each score alone"),
@@ -109,7 +108,7 @@ std::vector<Flag> variant_rows() {
             .set_by(set_dropout_mask)
             .needing(dropout),
         setting(flags::rules, "RULE",
-                "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / D'; "
+                "compute a step by your own rule, as in 'scaled_scores[q,k] = scores[q,k] / D'; "
                 "@FILE: one rule per line")
             .set_by(set_rules)
             .repeatable()
@@ -122,7 +121,7 @@ std::vector<Flag> trained_rows() {
     return {
         setting(
             flags::model_file, "FILE",
-            "walk through a layer of a trained model: stories, which the program holds, a folder "
+            "walk through a layer of a trained model: stories (built in), a folder "
             "of Hugging Face (config.json and .safetensors files) or the ORG/NAME of one in its "
             "cache, a .gguf file of llama.cpp, or a file of llama2.c")
             .being(of_arithmetic)

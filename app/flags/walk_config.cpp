@@ -41,7 +41,7 @@ std::vector<std::string> read_lines(const std::string& path, const std::string& 
         if (!attn::trimmed(told).empty()) lines.push_back(told);
     }
     if (lines.empty()) {
-        throw attn::InputError(file.label() + ": has no text; write one " + each + " a line");
+        throw attn::InputError(file.label() + ": has no text; write one " + each + " per line");
     }
     return lines;
 }
@@ -88,7 +88,7 @@ attn::Tokens tokens_of(const Arguments& arguments, const std::vector<std::string
         std::find_if(tokens.vocabulary.begin(), tokens.vocabulary.end(), attn::lacks_blanks);
     if (unbroken != tokens.vocabulary.end()) {
         report_note(attn::shown(*unbroken) +
-                    " is one word here, as its script has no blanks between words: --split chars "
+                    " is one word here, as its script has no spaces between words: --split chars "
                     "makes a token of each character");
     }
     return tokens;
@@ -257,7 +257,7 @@ void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
     const std::string spec = arguments[flags::mask_file];
     const std::string mask_true = arguments[flags::mask_true];
     if (spec.empty() && !mask_true.empty()) {
-        throw attn::ConfigError("--mask-true says how to read --mask-file, which is missing");
+        throw attn::ConfigError("--mask-true sets how --mask-file is read: add --mask-file FILE");
     }
     if (spec.empty()) return;
     const attn::Tensor read = attn::read_tensor(spec, report_note);
@@ -370,7 +370,7 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     if (config.past && arguments.has(flags::causal_align) &&
         config.causal_align == attn::CausalAlign::start) {
         throw attn::ConfigError(
-            "--causal-align start would let the first query of x meet the first key of --past, "
+            "--causal-align start would align the first query of x with the first key of --past, "
             "which is an earlier token: leave it out");
     }
     const bool trained = arguments.has(flags::model_file);
@@ -438,7 +438,7 @@ std::shared_ptr<const attn::StepTable> table_of(const Arguments& arguments,
     });
     if (!back.empty() && !arguments.has(flags::backward)) {
         throw attn::ConfigError("--bug " + back.front() +
-                                " is made on the way back: add --backward");
+                                " is a mistake of the backward pass: add --backward");
     }
     if (!bugs.empty()) require_all_steps(plan.config, "--bug");
     if (arguments.has(flags::backward)) require_all_steps(plan.config, "--backward");

@@ -50,7 +50,7 @@ std::vector<Flag> model_rows() {
             .being(of_model)
             .needing({nullptr, projects_output, "an output projection: add --output-projection"}),
         setting(flags::projection, "KIND",
-                "how query, key and value are made from x: split and "
+                "how query, key and value are computed from x: split and "
                 "matrix have a weight for each of the three, fused one "
                 "for all (GPT-2), fused-by-head the same head by head "
                 "(GPT-NeoX), stacked and per-head weights for each head, "
@@ -101,10 +101,10 @@ std::vector<Flag> model_rows() {
              "the scores",
              file()},
         Flag{flags::mask_true, "WHICH", "meaning of true in --mask-file", one_of("keep drop")},
-        setting(
-            flags::causal_align, "WHERE",
-            "with unequal lengths the causal mask lets the first query meet the first key, or the "
-            "last the last")
+        setting(flags::causal_align, "WHERE",
+                "with unequal lengths, the causal mask aligns the first query with the first key, "
+                "or the "
+                "last with the last")
             .needing({nullptr, aligns, "--mask causal, and a memory longer or shorter than x"}),
         setting("--empty-row", "WHAT", "the weights of a query whose keys are all hidden")
             .being(of_arithmetic)
@@ -114,7 +114,7 @@ std::vector<Flag> model_rows() {
                 "multiply them by a number"),
         setting(flags::softcap, "X",
                 "bound the scores softly: X * tanh(score / X), as Gemma 2; 0: none"),
-        setting(flags::softmax_axis, "AXIS", "axis that the weights sum to 1 over"),
+        setting(flags::softmax_axis, "AXIS", "axis over which the weights sum to 1"),
     };
 }
 

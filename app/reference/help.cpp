@@ -21,10 +21,10 @@ constexpr const char* topics =
 /// Flags for a beginner, as they could be typed.
 constexpr std::pair<const char*, const char*> first_month[] = {
     {"--text 'the cat sat'", "words to attend over"},
-    {"--example adjective", "a head that means something, its matrices set by hand"},
+    {"--example adjective", "an interpretable head, its matrices set by hand"},
     {"--heads 2", "number of heads; --head-dim 8: features of each"},
     {"--embed-dim 8", "features of a token; --seq-len 5: random tokens"},
-    {"--mask causal", "nobody looks ahead; or padding, window:4, ..."},
+    {"--mask causal", "no token sees later ones; or padding, window:4, ..."},
     {"--preset llama3", "the settings of a family of models (--list-presets)"},
     {"--model-file stories", "walk through a trained model; --layer 2: its layer 2"},
     {"--notebook 002", "the settings of a replayed notebook"},

@@ -130,7 +130,7 @@ std::string exit_status(const Command& command) {
         item(bold("1"), "There is a finding, such as a difference or a pitfall.") +
         item(bold("2"),
              "Trouble: the flags, the data, or a file that cannot be read or written; one line on "
-             "standard error says what to do.");
+             "standard error gives the remedy.");
     if (command.name == "diagnose") {
         text += item(bold("3"), "A difference that no known mistake explains.");
     }
@@ -141,12 +141,12 @@ std::string environment(const Command& command) {
     std::string text =
         ".SH ENVIRONMENT\n" +
         item(bold("PAGER"),
-             "The program that output longer than the screen of a terminal goes through; less "
-             "where it is not set. Empty or cat, or with TERM=dumb, there is none.");
+             "The program that output longer than the screen of a terminal is piped through "
+             "(default: less). If it is empty or cat, or if TERM is dumb, there is none.");
     for (const Flag* flag : flags_of(command)) {
         if (!flag->is(flags::color)) continue;
         text += item(bold("NO_COLOR") + ", " + bold("FORCE_COLOR"),
-                     "Forbid colours, or ask for them, where --color does not say.") +
+                     "Disable or force colours, unless --color is given.") +
                 item(bold("COLORTERM"), "With truecolor or 24bit, colours are not rounded to 256.");
     }
     return text;
@@ -181,7 +181,7 @@ std::string man_page_name(const Command& command) {
 std::string man_page(const Command& command) {
     const std::string name = man_page_name(command);
     // No date: the same sources must give the same page on every day.
-    return ".\\\" Made from the program's own flags.\n.TH " + roff(upper(name)) +
+    return ".\\\" Generated from the program's own flags.\n.TH " + roff(upper(name)) +
            " 1 \"\" \"attn-explain " + std::string(attn::version()) +
            "\" \"User Commands\"\n.SH NAME\n" + roff(name) + " \\- " + roff(command.help) + "\n" +
            synopsis(command) + description(command) + command_list(command) + options(command) +

@@ -170,7 +170,7 @@ attn::Cell Session::cell_of_page(const Scene& walk) const {
     const std::string asked = tensor() == nullptr ? section().name : attn::cell_text(cell());
     const std::string found = cell_of_walk(section(), *walk.plan, walk.ledger, asked);
     if (found.empty()) {
-        throw attn::ConfigError(asked + " is made of all of " + section().parts +
+        throw attn::ConfigError(asked + " is computed from all of " + section().parts +
                                 ": step --notebook " + (*scene_.page)[flags::notebook] + ":" +
                                 section().name + " goes through them");
     }

@@ -61,7 +61,7 @@ TEST_SUITE("app: backward") {
         const std::string flags = " --backward --loss cross-entropy:";
         check_refused(flags + "big", "add --model-file stories");
         check_refused("--model-file stories --text 'Lily had a'" + flags + "parks",
-                      "the first may be ' p', --loss cross-entropy:");
+                      "the first of which may be ' p', --loss cross-entropy:");
         check_refused("--model-file stories --text 'Lily had a'" + flags, "names no token");
         check_refused("--model-file stories --text 'Lily had a'" + flags + "512",
                       "must be at most 511");
@@ -85,7 +85,8 @@ TEST_SUITE("app: backward") {
                   .epsilon(1e-14));
         const nlohmann::json part = walk(flags + " --learn 0.5 --only output");
         CHECK(number(part, "output", "/3/1") == number(after, "output", "/3/1"));
-        CHECK(has(run("--learn 0.5").err, "--learn has no effect here: it needs the way back"));
+        CHECK(
+            has(run("--learn 0.5").err, "--learn has no effect here: it needs the backward pass"));
         program::check_refused("--backward --learn fast", "--learn: 'fast' is not a number");
     }
     TEST_CASE("each loss begins with its own gradient") {
@@ -197,7 +198,8 @@ TEST_SUITE("app: backward") {
             CHECK(result.exit_code != 0);
         }
         CHECK(run(flags + "--backward --format npz -o " + file).exit_code == 0);
-        CHECK(has(run("diagnose " + file + flags).out, "right: the way back is that of this walk"));
+        CHECK(
+            has(run("diagnose " + file + flags).out, "right: the backward pass matches this walk"));
     }
     TEST_CASE("the stepper goes to a gradient and back") {
         const std::string beside = run("step --backward -q", "goto weights\n").out;

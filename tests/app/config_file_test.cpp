@@ -113,7 +113,8 @@ TEST_SUITE("app: config") {
         CHECK(again.out == run(flags).out);
         std::ofstream(file) << R"({"attn_explain": "1.0.0",
 "config": {"input": {"source": "text", "vocab_size": 3}, "heads": 2}, "steps": []})";
-        program::check_refused("--config " + file, "walk.json:2: this record does not hold the ");
+        program::check_refused("--config " + file,
+                               "walk.json:2: this record does not contain the ");
         CHECK(run("--text 'a b' --config " + file).out == run("--text 'a b' --heads 2").out);
         // Written by hand in the layout of JSON output.
         std::ofstream(file) << R"({"config": {"heads": 2, "text": "a b"}})";
@@ -244,10 +245,11 @@ TEST_SUITE("app: config") {
                                  const std::string& value) {
             const std::string setting = "\"" + key + "\": " + value;
             std::ofstream(path) << "{\"seed\": 3,\n " + setting + "}";
-            program::check_refused(command + " --config " + path, "c.json:2: no file of settings");
+            program::check_refused(command + " --config " + path,
+                                   "c.json:2: a settings file cannot set");
             std::ofstream(path) << "{\"attn_explain\": \"1\", \"config\": {\"said\": {\n" +
                                        setting + "}}}";
-            program::check_refused(command + " --config " + path, "may say '" + key + "'");
+            program::check_refused(command + " --config " + path, "cannot set '" + key + "'");
             CHECK_FALSE(std::filesystem::exists(other));
         };
         const std::string quoted = "\"" + other + "\"";
@@ -276,7 +278,7 @@ TEST_SUITE("app: config") {
                             "attn-explain settings\n{\"seed\": 3,\n" + std::string(setting) + "}");
             file.commit();
             program::check_refused("diagnose " + probe + " --given " + probe,
-                                   "no file of settings");
+                                   "a settings file cannot set");
         }
     }
 

@@ -162,8 +162,9 @@ TEST_SUITE("diagnose_back") {
             const std::string wrong = flags + " --backward --bug softmax-axis=query -o " + mine;
             REQUIRE(program::run(wrong).exit_code == 0);
             const program::Result found = program::run("diagnose " + mine + flags);
-            CHECK_MESSAGE(program::has(found.out, "the way back is that of your own way forth"),
-                          type << found.out);
+            CHECK_MESSAGE(
+                program::has(found.out, "the backward pass matches your own forward pass"),
+                type << found.out);
         }
     }
 
@@ -176,7 +177,7 @@ TEST_SUITE("diagnose_back") {
                 const auto result = diagnosed(tensors, causal ? "--mask causal" : "", in_floats);
                 INFO(result.out);
                 CHECK(result.exit_code == 0);
-                CHECK(tells(result.out, "right: the way back is that of this walk"));
+                CHECK(tells(result.out, "right: the backward pass matches this walk"));
             }
         }
     }
@@ -220,7 +221,7 @@ TEST_SUITE("diagnose_back") {
             const auto result = diagnosed(all, "--heads 6", false, Hand::tokens);
             INFO(result.out);
             CHECK(result.exit_code == (wrong.empty() ? 0 : 1));
-            CHECK(tells(result.out, wrong.empty() ? "the way back is that of this walk"
+            CHECK(tells(result.out, wrong.empty() ? "the backward pass matches this walk"
                                                   : "grad-scale-missing"));
         }
     }
@@ -368,7 +369,7 @@ TEST_SUITE("diagnose_back") {
         const auto result = diagnosed(saved(h), flags);
         INFO(result.out);
         CHECK(result.exit_code == 0);
-        CHECK(tells(result.out, "right: the way back is that of this walk"));
+        CHECK(tells(result.out, "right: the backward pass matches this walk"));
         CHECK(!tells(result.err, "not used"));
         CHECK(tells(diagnosed(saved(Hand::made("row", true)), flags).out, "grad-softmax-no-row"));
     }

@@ -249,7 +249,8 @@ TEST_SUITE("app: diagnose does not guess") {
         const std::string given =
             "--given " + (theirs.folder / "walk.npz") + " --heads 2 --mask causal";
         const program::Result result = theirs.diagnose(given);
-        CHECK(guess_tells(result.out, "your numbers have 3 decimals, and are compared as far"));
+        CHECK(guess_tells(result.out,
+                          "your numbers have 3 decimals, and are compared to that precision"));
         CHECK(result.exit_code == 0);
         CHECK_FALSE(guess_tells(result.out, "in other places"));
         theirs.file = {{"att", full_of({1, 2, 4, 4}, 0.25F)}};
@@ -389,7 +390,7 @@ TEST_SUITE("app: diagnose does not guess") {
         const program::Result result = theirs.diagnose("--attention gated-linear" + given);
         CHECK_MESSAGE(result.exit_code == 1, result.out);
         CHECK(guess_tells(result.out, "context: gate-on-values"));
-        CHECK(guess_tells(result.out, "told by the form recurrent: --form recurrent"));
+        CHECK(guess_tells(result.out, "recognised as form recurrent: --form recurrent"));
     }
 
     TEST_CASE("slopes that nobody told are tried, and asked about") {
@@ -556,7 +557,7 @@ TEST_SUITE("app: diagnose does not guess") {
             const program::Result result =
                 run("diagnose " + (theirs.folder / "walk.npz") + " --given " + theirs.mine);
             CHECK(result.exit_code == 2);
-            CHECK_MESSAGE(guess_tells(result.err, "no file of settings may say '" + setting + "'"),
+            CHECK_MESSAGE(guess_tells(result.err, "a settings file cannot set '" + setting + "'"),
                           result.err);
             CHECK_FALSE(std::filesystem::exists(stolen));
         }

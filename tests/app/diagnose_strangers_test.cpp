@@ -243,7 +243,7 @@ TEST_SUITE("app: diagnose strangers") {
             const Attention small(std::sqrt(0.5), 1, size);
             const auto answer = diagnosed(small, {{"out", small.out}}, "");
             CHECK(answer.exit_code == 0);
-            CHECK(has(answer.out, "these numbers cannot show: "));
+            CHECK(has(answer.out, "these numbers cannot reveal: "));
             CHECK(has(answer.out, "scale-missing"));
         }
         CHECK_FALSE(has(diagnosed(right, {{"out", right.out}}, "").out, "cannot show"));
@@ -322,7 +322,7 @@ TEST_SUITE("app: diagnose strangers") {
         CHECK_FALSE(has(odd.out, "DIFF"));
         const auto none = with({});
         CHECK(none.exit_code == 3);
-        CHECK(has(none.out, "nothing makes query, key and value of your x"));
+        CHECK(has(none.out, "nothing computes query, key and value from your x"));
         CHECK_FALSE(has(none.out, "DIFF"));
         const auto most = diagnosed(right, {{"attn", made({heads, tokens, tokens}, 0.9)},
                                             {"foo", made({3}, 0.1)},

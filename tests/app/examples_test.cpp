@@ -140,7 +140,7 @@ TEST_SUITE("app: examples") {
         refused(with("title    a noun looks at its adjective", "begins   --x a.csv"),
                 "line 2 a file of an attention or an example begins with flags of a walk");
         refused(with("title    a noun looks at its adjective", "nonsense"),
-                "line 2 says neither example, title, begins nor looks");
+                "line 2 is neither example, title, begins nor looks");
         program::check_refused("--example adjectve", "did you mean adjective?");
         program::check_refused("--example list", "attn-explain examples lists them");
         program::check_refused("--example adjective --text cat", "are two sources");

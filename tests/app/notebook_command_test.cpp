@@ -98,7 +98,8 @@ TEST_SUITE("app: notebook") {
     TEST_CASE("why says which cells a walk makes, where none makes the one asked for") {
         const std::string refusal = run("why 'weights[0,0]' --notebook 001").err;
         CHECK_MESSAGE(
-            program::has(refusal, "weights is made by no walk, so nothing derives it: exp("),
+            program::has(refusal,
+                         "weights is not computed by any walk, so it cannot be derived: exp("),
             refusal);
         CHECK(program::has(refusal, "attn-explain notebook 001 --as-flags lists the cells"));
         CHECK(run("why 'loop_context[0,0]' --notebook 001").exit_code == 0);

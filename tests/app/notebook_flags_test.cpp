@@ -119,7 +119,7 @@ std::size_t check_lines(const std::string& notebook) {
         if (at == lines.size() || lines[at].name != name) continue;  // not printed
         const Line& line = lines[at++];
         CAPTURE(line.command);
-        if (line.command == "# no walk makes it") continue;
+        if (line.command == "# no walk computes it") continue;
         const Json made = steps::of_line(line.command);
         if (name.ends_with("_shape")) {
             check_shape(name, cell["text"], made[0]);
@@ -149,7 +149,7 @@ void check_cell(const std::string& page, const std::string& cell, const std::str
 std::vector<std::string> without_walk(const std::string& notebook) {
     std::vector<std::string> names;
     for (const Line& line : lines_of(notebook)) {
-        if (line.command == "# no walk makes it") names.push_back(line.name);
+        if (line.command == "# no walk computes it") names.push_back(line.name);
     }
     return names;
 }
@@ -216,7 +216,7 @@ TEST_SUITE("app: notebook --as-flags") {
     }
 
     TEST_CASE("what no walk makes is said, with what was probably meant") {
-        program::check_refused("notebook 002 --as-flags transposed_alike", "no walk makes");
+        program::check_refused("notebook 002 --as-flags transposed_alike", "no walk computes");
         program::check_refused("notebook 000 --as-flags wieghts", "did you mean weights?");
         program::check_refused("notebook 000 --as-flags 7777", "--as-flags lists them");
         CHECK(program::run("notebook 000 weights").out ==

@@ -48,7 +48,7 @@ TEST_SUITE("app: --notebook") {
 
     TEST_CASE("where a cell is named, the steps of its walk are meant and not the page's") {
         CHECK(has(run("why 'context[1,2]' --notebook 001:11").out, "context[1,2] = "));
-        program::check_refused("why 'context[1,2]' --notebook 001", "made by no walk");
+        program::check_refused("why 'context[1,2]' --notebook 001", "not computed by any walk");
         program::check_refused("why 'weights[0,1]' --notebook 002:older_weights", "2 indices");
         CHECK(run("why 'weights[0,1]' --notebook 002:41").out ==
               run("why 'weights[0,1]' --notebook 002").out);
@@ -74,8 +74,8 @@ TEST_SUITE("app: --notebook") {
     TEST_CASE("what is made of many numbers says of which, and its value") {
         const std::string why = run("why weights_variance --notebook 002").out;
         CHECK(has(why, "weights_variance = tensor(0.0279)\n"));
-        CHECK(has(why, "made of all of weights"));
-        program::check_refused("why transposed_alike --notebook 002", "made by no walk");
+        CHECK(has(why, "computed from all of weights"));
+        program::check_refused("why transposed_alike --notebook 002", "not computed by any walk");
         program::check_refused("why 'older_weights[8,0]' --notebook 002", "beyond the query axis");
     }
 
@@ -134,7 +134,8 @@ TEST_SUITE("app: --notebook") {
     TEST_CASE("a notebook or cell that does not exist is named, with what was meant") {
         program::check_refused("--notebook 007", "there is no notebook '007'");
         program::check_refused("lint --notebook 002:wieghts", "did you mean weights?");
-        program::check_refused("why 'weights[0,1]' --notebook 002:79", "no walk makes this cell");
+        program::check_refused("why 'weights[0,1]' --notebook 002:79",
+                               "no walk computes this cell");
         program::check_refused("--notebook ''", "--notebook is given an empty text");
         program::check_refused("--notebook 002:", "has no cell ''");
         program::check_refused("--notebook 000 --model-file stories", "two sources");

@@ -234,7 +234,7 @@ TEST_SUITE("app: output names") {
               "--bug scale-missing --bug k-dot-k --only 'weights[1]'"}) {
             CAPTURE(flags);
             const std::string out = run(flags).out;
-            CHECK((has(out, "(after ") || has(out, "! made from ")));
+            CHECK((has(out, "(after ") || has(out, "! computed from ")));
         }
         CHECK(
             has(run("why 'weights[0,0]' --bug softmax-axis=query").out, "! [softmax-axis=query]"));

@@ -73,7 +73,7 @@ TEST_SUITE("app: promises") {
                 CHECK(each.exit_code == 2);
                 CHECK_MESSAGE(!has(each.err, "root"), each.err);
             }
-            CHECK_MESSAGE(has(same.err, "d.json:1: a file of settings names no file"), same.err);
+            CHECK_MESSAGE(has(same.err, "d.json:1: a settings file cannot name a file"), same.err);
         }
         // Typed rules are followed, and saved as their text.
         const std::string rules =

@@ -159,7 +159,7 @@ TEST_SUITE("app: quiz") {
             CHECK(!has(sheet, "attn-explain bugs"));
             const std::string answers = program::read_file(key);
             CHECK(!has(answers, "Name: "));
-            CHECK(has(answers, "Who says "));
+            CHECK(has(answers, "If you chose "));
         }
     }
 

@@ -115,7 +115,7 @@ TEST_SUITE("app: rule") {
                   "two rules make weights: leave one out"));
         CHECK(run("--rule @" + file).exit_code == 0);
         std::ofstream(file) << "# to come\n";
-        CHECK(has(run("--rule @" + file).err, "mine.txt: has no text; write one rule a line"));
+        CHECK(has(run("--rule @" + file).err, "mine.txt: has no text; write one rule per line"));
     }
     TEST_CASE("a rule that is printed is one that can be said, of what counts too") {
         for (const auto& [walk, step] :
@@ -135,7 +135,7 @@ TEST_SUITE("app: rule") {
         CHECK(run(walk + " --rule 'positions[t] = 2 * t + 1'").out ==
               run(walk + " --positions 1,3,5").out);
         CHECK(has(run(walk + " --rule 'positions[t] = t / 4'").err,
-                  "positions holds whole numbers, not 0.25: write floor(...)"));
+                  "positions has integers, not 0.25: write floor(...)"));
     }
     TEST_CASE("letters of axes stand for their own axes alone") {
         const std::string walk = "--heads 2 --batch 2 --seq-len 3 --mask causal --only weights -q ";
@@ -188,8 +188,8 @@ TEST_SUITE("app: rule") {
         refused("scores[q,k] = weights[q,k]", "weights is made after scores");
         refused("scores[q,k] = scores[q,k]", "scores would be made of itself");
         refused("wieghts[q,k] = 1", "did you mean weights?");
-        refused("mask[q,k] = k > q", "this walk hides nothing");
-        refused("weights[q,k] = k > q", "weights is a number, and this is a truth");
+        refused("mask[q,k] = k > q", "this walk has no mask");
+        refused("weights[q,k] = k > q", "weights is a number, and this is a boolean");
         refused("weights[q,k] = qeury[q,0]", "did you mean query?");
         refused("scores[q,k] = sum f: queries[q,f] * kyes[k,f]", "did you mean keys?");
         refused("scaled_scores[q,k] = scores[q,k] / sqrt(d_k)", "did you mean D?");

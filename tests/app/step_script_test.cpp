@@ -146,10 +146,9 @@ TEST_SUITE("app: step by script") {
         CHECK_MESSAGE(set.exit_code == 0, set.err);
         CHECK(set.out.find("weights 32 of 64") != std::string::npos);
         CHECK(run("notebook 002 --step", "goto weights_variance\nwhy\n")
-                  .err.find("made of all of weights") != std::string::npos);
-        CHECK(
-            run("notebook 002 --step", "goto transposed_alike\nwhy\n").err.find("no walk makes") !=
-            std::string::npos);
+                  .err.find("computed from all of weights") != std::string::npos);
+        CHECK(run("notebook 002 --step", "goto transposed_alike\nwhy\n")
+                  .err.find("no walk computes") != std::string::npos);
     }
     TEST_CASE("lines that never end are refused, and the last one needs no end") {
         for (const char* script : {"--script /dev/zero", "</dev/zero"}) {

@@ -352,7 +352,7 @@ def test_practice_in_a_notebook(tmp_path: Path) -> None:
     tasks = [cell for cell in cells if cell.startswith("%%attn practice ")]
     assert len(tasks) == 16
     line, task = tasks[0].removeprefix("%%attn ").split("\n", 1)
-    assert "still open" in shell.magic(line, task).text
+    assert "still empty" in shell.magic(line, task).text
     answered = task.replace("scores = ...", "scores = key @ query.T")
     number = tasks[0].split("\n").index("scores = ...  # your code here") + 1
     assert f"wrong, line {number}" in shell.magic(line, answered).text

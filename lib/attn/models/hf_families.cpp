@@ -101,10 +101,9 @@ std::string unknown_in(const Json& config, const Json& usual, const Family& fami
         return "num_key_value_heads is " + dumped(groups) + ", not that of all heads" + not_known;
     }
     if (const Json codes = config.value("quantization", Json()); codes.is_object()) {
-        return "quantization says that MLX keeps its tensors in codes of " +
+        return "quantization: MLX has quantized its tensors to " +
                dumped(codes.value("bits", Json())) +
-               " bits: run mlx_lm.convert on '{folder}', told to dequantize, and give what it "
-               "writes";
+               " bits: dequantize '{folder}' with mlx_lm.convert, and pass its output";
     }
     const Json packed = config.value("quantization_config", Json());
     const Json method = packed.is_object() ? packed.value("quant_method", Json()) : packed;

@@ -61,7 +61,7 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
     if (path == "stories") return stories(tokenizer);
     if (path == "sorter" && !fs::exists(path)) {
         throw ConfigError(
-            "the model sorter is gone since 2.0.0: use stories, or the folder of a GPT-2 of "
+            "the model sorter was removed in 2.0.0: use stories, or the folder of a GPT-2 of "
             "Hugging Face");
     }
     std::error_code ignored;

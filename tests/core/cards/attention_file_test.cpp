@@ -330,11 +330,11 @@ TEST_SUITE("attention files") {
             refusal(a + "stp b[q] = 1\n")
                 .starts_with(
                     "mine.attn:2: there is no word 'stp' in attention files; did you mean step?"));
-        CHECK(refusal(a + "note b\n").starts_with("mine.attn:2: note is not said here"));
+        CHECK(refusal(a + "note b\n").starts_with("mine.attn:2: note is not expected here"));
         CHECK(refusal(a + "step b[q] = \n").starts_with("mine.attn:2: expected"));
         CHECK(refusal(a + use + "c[q] + 0\nstep c[q] = 1\n").starts_with("mine.attn:2: "));
         CHECK(refusal(a + "step b[o] = 1\n" + use + "b[0]\n")
-                  .starts_with("mine.attn:2: how far o goes is not known"));
+                  .starts_with("mine.attn:2: the range of o is unknown"));
         CHECK(refusal(a + "axis o < D / 2\nstep b[o] = 1\n" + use + "b[0]\n")
                   .starts_with("mine.attn:2: the axis o would have 1.5"));
         CHECK(refusal(a + "step b[h,t,f] = b[h,t + 1,f] + b[h,t - 1,f]\n" + use + "b[h,q,f]\n")

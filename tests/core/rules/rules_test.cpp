@@ -511,11 +511,11 @@ TEST_SUITE("rules") {
         refused("query[q,0,0]", "3 indices are too many", 0);
         refused("query[0]", "1 index leaves query open", 0);
         refused("key[k + 1, 0]", "there is no key 3 in key", 0);
-        refused("key[k * 0.5, 0]", "an index must be a whole number", 8);
-        refused("1 + (k > q)", "a number, not a truth", 7);
-        refused("if k then 1 else 2", "expected a truth value", 3);
-        refused("sum i: 1", "how far i goes is not known", 0);
-        refused("sum q: 1", "the index q is taken", 0);
+        refused("key[k * 0.5, 0]", "an index must be an integer", 8);
+        refused("1 + (k > q)", "a number, not a boolean", 7);
+        refused("if k then 1 else 2", "expected a boolean", 3);
+        refused("sum i: 1", "the range of i is unknown", 0);
+        refused("sum q: 1", "the index q is in use", 0);
         refused("exp(1, 2)", "exp takes one number, not 2", 0);
         refused("lgo(1)", "there is no function 'lgo'", 0);
         refused("1 +", "expected a number, a name or a bracket, not the end", 3);
@@ -524,12 +524,12 @@ TEST_SUITE("rules") {
         refused("1 2", "the expression ends before '2'", 2);
         refused("sum j in 0..1000000000000: 1", "more than a thousand million numbers", 0);
         refused("query", "query is a tensor, which has", 0);
-        refused("prod j: 1", "how far j goes is not known", 0);
+        refused("prod j: 1", "the range of j is unknown", 0);
         refused("1 + softmax k: query[q,0]", "sum, mean, max, min, prod, argmax and rank do", 4);
         refused("swish(1)", "write silu(x)", 0);
         refused("1e999", "'1e999' is too large", 0);
-        refused("key[99999999999999999999, 0]", "an index must be a whole number below 1e15", 4);
-        refused("key[query[q,0], 0]", "an index is made of whole numbers", 4);
+        refused("key[99999999999999999999, 0]", "an index must be an integer below 1e15", 4);
+        refused("key[query[q,0], 0]", "an index is made of integers", 4);
     }
     TEST_CASE("a rule has a length and a depth") {
         CHECK_THROWS_AS(parse_rule("a[q] = " + std::string(5000, '1')), ConfigError);

@@ -104,9 +104,9 @@ TEST_SUITE("settings") {
         CHECK(refused("head 3") == "there is no setting 'head'; did you mean heads?");
         CHECK(refused("mask causal,causal") == "mask says causal twice: leave one out");
         CHECK(refused("rope sideways") == "rope does not know 'sideways': use half or interleaved");
-        CHECK(refused("vocab-size 3") == "vocab-size belongs to text or ids: say them first");
+        CHECK(refused("vocab-size 3") == "vocab-size belongs to text or ids: set them first");
         CHECK(refused("weights w.npz") ==
-              "weights is no setting of a line: whoever calls the library reads it");
+              "weights cannot be set in a line: the caller of the library must read it");
         CHECK(refused("attention retention") == "taken");
         CHECK(refused("attention retentoin").find("did you mean retention?") != std::string::npos);
     }

@@ -91,7 +91,7 @@ TEST_SUITE("notes: scores") {
         config.heads = 4;
         config.scale.by = ScaleChoice::By::embed_dim;
         CHECK_SAYS(note_of(config, {{"scaled_scores", matrix(nine)}}),
-                   "divided by 4, the root of embed_dim 16 (the paper takes head_dim).");
+                   "divided by 4, the root of embed_dim 16 (the paper uses head_dim).");
     }
 
     TEST_CASE("factors that change little or much are called so") {

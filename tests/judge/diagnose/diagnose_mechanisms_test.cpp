@@ -187,7 +187,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
              {std::pair("value[h,t,f] = value[1,t,f]", "one row for all"),
               std::pair("context[q,f] = context[q,f] + value[q,f]", "an addend more"),
               std::pair("query[t,f] = relu(query[t,f])", "a function more"),
-              std::pair("key[h,t,f] = key[1 - h,t,f]", "the order turned round")}) {
+              std::pair("key[h,t,f] = key[1 - h,t,f]", "the order reversed")}) {
             for (const bool all : {true, false}) {
                 CAPTURE(rule);
                 CAPTURE(all);

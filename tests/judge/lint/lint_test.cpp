@@ -81,7 +81,7 @@ TEST_SUITE("explain: lint") {
         CHECK(line_of("narrow-sums", config).empty());
         config.dtype = DType::bfloat16;
         CHECK(says(line_of("narrow-sums", config),
-                   "the 600 weights of a row come to 0.5 in the place of 0.9979"));
+                   "the 600 weights of a row come to 0.5 instead of 0.9979"));
     }
 
     TEST_CASE("sizes that coincide are named, those of memory and value too") {

@@ -43,7 +43,7 @@ attn::BenchReport made_up_report() {
         report.rows.push_back(timed(length, vectorized, 2e-4 * t * t));
         report.rows.push_back(timed(length, fused, 1.9e-4 * t));
     }
-    report.rows[6].left_out = "would take some 32 s: say --variant loop to time it";
+    report.rows[6].left_out = "would take about 32 s: pass --variant loop to time it";
     return report;
 }
 
@@ -161,7 +161,7 @@ TEST_SUITE("bench: report") {
         CHECK(rows[2].at("shape") == nlohmann::json({8, 64, 64}));
         CHECK(rows[2].at("seconds") == 1.9e-4);
         CHECK(rows[6].at("seconds").is_null());
-        CHECK(rows[6].at("left_out") == "would take some 32 s: say --variant loop to time it");
+        CHECK(rows[6].at("left_out") == "would take about 32 s: pass --variant loop to time it");
     }
     TEST_CASE("two variants that disagree are reported with place, values and tolerance") {
         attn::BenchReport report = made_up_report();

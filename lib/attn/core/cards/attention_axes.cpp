@@ -104,7 +104,7 @@ private:
         }
         const std::optional<Extent> known = axis_of(letter, *file_, of_.plan);
         if (!known) {
-            throw ConfigError("how far " + letter + " goes is not known: say it, as in axis " +
+            throw ConfigError("the range of " + letter + " is unknown: give it, as in axis " +
                               letter + " < H * Dv");
         }
         return {own_name == called.end() || is_declared ? known->axis : own_name->second,

@@ -134,8 +134,7 @@ private:
         const AttentionStep& said = steps_[i];
         if (!said.extends.empty() || !said.after.empty()) {
             throw ConfigError(said.rule.step +
-                              " is there and keeps its place: extends and after are said of new "
-                              "steps");
+                              " exists already: extends and after are for new steps");
         }
         Step& step = table_[place_of(said.rule.step)];
         const bool computes =
@@ -143,7 +142,7 @@ private:
             (step.kind == Step::Kind::computed || step.kind == Step::Kind::detail);
         if (!computes || !step.file.empty()) {
             throw ConfigError(step.file.empty()
-                                  ? step.name + " is drawn or given: rules are for what is computed"
+                                  ? step.name + " is drawn or given: rules replace computed steps"
                                   : "two files make " + step.name + ": leave one out");
         }
         require_own_letters(said.rule, step.outline(plan_));
@@ -155,7 +154,7 @@ private:
         const std::string& name = said.rule.step;
         if (place_of(name) < table_.size()) {
             throw ConfigError("this walk has no step " + name + ", which others have: choose " +
-                              "another name, or say in begins what makes it");
+                              "another name, or set the flag for it in begins");
         }
         const std::size_t at = place_for(i);
         Step card;

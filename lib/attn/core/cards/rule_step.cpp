@@ -21,8 +21,8 @@ Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
     if (step == table.end() || !step->applies(plan)) {
         if (step != table.end() && (rule.step == "mask" || rule.step == "masked_scores")) {
             refuse_rule(rule.text, 0,
-                        "this walk hides nothing: " + "pass $mask causal"_told +
-                            " first, and your rule makes its " + rule.step);
+                        "this walk has no mask: " + "pass $mask causal"_told +
+                            " first, and your rule replaces its " + rule.step);
         }
         std::vector<std::string> names;
         for (const Step& each : table) {
@@ -36,8 +36,8 @@ Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
     if (!is_computed || !step->compute || !step->outline) {
         refuse_rule(rule.text, 0,
                     rule.step +
-                        " is drawn or given, and rules are for what is "
-                        "computed of it: query, scores, weights, ...");
+                        " is drawn or given, and rules replace computed "
+                        "steps: query, scores, weights, ...");
     }
     return *step;
 }
@@ -64,9 +64,8 @@ Tensor whole_numbers(const Rule& rule, const Tensor& made) {
     for (std::size_t i = 0; i < whole.size(); ++i) {
         const double number = made.at(i);
         if (number != std::floor(number) || std::abs(number) > largest) {
-            refuse_rule(
-                rule.text, 0,
-                rule.step + " holds whole numbers, not " + brief(number) + ": write floor(...)");
+            refuse_rule(rule.text, 0,
+                        rule.step + " has integers, not " + brief(number) + ": write floor(...)");
         }
         whole.data()[i] = static_cast<std::int64_t>(number);
     }
@@ -110,10 +109,11 @@ Rule follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
     require_whole_rule(told);
     const bool is_mask = step.holds == RuleType::truth;
     if (gives_truth(*told.value) != is_mask) {
-        refuse_rule(told, told.value->at,
-                    step.name + (is_mask ? " is a truth, such as k > q, true where it hides"
-                                         : " is a number, and this is a truth: say if ... then 1 "
-                                           "else 0"));
+        refuse_rule(
+            told, told.value->at,
+            step.name + (is_mask ? " is a boolean, such as k > q, true for hidden cells"
+                                 : " is a number, and this is a boolean: write if ... then 1 "
+                                   "else 0"));
     }
     Rule whole = completed(told, step.outline(of.plan), rule_names(of));
     require_order(whole);

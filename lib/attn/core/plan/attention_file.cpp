@@ -60,7 +60,7 @@ public:
             if (says.empty()) continue;
             std::ranges::replace(says, '\t', ' ');
             if (visible(says) != says) {
-                file_.refuse(number, "there is a character that nobody sees: leave it out");
+                file_.refuse(number, "there is an invisible character: remove it");
             }
             line_.number = number;
             std::string_view rest = says;
@@ -108,8 +108,8 @@ private:
     void read() {
         const std::string& word = line_.word;
         if (std::string* const text = text_called(word)) {
-            if (line_.says.empty()) refuse(word + " says nothing: write what it is");
-            if (!text->empty()) refuse(word + " is said twice: leave one out");
+            if (line_.says.empty()) refuse(word + " has no text: write what it is");
+            if (!text->empty()) refuse(word + " occurs twice: remove one");
             if (word == "begins") file_.begins_line = line_.number;
             if (word == "note") check_facts(line_.says);
             if (word == "when") {
@@ -129,7 +129,7 @@ private:
         } else if (word == "form") {
             leave();
             form_ = name_in(line_.says);
-            if (has(file_.forms, form_)) refuse("form " + form_ + " is said twice");
+            if (has(file_.forms, form_)) refuse("form " + form_ + " occurs twice: remove one");
             file_.forms.push_back(form_);
         } else if (word == "same") {
             leave();
@@ -150,7 +150,7 @@ private:
         } else if (word == "mistake") {
             read_mistake();
         } else if (word == "rule" && mistake_ != nullptr) {
-            if (mistake_->rule.value != nullptr) refuse("rule is said twice: leave one out");
+            if (mistake_->rule.value != nullptr) refuse("rule occurs twice: remove one");
             mistake_->rule = parse_rule(line_.says);
             if (mistake_->rule.step != mistake_->step) {
                 refuse("the mistake is at " + mistake_->step + ", and its rule makes " +
@@ -187,9 +187,10 @@ private:
     [[noreturn]] void refuse_word() const {
         const std::vector<std::string>& words = attention_words();
         const bool is_known = std::ranges::find(words, line_.word) != words.end();
-        refuse(is_known ? line_.word + " is not said here: of a step it is said below the step"
-                        : "there is no word '" + line_.word + "' in attention files" +
-                              did_you_mean(line_.word, words, ": there are " + joined(words, " ")));
+        refuse(is_known
+                   ? line_.word + " is not expected here: a line about a step goes below the step"
+                   : "there is no word '" + line_.word + "' in attention files" +
+                         did_you_mean(line_.word, words, ": there are " + joined(words, " ")));
     }
 
     void leave() { step_ = nullptr, mistake_ = nullptr, parameter_ = nullptr; }
@@ -209,13 +210,13 @@ private:
         const char sign = is_axis ? '<' : '=';
         const std::size_t at = line_.says.find(sign);
         if (at == line_.says.npos) {
-            refuse(is_axis ? "an axis says how far its letter goes, as in axis o < H * Dv"
-                           : "a setting says its number, as in setting chunk = 2");
+            refuse(is_axis ? "an axis needs its length, as in axis o < H * Dv"
+                           : "a setting needs its number, as in setting chunk = 2");
         }
         std::vector<AttentionNumber>& all = is_axis ? file_.axes : file_.settings;
         const std::string name = name_in(std::string(trimmed(line_.says.substr(0, at))));
         for (const AttentionNumber& each : all) {
-            if (each.name == name) refuse(name + " is said twice: leave one out");
+            if (each.name == name) refuse(name + " occurs twice: remove one");
         }
         if (const std::string has = meaning_in_walks(name, is_axis); !has.empty()) {
             refuse(name + " is " + has + " in every walk: choose another name");

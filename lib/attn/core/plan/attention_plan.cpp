@@ -117,8 +117,8 @@ void list_attention_parameters(const Plan& plan, DrawList& list) {
             for (const std::string& letter : each.letters) {
                 const std::optional<Extent> axis = axis_of(letter, *file, plan);
                 if (!axis) {
-                    file->refuse(each.line, "how far " + letter +
-                                                " goes is not known: say it, as in axis " + letter +
+                    file->refuse(each.line, "the range of " + letter +
+                                                " is unknown: give it, as in axis " + letter +
                                                 " < H * Dv");
                 }
                 row.extents.push_back(*axis);

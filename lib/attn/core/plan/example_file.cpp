@@ -85,8 +85,8 @@ private:
             table_ = {words[0], {}, {words.begin() + 1, words.end()}, {}, line_};
             if (table_.columns.empty()) {
                 refuse(
-                    "says neither example, title, begins nor looks, and begins no table: x and "
-                    "the names of its features");
+                    "is neither example, title, begins nor looks, nor the first line of a table: x "
+                    "and the names of its features");
             }
             in_table_ = true;
             return;

@@ -73,7 +73,7 @@ constexpr MaskKind causal{
 constexpr MaskKind window{
     .word = "window",
     .such_as = "window:4",
-    .help = "keys 4 and more before the query; later ones stay visible, unless causal is said too",
+    .help = "keys 4 and more before the query; later ones stay visible, unless causal is set, too",
     .chosen = is_set<&MaskChoice::window>,
     .choose = set<&MaskChoice::window>,
     .numbers = number_of<&MaskChoice::window>,
@@ -201,7 +201,7 @@ constexpr MaskKind prefix{
         },
     .keys =
         [](const Plan& plan) {
-            return fmt::format("keys that come after the query, but for the first {}",
+            return fmt::format("keys that come after the query, except for the first {}",
                                *plan.config.mask.prefix);
         },
     .elsewhere =
@@ -226,7 +226,7 @@ void check_documents(Plan& plan) {
     const std::ptrdiff_t first = causal_offset(plan);
     if (first < 0 || static_cast<std::size_t>(first) + plan.query_len > plan.key_len) {
         throw ConfigError(
-            "$mask documents needs queries that stand among the keys: leave the memory out, or "
+            "$mask documents needs queries that are among the keys: leave the memory out, or "
             "make it as long as x"_told);
     }
 }

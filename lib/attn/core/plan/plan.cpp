@@ -56,10 +56,10 @@ void even_out(Source& source) {
                       std::to_string(*tokens.vocab_size) + ": pass $vocab-size "_told +
                       std::to_string(largest + 1) + " or more");
     for (auto& sequence : tokens.sequences) {
-        refuse_unless(
-            sequence.size() == longest || tokens.pad_id.has_value(),
-            "sequences of " + std::to_string(sequence.size()) + " and " + std::to_string(longest) +
-                " ids cannot stand in one batch: pass $pad-id to fill the shorter one up"_told);
+        refuse_unless(sequence.size() == longest || tokens.pad_id.has_value(),
+                      "sequences of " + std::to_string(sequence.size()) + " and " +
+                          std::to_string(longest) +
+                          " ids cannot be batched: pass $pad-id to pad the shorter one"_told);
         sequence.resize(longest, tokens.pad_id.value_or(0));
     }
 }

@@ -70,7 +70,7 @@ private:
     }
 
     void bind_reduction(const RuleNode& node, BoundRule& result) {
-        if (node.parts.size() != 3) refuse(node.at, "how far " + node.index + " goes is not known");
+        if (node.parts.size() != 3) refuse(node.at, "the range of " + node.index + " is unknown");
         result.parts.push_back(bound(*node.parts[0]));
         result.parts.push_back(bound(*node.parts[1]));
         result.index = all_++;

@@ -147,17 +147,17 @@ private:
     // Types.
 
     void require_number(const RuleNode& node) const {
-        if (gives_truth(node)) refuse(node.at, "expected a number, not a truth value");
+        if (gives_truth(node)) refuse(node.at, "expected a number, not a boolean");
     }
     void require_truth(const RuleNode& node) const {
         if (gives_truth(node)) return;
-        refuse(node.at, "expected a truth value, such as k > q, not a number");
+        refuse(node.at, "expected a boolean, such as k > q, not a number");
     }
     void require_types(const RuleNode& node, bool in_index) const {
         if (node.kind == Kind::choose) {
             require_truth(*node.parts[0]);
             if (gives_truth(*node.parts[1]) == gives_truth(*node.parts[2])) return;
-            refuse(node.at, "one side of this if is a number, the other a truth");
+            refuse(node.at, "one side of this if is a number, the other a boolean");
         }
         const RuleFunction& function = *find_rule_function(node.word, node.parts.size());
         for (const RuleTree& part : node.parts) {
@@ -178,19 +178,19 @@ private:
             if (!is_sum && part->type == RuleType::number) require_whole(*part);
         }
         if (node.kind == Kind::number) {
-            refuse(node.at, "an index must be a whole number below 1e15");
+            refuse(node.at, "an index must be an integer below 1e15");
         }
-        refuse(
-            node.at,
-            "an index is made of whole numbers, + - * / %, floor, abs, min, max, argmax and cells "
-            "of whole numbers such as ids[t]");
+        refuse(node.at,
+               "an index is made of integers, + - * / %, floor, abs, min, max, argmax and integer "
+               "cells "
+               "such as ids[t]");
     }
 
     // Sums.
 
     RuleTree reduction(RuleNode node) {
         if (is_bound(node.index)) {
-            refuse(node.at, "the index " + node.index + " is taken here: choose another letter");
+            refuse(node.at, "the index " + node.index + " is in use here: choose another letter");
         }
         const bool says_range = node.parts.size() == 3;
         for (std::size_t i = 0; i + 1 < node.parts.size(); ++i)
@@ -202,9 +202,9 @@ private:
         if (!says_range) {
             const std::vector<RuleAxis> axes = axes_of(*body, node.index);
             if (axes.empty()) {
-                refuse(node.at, "how far " + node.index + " goes is not known: no tensor has " +
-                                    node.index + " by itself as an index; say it, as in " +
-                                    node.word + " " + node.index + " in 0..4: ...");
+                refuse(node.at, "the range of " + node.index + " is unknown: no tensor has " +
+                                    node.index + " alone as an index; give it, as in " + node.word +
+                                    " " + node.index + " in 0..4: ...");
             }
             const auto known =
                 std::ranges::find_if(axes, [](const RuleAxis& axis) { return axis.length() != 1; });

@@ -29,7 +29,7 @@ void require_room(const Rule& rule, const Shape& shape) {
 /// Errors  ConfigError for dtypes and rules that cannot be evaluated.
 void require_evaluable(const Rule& rule, const Shape& shape, DType dtype) {
     if (dtype == DType::int64 || dtype == DType::boolean) {
-        throw ConfigError("a rule is worked out in a floating type, not in " +
+        throw ConfigError("a rule is evaluated in a floating-point type, not in " +
                           std::string(dtype_name(dtype)));
     }
     require_room(rule, shape);

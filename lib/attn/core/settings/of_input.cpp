@@ -12,7 +12,7 @@ const Tokens* tokens_in(const WalkConfig& config) { return std::get_if<Tokens>(&
 /// Returns the tokens that a setting changes.  Errors  ConfigError if there are none.
 Tokens& tokens_of(WalkConfig& config, std::string_view called) {
     if (auto* tokens = std::get_if<Tokens>(&config.input)) return *tokens;
-    throw ConfigError(std::string(called) + " belongs to text or ids: say them first");
+    throw ConfigError(std::string(called) + " belongs to text or ids: set them first");
 }
 
 std::string ids_text(const WalkConfig& config) {

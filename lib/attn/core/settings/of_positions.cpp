@@ -130,7 +130,7 @@ void set_scaling(WalkConfig& config, std::string_view called, const std::string&
         }
     }
     if (numbers < takes.required + takes.lists.size() || numbers > most) {
-        throw ConfigError(std::string(called) + " " + text + " has not the numbers that " +
+        throw ConfigError(std::string(called) + " " + text + " does not have the numbers that " +
                           parts[0] + " takes: write it like " + takes.example);
     }
     config.rotary.scaling = scaling;

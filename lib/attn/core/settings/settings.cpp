@@ -131,7 +131,7 @@ void configure(WalkConfig& config, std::string_view line) {
         const Setting& setting = find_setting(name);
         if (setting.set == nullptr || setting.takes.kind == Takes::Kind::file) {
             throw ConfigError(name +
-                              " is no setting of a line: whoever calls the library reads it");
+                              " cannot be set in a line: the caller of the library must read it");
         }
         if (setting.alone != text.empty() && !setting.takes.or_nothing) {
             throw ConfigError(name + (setting.alone ? " stands alone: leave " + text + " out"

@@ -13,7 +13,7 @@ const std::string& PlannedStep::latest(Chain chain) const {
         if (other.name == step.name) break;
         if (other.chain == chain && other.applies(plan)) latest = &other.name;
     }
-    if (latest == nullptr) throw ConfigError("nothing stands in front of " + step.name);
+    if (latest == nullptr) throw ConfigError("there is no step before " + step.name);
     return *latest;
 }
 

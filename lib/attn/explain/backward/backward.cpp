@@ -271,11 +271,11 @@ private:
 StepTable with_gradients(StepTable table, const Plan& plan, const Loss& loss) {
     if (plan.fused()) {
         throw ConfigError(
-            "the way back reads the weights, and fused goes block by block and keeps none: choose "
-            "another variant");
+            "the backward pass needs the weights, which fused does not store: choose another "
+            "variant");
     }
     if (has_step(table, plan, "loss")) {
-        throw ConfigError("this table goes back already: give the one without gradients");
+        throw ConfigError("this table already has gradients: give the one without them");
     }
     add_loss(table, plan, loss);
     Backward(table, plan).write();

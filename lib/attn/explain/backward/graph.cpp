@@ -55,15 +55,15 @@ BackwardGraph::BackwardGraph(const StepTable& table, const Plan& plan) {
             if (!node.reads.empty()) depends.insert(step.name);
         } else if (!step.mistake.empty() &&
                    std::ranges::any_of(step.reads(plan), is_learned_from)) {
-            throw ConfigError("the way back goes by the rules of the steps, and " + step.name +
-                              " has none with this mistake: leave $backward out"_told);
+            throw ConfigError("gradients are derived from the rules of the steps, and " +
+                              step.name + " has none with this mistake: leave $backward out"_told);
         } else if (is_leaf(step, drawn)) {
             depends.insert(step.name);
         }
         places_[step.name] = nodes_.size();
         nodes_.push_back(std::move(node));
     }
-    if (nodes_.empty()) throw ConfigError("a way back begins at a loss, and this table is empty");
+    if (nodes_.empty()) throw ConfigError("a backward pass needs a loss, and this table is empty");
     nodes_.back().has_gradient = true;
     for (std::size_t i = nodes_.size(); i-- > 0;) {
         if (!nodes_[i].has_gradient) continue;

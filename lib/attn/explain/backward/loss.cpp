@@ -91,11 +91,10 @@ void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
     step.outline = [](const Plan&) { return Outline{{}, {}}; };
     step.gradient_of = "loss";
     if (loss.kind == Loss::Kind::mse) {
-        table.push_back(given_step("target", "what the last step should be", last, plan, loss));
+        table.push_back(given_step("target", "the target of the last step", last, plan, loss));
         value = "(" + cell + " - target" + bracketed(letters) + ") ^ 2";
     } else if (loss.kind == Loss::Kind::upstream) {
-        table.push_back(
-            given_step("upstream", "the gradient that comes from what follows", last, plan, loss));
+        table.push_back(given_step("upstream", "the gradient from later layers", last, plan, loss));
         value = cell + " * upstream" + bracketed(letters);
     }
     const bool means = loss.kind == Loss::Kind::mean || loss.kind == Loss::Kind::mse;
@@ -121,7 +120,7 @@ void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
                                       : ".sum()");
     table.back().note = [what = loss.note](const notes::Subject&) -> std::string {
         return what + (what.empty() ? "" : " ") +
-               "The gradients below say how much this number changes when a cell grows a little.";
+               "The gradients below show how much this number changes when a cell grows a little.";
     };
     table.back().code = [line](const StepLines&) { return line; };
 }

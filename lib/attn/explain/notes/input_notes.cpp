@@ -162,7 +162,7 @@ std::string ids_note(const Start& start, const Subject& subject) {
     say(note, padding_sentence(subject, *tokens));
     const auto& all = tokens->sequences;
     if (all.size() > 1 && std::ranges::count(all, all.front()) == std::ssize(all)) {
-        say(note, "All " + counted(all.size(), "sequence") + " hold the same ids.");
+        say(note, "All " + counted(all.size(), "sequence") + " have the same ids.");
     }
     return note;
 }
@@ -193,7 +193,7 @@ std::string embedded_x_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     const std::string model = visible(plan.config.model_file);
     if (is_given_x(plan)) {
-        return "Made by " + earlier_layers(plan) + " of " + model +
+        return "Computed by " + earlier_layers(plan) + " of " + model +
                (plan.config.layer == 0 ? "."
                                        : ": each layer adds its attention and its MLP to the rows "
                                          "that it is given.");

@@ -10,7 +10,7 @@ std::string query_latent_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     return "The " + counted(plan.embed_dim, "feature") + " of each token are compressed to " +
            std::to_string(*plan.config.latent.query_rank) +
-           ", from which all heads make their queries: two small matrices instead of a large "
+           ", from which all heads compute their queries: two small matrices instead of a large "
            "one.";
 }
 
@@ -33,7 +33,7 @@ std::string projected_key_value_note(const Subject& subject) {
 
 std::string absorbed_query_note(const Subject& subject) {
     return "q . (W c) is (q W) . c: the query is multiplied by the key matrix of its head, so it "
-           "meets the latents, " +
+           "is compared with the latents, " +
            std::to_string(subject.plan.latent_rank()) +
            " features wide, and no head needs keys of its own. The scale is still that of " +
            std::to_string(subject.plan.head_dim) + " features.";
@@ -44,8 +44,8 @@ std::string absorbed_query_note(const Subject& subject) {
 NoteTable latent_notes() {
     return {
         {"w_query_latent",
-         says("Each row holds the factors that make one feature of query_latent.")},
-        {"w_latent", says("Its first rows make the latent, the last ones the part of the key "
+         says("Each row has the factors that compute one feature of query_latent.")},
+        {"w_latent", says("Its first rows compute the latent, the last ones the part of the key "
                           "that rotates.")},
         {"w_key_value", says("Head by head: the rows of its key, then those of its value.")},
         {"query_latent", query_latent_note},

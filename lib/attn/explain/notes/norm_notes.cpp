@@ -95,7 +95,7 @@ NoteTable norm_notes() {
         {"normed_query", normed_note},
         {"normed_key", normed_note},
         {"normed_query_latent",
-         rms(latent_norm_eps, "The queries of all heads are made from this row.")},
+         rms(latent_norm_eps, "The queries of all heads are computed from this row.")},
         {"normed_latent",
          rms(latent_norm_eps,
              "Only the latent is normalised, not the part of the key that rotates.")},
@@ -106,7 +106,8 @@ NoteTable norm_notes() {
     };
     for (const char* gain : {"g_query", "g_key", "g_query_latent", "g_latent", "g_context"}) {
         table.push_back(
-            {gain, says("Multiplies each feature of the normed rows; training starts it at 1.")});
+            {gain,
+             says("Multiplies each feature of the normalised rows; training starts it at 1.")});
     }
     return table;
 }

@@ -137,7 +137,7 @@ std::string slopes_note(const Subject& subject) {
     note += ": a head with a small slope looks far back.";
     if (regular_heads(subject.plan) != heads) {
         say(note,
-            std::to_string(heads) + " heads are no power of two, so the slopes are not in order.");
+            std::to_string(heads) + " is not a power of two, so the slopes are not in order.");
     }
     return note;
 }

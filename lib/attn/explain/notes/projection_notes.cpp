@@ -73,7 +73,7 @@ std::string weight_note(const std::string& part, const Subject& subject) {
                                                : projected_of(part.front()).source(plan);
     const bool headed = subject.tensor.has_axis("head");
     std::string note = "Each " + line + (headed ? " of each head's matrix" : "") +
-                       " holds the factors that make one feature of " +
+                       " has the factors that compute one feature of " +
                        (part == "qkv" ? "query, key or value" : part) + " from those of " + source +
                        (part == "qkv" && plan.has_memory ? " or memory" : "") + ".";
     if (part == "qkv") say(note, qkv_order(subject, line, "out") + ".");
@@ -99,12 +99,12 @@ std::string origin(const Subject& subject, const Projected& part) {
     const std::string mixed = "the " + counted(part.inputs(plan), "feature") + " of " + source +
                               " into " + counted(width, "new one");
     if (splits_projected(plan)) {
-        return "Cut into " + counted(part.heads(plan), "head") + " of " +
+        return "Split into " + counted(part.heads(plan), "head") + " of " +
                counted(width, "feature") + ": in projected_" + part.name + ", " +
                head_features(subject, part) + ".";
     }
     if (one_product(plan)) {
-        return "Taken out of qkv: " + counted(width, "feature") + " for each of " +
+        return "A slice of qkv: " + counted(width, "feature") + " for each of " +
                counted(part.heads(plan), "head") + ".";
     }
     if (!projects(plan)) {
@@ -113,7 +113,7 @@ std::string origin(const Subject& subject, const Projected& part) {
         if (!plan.has_x()) return "Drawn directly at random: there is no x and no projection.";
         return "No projection: these are the features of " + source + " themselves" +
                (plan.has_head
-                    ? ", cut into " + counted(plan.heads, "head") + " of " + std::to_string(width)
+                    ? ", split into " + counted(plan.heads, "head") + " of " + std::to_string(width)
                     : "") +
                ".";
     }
@@ -166,16 +166,17 @@ std::string part_note(const Subject& subject, const Projected& part) {
 std::string latent_part_note(const Plan& plan, const Projected& part) {
     const bool is_key = part.letter() == 'k';
     if (plan.absorbs()) {
-        return is_key ? "One key for all heads: the latent itself, and the part that rotates after "
-                        "it. Keys of " +
-                            counted(plan.heads, "head") +
-                            " are never made, because the queries were multiplied by their matrix."
-                      : "The latent itself, instead of the values of all heads: it becomes values "
-                        "after the weighted sum.";
+        return is_key
+                   ? "One key for all heads: the latent itself, and the part that rotates after "
+                     "it. Keys of " +
+                         counted(plan.heads, "head") +
+                         " are never computed, because the queries were multiplied by their matrix."
+                   : "The latent itself, instead of the values of all heads: it becomes values "
+                     "after the weighted sum.";
     }
     if (!is_key) {
-        return "Cut into " + counted(plan.heads, "head") + " of " +
-               counted(plan.value_dim, "feature") + ", each taken from after the key of its head.";
+        return "Split into " + counted(plan.heads, "head") + " of " +
+               counted(plan.value_dim, "feature") + ", each stored after the key of its head.";
     }
     return counted(still_dim(plan), "feature") + " of each head's own, then " +
            std::to_string(2 * plan.rotary_pairs()) +
@@ -196,7 +197,7 @@ std::string output_note(const Subject& subject) {
     const Ledger::Entry& before = *subject.ledger.find_latest(Chain::contexts, "output");
     const std::size_t read = before.tensor.shape().back();
     std::string note = plan.has_head && merged_heads(plan) > 1
-                           ? "Here the heads meet: every output feature reads all " +
+                           ? "Here the heads are combined: every output feature reads all " +
                                  counted(read, "feature") + " of all heads."
                            : "Every output feature is a mix of the " + counted(read, "feature") +
                                  " of " + before.name + ".";

@@ -91,7 +91,7 @@ std::string scale_text(const PlannedStep& of) {
         case ScaleChoice::By::embed_dim:
             return "divided by " + by + ", the root of embed_dim " +
                    std::to_string(plan.embed_dim) +
-                   (plan.embed_dim == plan.head_dim ? "" : " (the paper takes head_dim)");
+                   (plan.embed_dim == plan.head_dim ? "" : " (the paper uses head_dim)");
         default:
             return (divides(plan) ? "divided by " : "multiplied by ") + by;
     }

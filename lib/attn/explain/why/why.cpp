@@ -221,8 +221,9 @@ Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger
         follow(view, made, derivation);
         if (made.is_too_long) {
             derivation.remarks.push_back(
-                "too large to be followed"_told +
-                (plan.fused() ? ": $variant vectorized keeps the weights that tell why"_told : ""));
+                "too large to be traced"_told +
+                (plan.fused() ? ": $variant vectorized keeps the weights that explain it"_told
+                              : ""));
         }
     }
     if (!derivation.terms.empty()) {

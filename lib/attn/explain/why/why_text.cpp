@@ -115,7 +115,7 @@ Derivation told(const Plan& plan, const StepTable& table, const Ledger& ledger, 
     const Step& step = find_step(table, cell.step);
     if (!step.mistake.empty()) derivation.remarks.push_back("! " + step.mistake.visible());
     for (const auto& [name, ids] : mistakes_behind({plan, table, step})) {
-        derivation.remarks.push_back("! made from " + name + ", with " +
+        derivation.remarks.push_back("! computed from " + name + ", with " +
                                      (ids == users_rule ? "" : "the mistake ") + ids);
     }
     return derivation;

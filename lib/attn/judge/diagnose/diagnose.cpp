@@ -42,7 +42,7 @@ std::vector<Exactness> printed_in(const Ledger& theirs) {
     std::vector<Exactness> all;
     const auto remark = [](int count, const std::string& unit) {
         return "your numbers have " + std::to_string(count) + " " + unit + (count == 1 ? "" : "s") +
-               ", and are compared as far";
+               ", and are compared to that precision";
     };
     if (are_whole(theirs)) return all;
     if (const int count = decimals_of(theirs); count > 0) {

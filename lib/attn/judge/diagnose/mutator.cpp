@@ -102,7 +102,7 @@ private:
         if (node.kind == Kind::choose) {
             RuleNode turned = node;
             std::swap(turned.parts[1], turned.parts[2]);
-            add("a condition turned round", tree_of(std::move(turned)));
+            add("a condition negated", tree_of(std::move(turned)));
             add("a condition left out", node.parts[1]);
             add("a condition left out", node.parts[2]);
         }
@@ -160,7 +160,7 @@ private:
         for (const auto& [kind, other] :
              {std::pair{"one row for all", none},
               {"one row for all", last},
-              {"the order turned round", binary("-", last, index)},
+              {"the order reversed", binary("-", last, index)},
               {"the row before", binary("%", binary("+", index, last), all)},
               {"the row before", call_node("max", {binary("-", index, one), none})},
               {"the row after", binary("%", binary("+", index, one), all)},
@@ -185,7 +185,7 @@ private:
             for (const std::string& other : kind) {
                 if (other != node.word) add("another function", call_node(other, node.parts));
             }
-            add("a sign turned", call_node(node.word, {operate_node("-", {node.parts[0]})}));
+            add("a sign flipped", call_node(node.word, {operate_node("-", {node.parts[0]})}));
         }
     }
 
@@ -263,7 +263,7 @@ private:
             if (word == "-" && is_number(*node.parts[0], HUGE_VAL)) {
                 add("another number", number_node(0));
             }
-            add(word == "not" ? "a condition turned round" : "a sign turned", node.parts[0]);
+            add(word == "not" ? "a condition negated" : "a sign flipped", node.parts[0]);
             return;
         }
         const RuleTree &left = node.parts[0], &right = node.parts[1];
@@ -281,7 +281,7 @@ private:
             const RuleTree one = number_node(1);
             add("an offset of one", operate_node(word, {left, operate_node("+", {right, one})}));
             add("an offset of one", operate_node(word, {left, operate_node("-", {right, one})}));
-            add("a condition turned round", operate_node("not", {tree_of(node)}));
+            add("a condition negated", operate_node("not", {tree_of(node)}));
         }
     }
 
@@ -315,7 +315,7 @@ private:
         const RuleTree &left = node.parts[0], &right = node.parts[1];
         add("an addend left out", left);
         add("an addend twice", operate_node(word, {tree_of(node), right}));
-        add("a sign turned", operate_node(word == "+" ? "-" : "+", {left, right}));
+        add("a sign flipped", operate_node(word == "+" ? "-" : "+", {left, right}));
         if (word == "+") add("an addend left out", right);
         if (node.type == RuleType::whole) {
             add("an offset of one", operate_node("+", {tree_of(node), number_node(1)}));

@@ -94,7 +94,7 @@ private:
 
     /// Exchanges functions that are often confused.
     void change_calls() {
-        add_seldom("2 in the place of e", changed(rule_.value, [](const RuleNode& node) {
+        add_seldom("2 instead of e", changed(rule_.value, [](const RuleNode& node) {
                        return node.kind == Kind::call && node.word == "exp"
                                   ? operate_node("^", {number_node(2), node.parts[0]})
                                   : nullptr;
@@ -148,7 +148,7 @@ private:
         all.push_back({"divided by its length", over_root(numbers, over(last, "sum", square))});
         all.push_back(
             {"divided by its sum", operate_node("/", {numbers, over(last, "sum", numbers)})});
-        all.push_back({"its mean taken away", centred});
+        all.push_back({"its mean subtracted", centred});
         const RuleTree variance = over(last, "mean", operate_node("^", {centred, two}));
         const RuleTree mean_square = over(last, "mean", square);
         for (const double eps : {0.0, 1e-5, 1e-6}) {
@@ -250,7 +250,7 @@ private:
                 places.push_back(
                     operate_node("%", {row, number_node(static_cast<double>(length))}));
             }
-            add_seldom("a view in the place of a transpose", cell_node(entry.name, places));
+            add_seldom("a view instead of a transpose", cell_node(entry.name, places));
             seldom_.back().told =
                 rule_.step + " = " + entry.name + ".view" + shape_text(made_.shape);
         }

@@ -294,7 +294,7 @@ private:
                 std::optional<Diagnosis> found = tried(std::move(other), options_);
                 if (!found || found->is_right() || found->has_open_end()) continue;
                 diagnosis = *std::move(found);
-                diagnosis.remarks.push_back("told by the form " + form + ": $form "_told + form);
+                diagnosis.remarks.push_back("recognised as form " + form + ": $form "_told + form);
                 return;
             }
         }

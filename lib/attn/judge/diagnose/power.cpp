@@ -63,7 +63,7 @@ Power power(const Plan& plan, const Ledger& given) {
         }
         const std::optional<Ledger> wrong = walk_with(mistake, plan, given);
         if (!wrong) {
-            result.blind.push_back({&mistake, "this attention has not what it reads"});
+            result.blind.push_back({&mistake, "this attention lacks its inputs"});
             continue;
         }
         const Tensor& outcome = wrong->entries().back().tensor;

@@ -211,7 +211,7 @@ Answer narrow_sums(const Plan& plan, const Ledger& ledger) {
     if (narrow == whole) return std::nullopt;
     const std::string type(dtype_name(plan.compute_dtype));
     return "added up in " + type + ", the " + std::to_string(keys) + " weights of a row come to " +
-           brief(narrow) + " in the place of " + brief(whole);
+           brief(narrow) + " instead of " + brief(whole);
 }
 
 Answer rank_one(const Plan& plan, const Ledger& ledger) {

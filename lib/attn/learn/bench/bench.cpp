@@ -70,7 +70,7 @@ std::string reason_to_leave_out(const BenchConfig& config, const BenchSeries& se
     if (!config.leave_out || series.variant != Variant::loop) return {};
     const double seconds = foreseen_seconds(series, shape, config.causal);
     if (seconds <= too_slow_seconds) return {};
-    return "would take some " + time_text(seconds) + ": say $variant loop to time it"_told;
+    return "would take about " + time_text(seconds) + ": pass $variant loop to time it"_told;
 }
 
 InstructionSet instruction_set_of(const BenchSeries& series) {

@@ -90,15 +90,15 @@ std::string legend_text(const BenchReport& report) {
     const std::vector<std::string> paragraphs{
         fmt::format(
             "time: of one run, the median of {}, taken in turn; fused writes to memory that "
-            "it has already, the others take theirs.",
+            "it already has, the others allocate theirs.",
             counted(report.rounds, "round")),
-        "GFLOP/s: useful ones, a multiplication and an addition for each feature of each visible "
-        "cell, once for the scores and once for the context; what a causal mask hides does not "
-        "count. of peak: their share of the measured peak, fused of its own instruction set's.",
-        "memory: what a run holds at its end, computed from the shapes: the context and, for loop "
-        "and vectorized, the weights, made where the scores lay, for fused the threads' blocks; "
-        "not "
-        "the inputs.",
+        "GFLOP/s: useful operations, one multiplication and one addition for each feature of each "
+        "visible cell, once for the scores and once for the context; cells that a causal mask "
+        "hides do not count. of peak: share of the measured peak; for fused, the peak of its own "
+        "instruction set.",
+        "memory: held at the end of a run, computed from the shapes: the context and, for loop and "
+        "vectorized, the weights, stored over the scores, or, for fused, the threads' blocks; the "
+        "inputs do not count.",
         fmt::format("apart: the largest difference from the context of the first variant; rounding "
                     "explains up to {:.1e}.",
                     tolerance),

@@ -153,7 +153,7 @@ std::string question_text(const Question& question, std::size_t number, bool wit
     for (std::size_t i = 0; i < question.choices.size(); ++i) {
         const Mistake* mistake = question.choices[i].mistake;
         if (mistake == nullptr) continue;
-        text += paragraph(fmt::format("Who says {}): {} (attn-explain bugs {}).",
+        text += paragraph(fmt::format("If you chose {}): {} (attn-explain bugs {}).",
                                       static_cast<char>('a' + i), mistake->title.visible(),
                                       mistake->id));
     }

@@ -184,8 +184,8 @@ std::string_view dark_media(Theme theme) {
 std::string plain_weights(const Document& document, const FigureChoices& choices) {
     constexpr std::size_t most_cells = 1024;
     std::string text =
-        "<noscript><p>This page needs JavaScript, which stands in it; "
-        "attn-explain $format markdown makes one that does not.</p>"_told;
+        "<noscript><p>This page needs JavaScript, which it contains; "
+        "attn-explain $format markdown makes a page without.</p>"_told;
     // A live page needs its script.
     if (!choices.live.empty()) return text + "</noscript>\n";
     for (const Section& section : document.sections) {
