@@ -42,6 +42,8 @@ const char* word(Verdict verdict) {
             return "harmless";
         case Verdict::unknown:
             return "DIFFERS";
+        case Verdict::open:
+            return "differs";
         case Verdict::not_judged:
             return "not judged";
     }
@@ -57,7 +59,9 @@ std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosi
     if (line.finding == nullptr) return all;
     const attn::Mistake* const mistake = line.finding->mistake();
     if (mistake == nullptr) {
-        all.emplace_back("", "no known mistake matches");
+        all.emplace_back("", line.verdict == Verdict::open
+                                 ? "no known mistake or rule makes these numbers: a variant?"
+                                 : "no known mistake matches");
         if (!line.finding->follows.empty()) {
             all.emplace_back("rule", attn::followed_rule(*line.finding));
         }

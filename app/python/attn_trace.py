@@ -177,6 +177,8 @@ class Recorder:
                     tensors, said = ae._multihead(function, given, result)
                 else:
                     tensors, said = ae._attention(given, result)
+                if said.get("dropout"):
+                    return result  # what it draws is not known
                 tensors["mask"] = _hidden(tensors, said)
             except (ae.AttnError, KeyError, TypeError):
                 return result  # what it computed is kept as the value of its line

@@ -124,6 +124,9 @@ private:
             role = {before->place, before->axes,
                     arranged(trace_[before->place], before->axes, role.numbers.shape)};
         };
+        // With a cache, nothing shows at which position the query stands.
+        const Shape &of_query = heads.query.numbers.shape, &of_key = heads.key.numbers.shape;
+        if (of_query[of_query.size() - 2] != of_key[of_key.size() - 2]) return;
         take(heads.query, heads.rotated_query);
         take(heads.key, heads.rotated_key);
     }

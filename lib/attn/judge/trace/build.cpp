@@ -260,14 +260,9 @@ private:
             config().softcap = one_.changes.softcap;
         }
         if (one_.changes.sink && !config().sink) {
-            Arranged logits =
+            const Arranged logits =
                 together([](const Heads& head) -> const Arranged& { return *head.changes.sink; });
-            // (batch, head, query, 1): each query of a head has the same.
-            const std::size_t heads = logits.shape[1];
-            for (std::size_t h = 0; h < heads; ++h) logits.all[h] = logits.all[h * queries_];
-            logits.all.resize(heads);
-            logits.shape = {heads};
-            given_.record("sink", logits.tensor());
+            given_.record("sink", sink_of_heads(logits).tensor());
             config().sink = SinkLogit::given;
         }
         if (one_.changes.added && !config().position_bias) {
@@ -299,6 +294,10 @@ private:
         const std::optional<Arranged> hidden = hidden_cells(one_.scores);
         const bool is_square = queries_ == keys_ && keys_ > 1;
         const bool has_tensor = is_square && has_causal_tensor(trace_, one_.core.softmaxed, keys_);
+        if (has_tensor && !hidden && hides_nothing(one_)) {
+            made_.questions.emplace_back(no_mask_here);
+            return;
+        }
         Arranged all = hidden.value_or(Arranged());
         const auto beside = is_square && hidden ? beside_causal(hidden->all, keys_) : std::nullopt;
         config().mask.causal = config().mask.causal || has_tensor || beside;

@@ -56,7 +56,11 @@ Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size
     const auto beside = is_causal_call && hidden != nullptr
                             ? beside_causal(hidden->numbers(), tokens)
                             : std::nullopt;
-    if (is_causal_call && tokens > 1 && (beside || has_causal_tensor(trace, first, tokens))) {
+    const bool has_tensor = tokens > 1 && has_causal_tensor(trace, first, tokens);
+    if (has_tensor && hidden == nullptr) {
+        made.questions.emplace_back(no_mask_here);
+    }
+    if (is_causal_call && tokens > 1 && (beside || (has_tensor && hidden != nullptr))) {
         made.asked.config.mask.causal = true;  // together with the mask
         std::optional<Tensor>& more = made.asked.config.mask.given;
         if (beside) more = Arranged{hidden->shape(), *beside, DType::boolean}.tensor();

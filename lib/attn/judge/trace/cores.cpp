@@ -172,6 +172,7 @@ private:
     bool find_context(Core& core, std::size_t last) const {
         for (std::size_t w = core.softmaxed; w < last; ++w) {
             if (trace_[w].shape != trace_[core.softmaxed].shape || !usable_[w]) continue;
+            if (!are_kept_cells(core.softmaxed, w) && called(trace_[w]) != "weights") continue;
             // Try values of the weights' shape last: any tensor in between may have it.
             for (const bool is_alike : {false, true}) {
                 for (std::size_t c = w + 1; c < std::min(trace_.size(), w + far_on); ++c) {
@@ -187,6 +188,24 @@ private:
             }
         }
         return false;
+    }
+
+    /// True if some cells of a softmax were dropped or hidden, and the others of a row multiplied
+    /// by one number.
+    bool are_kept_cells(std::size_t softmaxed, std::size_t w) const {
+        const Traced &from = trace_[softmaxed], &to = trace_[w];
+        const std::size_t keys = from.shape.back();
+        for (std::size_t row = 0; row < from.all.size(); row += keys) {
+            double factor = 0;
+            for (std::size_t i = row; i < row + keys; ++i) {
+                if (to.all[i] == 0 || std::isnan(from.all[i])) continue;
+                const double ratio = to.all[i] / from.all[i];
+                if (!(ratio > 0)) return false;
+                if (factor == 0) factor = ratio;
+                if (std::abs(ratio - factor) > 0.02 * factor) return false;
+            }
+        }
+        return true;
     }
 
     bool take_context(Core& core, std::size_t w, std::size_t v, std::size_t c) const {
@@ -213,7 +232,16 @@ private:
         const bool has_context = find_context(core, std::min(trace_.size(), w + 40));
         const bool is_sure =
             sums_to_one(trace_[w], trace_[w].rank() - 1) || softmax_with_sink(trace_, w);
-        if (!has_context && !is_sure) return std::nullopt;
+        // Other programs have softmax too: of logits, of distances, of a router.
+        const bool is_named =
+            is_called(trace_[product->a], "query") || is_called(trace_[product->b], "query") ||
+            is_called(trace_[product->a], "key") || is_called(trace_[product->b], "key");
+        if (!has_context && !(is_sure && is_named)) return std::nullopt;
+        const bool is_named_at_all = is_named || !called(trace_[core.scores]).empty() ||
+                                     called(trace_[w]) == "weights" ||
+                                     is_softmax_call(lower(trace_[w].name)) ||
+                                     is_softmax_call(lower(trimmed(statements_[w])));
+        if (!is_named_at_all && !is_softmax_of_scores(core)) return std::nullopt;
         // A name may mean scores as well: the softmax is the first tensor whose rows sum to 1.
         if (has_context) {
             while (core.softmaxed < core.weights && !is_softmaxed(core.softmaxed, w)) {
@@ -222,6 +250,21 @@ private:
         }
         if (!take_roles(core, *product)) return std::nullopt;
         return core;
+    }
+
+    /// True if the weights are the softmax of a tensor between the product and them, along the
+    /// keys.
+    bool is_softmax_of_scores(const Core& core) const {
+        const Traced& weights = trace_[core.softmaxed];
+        if (softmax_with_sink(trace_, core.softmaxed)) return true;
+        for (std::size_t i = core.scores; i < core.softmaxed; ++i) {
+            if (trace_[i].shape != weights.shape) continue;
+            for (std::size_t axis = 0; axis < weights.rank(); ++axis) {
+                const bool is_summed = !core.sum || core.sum->a[axis] < 0;
+                if (is_summed && is_softmax(trace_[i], weights, axis)) return true;
+            }
+        }
+        return false;
     }
 
     /// Goes back to the first form of the product, before it was scaled or masked.
@@ -310,58 +353,6 @@ private:
 };
 
 }  // namespace
-
-std::optional<std::size_t> softmax_with_sink(const std::vector<Traced>& trace,
-                                             std::size_t weights) {
-    constexpr std::size_t far_back = 8;
-    const Traced& cut = trace[weights];
-    if (cut.rank() < 2) return std::nullopt;
-    const std::size_t keys = cut.shape.back();
-    for (std::size_t i = weights; i-- > 0 && weights - i <= far_back;) {
-        const Traced& whole = trace[i];
-        Shape shape = cut.shape;
-        ++shape.back();
-        if (whole.shape != shape || !sums_to_one(whole, whole.rank() - 1)) continue;
-        bool is_cut = true;
-        for (std::size_t cell = 0; cell < cut.all.size() && is_cut; ++cell) {
-            is_cut = cut.all[cell] == whole.all[cell / keys * (keys + 1) + cell % keys];
-        }
-        if (is_cut) return i;
-    }
-    return std::nullopt;
-}
-
-bool has_two_values(const Traced& tensor) {
-    const double first = tensor.all.front();
-    double second = first;
-    return std::ranges::all_of(tensor.all, [&](double number) {
-        if (second == first) second = number;
-        return number == first || number == second;
-    });
-}
-
-RowsAlong::RowsAlong(const Traced& tensor, std::size_t axis)
-    : length(tensor.shape[axis]), step(row_strides(tensor.shape)[axis]) {}
-
-bool sums_to_one(const Traced& tensor, std::size_t axis) {
-    const RowsAlong rows(tensor, axis);
-    const double slack =
-        std::max(1e-4, 4 * unit_of(tensor.dtype) * static_cast<double>(rows.length));
-    bool has_row = false;
-    if (rows.length < 2) return false;
-    for (std::size_t i = 0; i < tensor.all.size(); ++i) {
-        if (rows.first(i) != i) continue;
-        double sum = 0, least = 0;
-        for (std::size_t k = 0; k < rows.length; ++k) {
-            sum += tensor.all[i + k * rows.step];
-            least = std::min(least, tensor.all[i + k * rows.step]);
-        }
-        if (std::isnan(sum)) continue;
-        if (least < 0 || std::abs(sum - 1) > slack) return false;
-        has_row = true;
-    }
-    return has_row;
-}
 
 std::vector<Core> cores_in(const std::vector<Traced>& trace,
                            const std::vector<std::string>& statements) {

@@ -50,4 +50,13 @@ struct RowsAlong {
 /// True if the numbers along an axis are at least 0 and sum to 1; rows of nan are ignored.
 bool sums_to_one(const Traced& tensor, std::size_t axis);
 
+/// The relative difference that two tensors of these types may have.
+double slack_of(const Traced& a, const Traced& b);
+
+/// Returns the largest number in a cell's row.
+double top_of_row(const Traced& tensor, const RowsAlong& rows, std::size_t cell);
+
+/// True if `to` is the softmax of `from` along an axis.
+bool is_softmax(const Traced& from, const Traced& to, std::size_t axis);
+
 }  // namespace attn

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
 #include <set>
 
 #include "attn/core/settings/settings.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/slice.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {
 namespace {
@@ -18,8 +20,49 @@ LineVerdict verdict_of(const StepVerdict& row, const Finding* finding) {
         return row.global == Verdict::right ? LineVerdict::right : LineVerdict::follows;
     }
     if (row.harmless || (finding != nullptr && finding->harmless)) return LineVerdict::harmless;
-    return finding != nullptr && finding->mistake() != nullptr ? LineVerdict::wrong
-                                                               : LineVerdict::unknown;
+    if (finding == nullptr) return LineVerdict::open;
+    if (finding->mistake() != nullptr) return LineVerdict::wrong;
+    return finding->follows.empty() ? LineVerdict::open : LineVerdict::unknown;
+}
+
+/// True if a program names neither factor of its scores query or key.
+bool names_no_roles(const Alignment& alignment, const std::vector<Traced>& trace) {
+    return std::ranges::none_of(alignment.steps, [&](const auto& each) {
+        const Traced& tensor = trace[alignment.places.at(each.first)];
+        const std::vector<std::string> steps = known_steps(tensor.name);
+        const bool is_role = each.second == "query" || each.second == "key";
+        return is_role && tensor.is_variable() && !steps.empty() &&
+               steps.front().ends_with(each.second);
+    });
+}
+
+/// A question instead of a mistake that many make on purpose; empty for other lines.
+std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
+                          const std::vector<Traced>& trace) {
+    if (line.verdict == LineVerdict::unknown && is_16_bit(trace[alignment.from].dtype)) {
+        return "in 16 bits these numbers are too coarse to tell: is it meant?";
+    }
+    if (line.verdict != LineVerdict::wrong) return {};
+    const std::string& id = line.finding->mistake()->id;
+    if (id == "scale-missing" && names_no_roles(alignment, trace)) {
+        return "the scores are not divided by the root of the features: is it meant?";
+    }
+    if (id == "dropout-at-eval") return "cells were dropped, as in training: is it meant?";
+    return {};
+}
+
+/// The base of RoPE that the numbers follow, if it is one in use.
+std::optional<double> other_base(const Diagnosis& diagnosis) {
+    for (const Finding& each : diagnosis.findings) {
+        const Mistake* const mistake = each.mistake();
+        if (mistake == nullptr || mistake->family() != "rope-theta") continue;
+        const std::size_t number = mistake->id.find('=');
+        const double theta = number == std::string::npos
+                                 ? 5e5
+                                 : std::strtod(mistake->id.c_str() + number + 1, nullptr);
+        if (theta >= 500) return theta;
+    }
+    return std::nullopt;
 }
 
 /// True if the scores are multiplied by a number that is no known mistake: a temperature, or a
@@ -49,8 +92,8 @@ bool says_scale(const WalkConfig& config) { return config.scale.by != ScaleChoic
 /// Returns the settings of a walk that differ from the default, as flags.
 std::string settings_text(const WalkConfig& config) {
     std::string text;
-    for (const char* name :
-         {"heads", "kv-heads", "mask", "scale", "rope", "rotary-dim", "softcap", "sink"}) {
+    for (const char* name : {"heads", "kv-heads", "mask", "scale", "rope", "rotary-dim", "softcap",
+                             "sink", "dropout", "rope-theta"}) {
         const Setting& setting = find_setting(name);
         const std::optional<std::string> value = said(setting, config);
         if (!value || value->empty()) continue;
@@ -67,6 +110,10 @@ FittingDiagnosis judged(AskedWalk& walk, const DiagnoseOptions& options, double 
     try {
         const Plan plan = resolve(walk.config);
         FittingDiagnosis fitting = diagnose_as_it_fits(walk, plan, options);
+        if (const std::optional<double> theta = other_base(fitting.diagnosis)) {
+            walk.config.rotary.theta = *theta;
+            return judged(walk, options, factor, dtype);
+        }
         if (!has_scale_of_its_own(fitting.diagnosis) || says_scale(walk.config)) return fitting;
         walk.config.scale = {ScaleChoice::By::number, rounded_factor(factor, plan, dtype)};
         return diagnose_as_it_fits(walk, resolve(walk.config), options);
@@ -231,6 +278,14 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
         attention.settings = settings_text(walk.config);
         attention.begins_at_query = each.takes_projections;
         add_lines(each, trace, attention);
+        for (ExplainedLine& line : attention.lines) {
+            if (std::string question = meant_perhaps(line, each, trace); !question.empty()) {
+                line.verdict = LineVerdict::open;
+                line.finding = nullptr;
+                line.reason = std::move(question);
+            }
+            attention.is_open = attention.is_open || line.verdict == LineVerdict::open;
+        }
     }
     return made;
 }

@@ -13,7 +13,8 @@ enum class LineVerdict {
     follows,   ///< wrong numbers, correctly computed from earlier ones
     wrong,     ///< a known mistake
     harmless,  ///< it differs, and the results are still correct
-    unknown,   ///< it differs, and no known mistake explains it
+    unknown,   ///< it differs, and follows a rule with one thing changed
+    open,      ///< it differs, and no known mistake or rule explains it: it may be a variant
     not_judged,
 };
 

@@ -36,6 +36,16 @@ bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std
 std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidden,
                                                  std::size_t keys);
 
+/// The question about a causal mask that an attention does not use.
+inline constexpr const char* no_mask_here =
+    "the program has a causal mask, and this attention does not use it: is it meant?";
+
+/// True if no score is hidden and no weight is changed after the softmax.
+bool hides_nothing(const Heads& heads);
+
+/// The logit of each head, of logits by (batch, head, query, 1) that are the same for all queries.
+Arranged sink_of_heads(const Arranged& logits);
+
 /// True if each number of a bias (head, query, key) is the slope of its head times the distance of
 /// key and query, added or subtracted, up to the query at least.
 bool is_alibi(const std::vector<double>& bias, std::size_t heads, std::size_t tokens);

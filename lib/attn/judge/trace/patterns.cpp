@@ -108,6 +108,19 @@ bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std
     return false;
 }
 
+bool hides_nothing(const Heads& heads) {
+    return heads.core.weights == heads.core.softmaxed &&
+           std::ranges::count(heads.scores, "masked_scores", &ScoreStep::step) == 0;
+}
+
+Arranged sink_of_heads(const Arranged& logits) {
+    Arranged heads{{logits.shape[1]}, {}, logits.dtype};
+    for (std::size_t h = 0; h < logits.shape[1]; ++h) {
+        heads.all.push_back(logits.all[h * logits.shape[2]]);
+    }
+    return heads;
+}
+
 bool is_alibi(const std::vector<double>& bias, std::size_t heads, std::size_t tokens) {
     const std::vector<double> slopes = alibi_slopes(heads);
     double sign = 0;

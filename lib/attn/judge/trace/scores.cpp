@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::size_t far_back = 60;  // tensors between two forms of query or key
 
-double slack_of(const Traced& a, const Traced& b) {
-    return 16 * std::max(unit_of(a.dtype), unit_of(b.dtype));
-}
-
 /// Returns the factor between all cells; nullopt if there is none.
 std::optional<double> factor_between(const Traced& from, const Traced& to) {
     if (from.shape != to.shape) return std::nullopt;
@@ -57,15 +53,6 @@ bool is_masked(const Traced& from, const Traced& to) {
     return kept > 0 && changed > 0 && (is_one || is_low);
 }
 
-/// Returns the largest number in a cell's row.
-double top_of_row(const Traced& tensor, const RowsAlong& rows, std::size_t cell) {
-    double top = -HUGE_VAL;
-    for (std::size_t k = 0; k < rows.length; ++k) {
-        top = std::max(top, tensor.all[rows.first(cell) + k * rows.step]);
-    }
-    return top;
-}
-
 /// True if every cell is exp of a cell, minus the largest of its row or not.
 bool is_exponential(const Traced& from, const Traced& to, std::size_t axis) {
     if (from.shape != to.shape) return false;
@@ -86,30 +73,16 @@ bool is_exponential(const Traced& from, const Traced& to, std::size_t axis) {
 double cap_between(const Traced& from, const Traced& to) {
     for (const double cap : {50.0, 30.0, 20.0, 15.0, 10.0, 5.0, 2.0, 1.0}) {
         bool fits = from.shape == to.shape;
+        double changed = 0, left = 0;
         for (std::size_t i = 0; i < from.all.size() && fits; ++i) {
             const double expected = cap * std::tanh(from.all[i] / cap);
             fits = std::abs(to.all[i] - expected) <= 64 * slack_of(from, to) * cap;
+            changed += std::abs(to.all[i] - from.all[i]);
+            left += std::abs(to.all[i] - expected);
         }
-        if (fits) return cap;
+        if (fits && left < changed / 8) return cap;
     }
     return 0;
-}
-
-/// True if `to` is the softmax of `from` along an axis.
-bool is_softmax(const Traced& from, const Traced& to, std::size_t axis) {
-    const RowsAlong rows(from, axis);
-    for (std::size_t i = 0; i < from.all.size(); ++i) {
-        const double top = top_of_row(from, rows, i);
-        double sum = 0;
-        for (std::size_t k = 0; k < rows.length; ++k) {
-            sum += std::exp(from.all[rows.first(i) + k * rows.step] - top);
-        }
-        const double expected = std::exp(from.all[i] - top) / sum;
-        if (!(std::abs(to.all[i] - expected) <= 16 * slack_of(from, to) * (expected + 1e-3))) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /// True if the weights are computed from this tensor: by softmax, or after masking some cells.
@@ -321,7 +294,7 @@ std::optional<Before> rotated_before(const std::vector<Traced>& trace, const Ope
     const Arranged& to = operand.numbers;
     const std::size_t features = to.shape.back();
     if (features < 2 || features % 2 != 0) return std::nullopt;
-    const double slack = 64 * unit_of(to.dtype);
+    const double slack = (is_16_bit(to.dtype) ? 6 : 64) * unit_of(to.dtype);
     // The length of each rotated pair of features, and the other features unchanged.
     const auto norms_of = [&](const std::vector<double>& all, Pairing pairing,
                               std::size_t rotated) {
@@ -355,7 +328,10 @@ std::optional<Before> rotated_before(const std::vector<Traced>& trace, const Ope
             const std::optional<std::vector<int>> axes = axes_in(from.shape, order, to.shape);
             if (!axes) continue;
             const Arranged numbers = arranged(from, *axes, to.shape);
-            if (numbers.all == to.all) break;
+            const bool is_same = std::ranges::equal(numbers.all, to.all, [&](double a, double b) {
+                return std::abs(a - b) <= 2 * unit_of(to.dtype) * std::abs(a);
+            });
+            if (is_same) break;  // at most converted to another type
             for (std::size_t rotated = features / 4 * 2; rotated <= features;
                  rotated += features - rotated > 0 ? features - rotated : features) {
                 for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
