@@ -28,20 +28,20 @@ const std::vector<Flag>& laws_flags() {
 }
 
 /// One side of a law, computed.
-struct Side {
+struct LawSide {
     std::string form;
     std::vector<std::string> rules;
     attn::Tensor tensor;
 };
 
-std::vector<Side> sides_of(const attn::AttentionFile& law, const attn::Plan& plan,
-                           const attn::Ledger& given) {
-    std::vector<Side> sides;
+std::vector<LawSide> sides_of(const attn::AttentionFile& law, const attn::Plan& plan,
+                              const attn::Ledger& given) {
+    std::vector<LawSide> sides;
     for (const std::string& form : law.forms) {
         attn::Plan own = plan;
         own.config.form = form;
         const attn::StepTable table = attn::step_table(own);
-        Side side{form, {}, attn::walk(own, given, table)[law.same.back()]};
+        LawSide side{form, {}, attn::walk(own, given, table)[law.same.back()]};
         for (const attn::Step& step : table) {
             if (step.file.empty() || !step.applies(own) || !step.rule) continue;
             side.rules.push_back(attn::told_rule({own, table, step}));
@@ -52,12 +52,12 @@ std::vector<Side> sides_of(const attn::AttentionFile& law, const attn::Plan& pla
 }
 
 std::string text_of(const Arguments& arguments, const attn::AttentionFile& law,
-                    const std::vector<Side>& sides,
+                    const std::vector<LawSide>& sides,
                     const std::vector<attn::FormComparison>& compared) {
     std::string text = list_entry(arguments, law.name, law.name.size() + 2, law.title);
     text += list_entry(arguments, "", 2, law.lesson);
     if (!law.source.empty()) text += list_entry(arguments, "", 2, "Source: " + law.source + ".");
-    for (const Side& side : sides) {
+    for (const LawSide& side : sides) {
         text += "\nform " + side.form + "\n";
         for (const std::string& rule : side.rules) text += "  " + rule + "\n";
         text += law.same.back() + ":\n" + attn::torch_text(side.tensor) + "\n";
@@ -71,14 +71,14 @@ int write_law(const Arguments& arguments, const attn::AttentionFile& law) {
     const attn::Plan plan =
         attn::resolve(config_of(with_flags(arguments, {std::string(flags::attentions), law.name})));
     const attn::Ledger given = attn::draw(plan);
-    const std::vector<Side> sides = sides_of(law, plan, given);
+    const std::vector<LawSide> sides = sides_of(law, plan, given);
     const std::vector<attn::FormComparison> compared =
         attn::compare_forms(plan, given, attn::walk(plan, given), attn::FormBounds::all);
     write_text_or_json(
         arguments, [&] { return text_of(arguments, law, sides, compared); },
         [&] {
             std::vector<attn::JsonText> forms, same;
-            for (const Side& side : sides) {
+            for (const LawSide& side : sides) {
                 forms.push_back({{"form", side.form}, {"rules", side.rules}});
             }
             for (const attn::FormComparison& each : compared) same.push_back(json_of(each));

@@ -1,6 +1,7 @@
 #include "attn/judge/trace/explain.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -25,15 +26,21 @@ LineVerdict verdict_of(const StepVerdict& row, const Finding* finding) {
     return finding->follows.empty() ? LineVerdict::open : LineVerdict::unknown;
 }
 
-/// True if a program names neither factor of its scores query or key.
+/// True if a program names neither the factors of its scores nor the matrices behind them.
 bool names_no_roles(const Alignment& alignment, const std::vector<Traced>& trace) {
-    return std::ranges::none_of(alignment.steps, [&](const auto& each) {
-        const Traced& tensor = trace[alignment.places.at(each.first)];
+    const auto is_named = [&](std::size_t place) {
+        const Traced& tensor = trace[place];
         const std::vector<std::string> steps = known_steps(tensor.name);
-        const bool is_role = each.second == "query" || each.second == "key";
-        return is_role && tensor.is_variable() && !steps.empty() &&
-               steps.front().ends_with(each.second);
-    });
+        if (!tensor.is_variable() || steps.empty()) return false;
+        return std::ranges::any_of(std::array{"query", "key", "value"},
+                                   [&](const char* role) { return steps.front().ends_with(role); });
+    };
+    const auto is_named_role = [&](const auto& each) {
+        return (each.second == "query" || each.second == "key") &&
+               is_named(alignment.places.at(each.first));
+    };
+    return std::ranges::none_of(alignment.steps, is_named_role) &&
+           std::ranges::none_of(alignment.parameters, is_named);
 }
 
 /// A question instead of a mistake that many make on purpose; empty for other lines.
