@@ -46,7 +46,10 @@ bool names_no_roles(const Alignment& alignment, const std::vector<Traced>& trace
 /// A question instead of a mistake that many make on purpose; empty for other lines.
 std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
                           const std::vector<Traced>& trace) {
-    if (line.verdict == LineVerdict::unknown && is_16_bit(trace[alignment.from].dtype)) {
+    const bool is_coarse =
+        std::ranges::any_of(alignment.asked.theirs.entries(),
+                            [](const auto& entry) { return is_16_bit(entry.tensor.dtype()); });
+    if (line.verdict == LineVerdict::unknown && is_coarse) {
         return "in 16 bits these numbers are too coarse to tell: is it meant?";
     }
     if (line.verdict != LineVerdict::wrong) return {};
