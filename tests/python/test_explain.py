@@ -488,3 +488,75 @@ def test_a_sink_is_found(tmp_path: Path) -> None:
     assert {"weights", "context"} <= {step for line in lines for step in line["steps"]}
     query_axis = explained(tmp_path, SINK.replace("softmax(-1)", "softmax(-2)"), FACTOR="")
     assert query_axis.code == 1 and mistakes(query_axis)[0] == (7, "softmax-axis=query")
+
+
+NOT_WRONG = {
+    "logits of a vocabulary": """
+        import torch
+        torch.manual_seed(1)
+        head, states = torch.nn.Linear(6, 9, bias=False), torch.randn(4, 6)
+        chances = torch.softmax(head(states), -1)
+    """,
+    "a gradient of logistic regression": """
+        import numpy as np
+        rng = np.random.default_rng(2)
+        X, W, Y = rng.normal(size=(6, 3)), rng.normal(size=(3, 4)), np.eye(4)[[0, 1, 2, 3, 0, 1]]
+        for step in range(2):
+            P = np.exp(X @ W)
+            P = P / P.sum(1, keepdims=True)
+            W = W - 0.1 * X.T @ (P - Y)
+    """,
+    "a walk of Markov": """
+        import numpy as np
+        chances = np.array([[0.5, 0.5, 0.0], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]])
+        now = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+        for step in range(3):
+            now = now @ chances
+    """,
+    "dropout in training": """
+        import torch
+        torch.manual_seed(3)
+        q, k, v = torch.randn(3, 5, 4)
+        weights = torch.nn.functional.dropout((q @ k.T / 2).softmax(-1), 0.4)
+        out = weights @ v
+    """,
+    "bfloat16": """
+        import torch
+        torch.manual_seed(4)
+        q, k, v = torch.randn(3, 6, 8).bfloat16()
+        out = (q @ k.T / 8**0.5).softmax(-1) @ v
+    """,
+    "dot products of a translation model": """
+        import torch
+        torch.manual_seed(5)
+        decoder, encoder = torch.randn(3, 4), torch.randn(6, 4)
+        aligned = torch.softmax(decoder @ encoder.T, -1) @ encoder
+    """,
+    "two attentions, one with a mask": """
+        import torch
+        torch.manual_seed(6)
+        q, k, v = torch.randn(3, 5, 4)
+        later = torch.ones(5, 5).triu(1).bool()
+        s = q @ k.T / 2
+        past = s.masked_fill(later, -torch.inf).softmax(-1) @ v
+        whole = s.softmax(-1) @ v
+    """,
+    "a large base of positions": """
+        import torch
+        torch.manual_seed(7)
+        q, k, v = torch.randn(3, 6, 8)
+        angle = torch.arange(6)[:, None] * 500000.0 ** (-torch.arange(0, 8, 2) / 8)
+        def turn(t):
+            a, b = t.chunk(2, -1)
+            return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1)
+        out = (turn(q) @ turn(k).T / 8**0.5).softmax(-1) @ v
+    """,
+}
+
+
+@pytest.mark.parametrize("what", NOT_WRONG)
+def test_right_programs_are_not_accused(tmp_path: Path, what: str) -> None:
+    answer = explained(tmp_path, NOT_WRONG[what])
+    lines = [line for each in answer.json["attentions"] for line in each["lines"]]
+    assert not [line for line in lines if line["verdict"] in ("WRONG", "DIFFERS")], answer
+    assert answer.code in (0, 3)
