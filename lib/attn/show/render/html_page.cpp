@@ -184,8 +184,7 @@ std::string_view dark_media(Theme theme) {
 std::string plain_weights(const Document& document, const FigureChoices& choices) {
     constexpr std::size_t most_cells = 1024;
     std::string text =
-        "<noscript><p>This page needs JavaScript, which it contains; "
-        "attn-explain $format markdown makes a page without.</p>"_told;
+        "<noscript><p>Without JavaScript, use attn-explain $format markdown.</p>"_told;
     // A live page needs its script.
     if (!choices.live.empty()) return text + "</noscript>\n";
     for (const Section& section : document.sections) {
