@@ -254,10 +254,9 @@ std::string why_not_judged(const DiagnosedWalk& asked, const attn::Diagnosis& di
     std::vector<std::string> skipped, steps;
     for (const attn::Skipped& each : diagnosis.skipped) {
         skipped.push_back(each.name);
-        // What other steps would be made of, so that these cannot be judged without it.
+        // Inputs of other steps, which cannot be judged without them.
         const std::vector<std::string> known = attn::known_steps(each.name);
-        const bool is_made = !known.empty() &&
-                             each.reason.ends_with("has no step " + known.front()) &&
+        const bool is_made = !known.empty() && each.reason == attn::no_such_step(known.front()) &&
                              makes_others(known.front());
         if (is_made) steps.push_back(attn::visible(each.name) + " (" + known.front() + ")");
     }

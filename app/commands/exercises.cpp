@@ -129,7 +129,7 @@ bool add_mistake(const attn::Explanation& found, bool has_lines, Judgement& judg
     for (const attn::ExplainedAttention& attention : found.attentions) {
         for (const attn::ExplainedLine& line : attention.lines) {
             if (line.finding == nullptr || !line.file.empty()) continue;
-            if (line.verdict == attn::LineVerdict::unknown && !line.finding->follows.empty()) {
+            if (line.verdict == attn::LineVerdict::unknown) {
                 judgement.text += "\n" + attn::followed_rule(*line.finding);
                 if (has_lines) judgement.line = line.line;
                 return true;

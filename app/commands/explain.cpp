@@ -50,8 +50,6 @@ const char* word(Verdict verdict) {
     return "";
 }
 
-bool is_wrong(Verdict verdict) { return verdict == Verdict::wrong || verdict == Verdict::unknown; }
-
 std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosis& diagnosis,
                                                             const ExplainedLine& line) {
     std::vector<std::pair<std::string, std::string>> all;
@@ -59,10 +57,10 @@ std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosi
     if (line.finding == nullptr) return all;
     const attn::Mistake* const mistake = line.finding->mistake();
     if (mistake == nullptr) {
-        all.emplace_back("", line.verdict == Verdict::open
-                                 ? "no known mistake or rule makes these numbers: a variant?"
-                                 : "no known mistake matches");
-        if (!line.finding->follows.empty()) {
+        if (line.verdict == Verdict::open) {
+            all.emplace_back("", "no known mistake or rule makes these numbers: a variant?");
+        } else {
+            all.emplace_back("", "no known mistake matches");
             all.emplace_back("rule", attn::followed_rule(*line.finding));
         }
         for (const std::string& each : line.finding->evidence) all.emplace_back("", each);
@@ -284,12 +282,10 @@ void keep_function(const std::string& name, Explained& explained) {
         if (each.name == name || each.name.ends_with("." + name)) wanted.push_back(each);
     }
     if (wanted.empty()) {
-        const std::string meant = attn::closest(name, names);
-        throw attn::ConfigError(
-            "--function: " + attn::visible(explained.path) + " defines no " + attn::visible(name) +
-            (!meant.empty()  ? "; did you mean " + attn::visible(meant) + "?"
-             : names.empty() ? ""
-                             : ": there are " + attn::visible(attn::joined(names))));
+        for (std::string& each : names) each = attn::visible(each);
+        const std::string all = names.empty() ? "" : ": there are " + attn::joined(names);
+        throw attn::ConfigError("--function: " + attn::visible(explained.path) + " defines no " +
+                                attn::visible(name) + attn::did_you_mean(name, names, all));
     }
     std::erase_if(explained.found.attentions, [&](const attn::ExplainedAttention& attention) {
         return std::ranges::none_of(attention.lines, [&](const ExplainedLine& line) {
@@ -311,8 +307,7 @@ int write_explained(const Arguments& arguments, TracedProgram program, const std
     };
     explained.found = explanation_of(explained.program, walk_by_flags(arguments), options);
     progress.clear();
-    const Flag* const knows_function = arguments.find(flags::function);
-    if (knows_function != nullptr && arguments.has(flags::function)) {
+    if (arguments.has(flags::function)) {
         keep_function(std::string(arguments[flags::function]), explained);
     }
     if (explained.program.left_out > 0) {
@@ -359,7 +354,7 @@ const std::vector<Flag>& explain_flags() {
 std::optional<int> explained_trace(const Arguments& arguments, const attn::Ledger& file) {
     if (!attn::is_trace(file)) return std::nullopt;
     const std::string path(arguments[flags::file]);
-    return write_explained(arguments, read_trace(path, ""), path);
+    return write_explained(arguments, program_of_trace(file, path, ""), path);
 }
 
 Command explain_command() {

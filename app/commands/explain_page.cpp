@@ -26,11 +26,12 @@ std::vector<const attn::Mistake*> made_in(const attn::Diagnosis& diagnosis) {
 }
 
 /// The program's own tensors; steps that it does not have follow from those before them.
-attn::Ledger own_walk(const attn::Diagnosis& diagnosis, const attn::StepTable& table) {
+attn::Ledger own_walk(const attn::Diagnosis& diagnosis,
+                      const std::vector<const attn::Mistake*>& made, const attn::StepTable& table) {
     const attn::Plan& plan = *diagnosis.plan;
     attn::Replay replay(plan, diagnosis.given);
-    for (const attn::Mistake* mistake : made_in(diagnosis)) replay.make(*mistake);
-    attn::Ledger own = attn::Ledger(attn::chains_of(table));
+    for (const attn::Mistake* mistake : made) replay.make(*mistake);
+    attn::Ledger own(attn::chains_of(table));
     for (const attn::Step& step : table) {
         if (!step.applies(plan)) continue;
         const attn::Tensor* const read = diagnosis.read.find(step.name);
@@ -164,10 +165,9 @@ std::string page_of(const Explained& explained, const std::string& command) {
     const attn::Plan& plan = *diagnosis.plan;
     const attn::StepTable& right = attn::step_table(plan);
     attn::StepTable own = right;
-    for (const attn::Mistake* mistake : made_in(diagnosis)) {
-        own = mistake->apply(std::move(own), plan);
-    }
-    const attn::Ledger theirs = own_walk(diagnosis, own);
+    const std::vector<const attn::Mistake*> made = made_in(diagnosis);
+    for (const attn::Mistake* mistake : made) own = mistake->apply(std::move(own), plan);
+    const attn::Ledger theirs = own_walk(diagnosis, made, own);
     attn::Document document = walked(plan, theirs, own, "your program");
     add_margins(*chosen, document);
     document.listing = listing(explained, *chosen);

@@ -27,7 +27,6 @@ struct Explained {
 };
 
 const char* word(attn::LineVerdict verdict);
-bool is_wrong(attn::LineVerdict verdict);
 
 /// The paragraphs below a line, each after its word: the mistake, its effect and its fix.
 std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosis& diagnosis,

@@ -129,7 +129,7 @@ std::vector<attn::Skipped> leave_out(const attn::Plan& plan, const std::vector<s
         const std::vector<std::string> steps = attn::known_steps(name);
         const bool is_step = steps.empty() || !attn::steps_called(name, plan).empty();
         if (!is_step) {
-            left_out.push_back({name, "this walk has no step " + steps.front()});
+            left_out.push_back({name, attn::no_such_step(steps.front())});
         } else if (std::ranges::find(names, name) != names.end()) {
             left_out.push_back({name, "no step has that name"});
         } else {

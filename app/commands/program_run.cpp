@@ -151,8 +151,13 @@ void take_notes(const nlohmann::json& notes, TracedProgram& program) {
 }  // namespace
 
 TracedProgram read_trace(const std::string& trace, const std::string& path) {
+    return program_of_trace(read_ledger(trace), trace, path);
+}
+
+TracedProgram program_of_trace(attn::Ledger tensors, const std::string& trace,
+                               const std::string& path) {
     TracedProgram program;
-    program.tensors = read_ledger(trace);
+    program.tensors = std::move(tensors);
     const std::filesystem::path notes = std::filesystem::path(trace).replace_extension(".json");
     std::error_code ignored;
     if (notes.string() != trace && std::filesystem::exists(notes, ignored)) {

@@ -83,6 +83,10 @@ attn::Explanation explanation_of(const TracedProgram& program, const attn::Asked
                                  const attn::DiagnoseOptions& options,
                                  const attn::Ledger& answers = {});
 
+/// The program whose trace is in a file that has been read.
+TracedProgram program_of_trace(attn::Ledger tensors, const std::string& trace,
+                               const std::string& path);
+
 /// A trace in a file, with trace.json of the tracer beside it if there is one, else with the lines
 /// of `path`, without lines if that is empty.
 TracedProgram read_trace(const std::string& trace, const std::string& path);

@@ -62,6 +62,7 @@ class Recorder:
         self.kept: List[Kept] = []
         self.places: List[Place] = []
         self.left_out = 0
+        self.functions: Dict[str, List[Tuple[str, int, int]]] = {}  # of each file
         self.bound: Dict[str, Kept] = {}  # what each variable held last
         self._bytes = self._time = 0
         self._alive: Dict[int, Tuple[Any, Kept, int]] = {}
@@ -253,6 +254,7 @@ class Recorder:
             for array in arrays:
                 out.write(array.tobytes())
         said["left_out"] = self.left_out
+        said["functions"] = self.functions.get(main, [])
         said["last"] = {name: keys[id(kept)] for name, kept in self.bound.items()}
         Path(folder, "trace.json").write_text(json.dumps(said))
 
@@ -302,6 +304,7 @@ class _Rewriter(ast.NodeTransformer):
     def __init__(self, recorder: Recorder, file: str, source: str) -> None:
         self._recorder, self._file, self._source = recorder, file, source
         self._inner: Set[str] = set()
+        self._within = ""
 
     def _call(self, name: str, like: ast.AST, *args: ast.expr) -> ast.Call:
         hook = ast.Name(_HOOK.format(name), ast.Load())
@@ -453,6 +456,16 @@ class _Rewriter(ast.NodeTransformer):
         node.value = self.visit(node.value)
         return [node, *more]
 
+    def _define(self, node: Any) -> List[ast.stmt]:
+        """The statements of a function or class, visited; its name and lines are kept."""
+        outer = self._within
+        self._within = f"{outer}.{node.name}".lstrip(".")
+        defined = (self._within, node.lineno, node.end_lineno or node.lineno)
+        self._recorder.functions.setdefault(self._file, []).append(defined)
+        body = [each for statement in node.body for each in _listed(self.visit(statement))]
+        self._within = outer
+        return body
+
     def visit_FunctionDef(self, node: Any) -> Any:
         node.args.defaults = [self.visit(each) for each in node.args.defaults]
         every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
@@ -461,7 +474,7 @@ class _Rewriter(ast.NodeTransformer):
             for each in every
             if each.arg not in ("self", "cls")
         ]
-        body = [each for statement in node.body for each in _listed(self.visit(statement))]
+        body = self._define(node)
         first = 1 if ast.get_docstring(node, clean=False) is not None else 0
         node.body = body[:first] + taken + body[first:]
         return node
@@ -469,7 +482,7 @@ class _Rewriter(ast.NodeTransformer):
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
-        node.body = [each for statement in node.body for each in _listed(self.visit(statement))]
+        node.body = self._define(node)
         return node
 
     def _left(self, node: Any) -> Any:
@@ -609,22 +622,6 @@ def _raised(recorder: Recorder, error: BaseException) -> Dict[str, Any]:
     return said
 
 
-def _functions(source: str) -> List[Tuple[str, int, int]]:
-    """The functions and classes of a program, each with its first line and its last."""
-    found: List[Tuple[str, int, int]] = []
-
-    def visit(node: ast.AST, within: str) -> None:
-        for each in ast.iter_child_nodes(node):
-            name = within
-            if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                name = f"{within}.{each.name}".lstrip(".")
-                found.append((name, each.lineno, each.end_lineno or each.lineno))
-            visit(each, name)
-
-    visit(ast.parse(source), "")
-    return found
-
-
 def _known_shapes(node: ast.AST, shapes: Dict[str, Any]) -> List[Tuple[str, List[int]]]:
     """The operands of a product or sum with their shapes; none if one of them has no known shape."""
     parts: List[ast.expr] = []
@@ -698,7 +695,7 @@ def _fitting_sizes(node: ast.AST, shapes: Dict[str, Any], names: Dict[str, Any])
     for each in eval(compile(ast.fix_missing_locations(asked), "sizes", "eval"), dict(names)):
         sizes += each if isinstance(each, (tuple, list)) else [each]
     total, asked_for = math.prod(base), math.prod(sizes)
-    if word == "view" and total == asked_for:  # its numbers lie in another order
+    if word == "view" and total == asked_for:  # not contiguous
         return f"reshape({', '.join(map(str, sizes))}) would fit"
     for i in reversed(range(len(sizes))):
         others = math.prod(sizes[:i] + sizes[i + 1 :])
@@ -744,7 +741,6 @@ def trace_file(path: str, folder: str) -> int:
     main.__file__ = os.path.abspath(path)
     sys.modules["__main__"] = main
     said: Dict[str, Any] = {"file": path, "source": source.split("\n"), "cells": cells}
-    said["functions"] = _functions(source)
     _run(recorder, lambda: exec(code, main.__dict__), said, BaseException)
     sys.stdout.flush()
     recorder.write(folder, path, said)

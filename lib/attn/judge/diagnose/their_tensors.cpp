@@ -34,6 +34,12 @@ bool looks_masked(const Tensor& tensor) {
     return is_masked;
 }
 
+}  // namespace
+
+std::string no_such_step(const std::string& step) { return "this walk has no step " + step; }
+
+namespace {
+
 /// Explains why a name does not belong to a step of this walk.
 std::string reason_to_skip(const std::string& name, const Plan& plan) {
     const std::vector<std::string> steps = known_steps(name, kept_table(plan));
@@ -42,7 +48,7 @@ std::string reason_to_skip(const std::string& name, const Plan& plan) {
     if (!plan.masks() && (step == "mask" || step == "masked_scores")) {
         return "nothing is masked in this walk: pass $mask"_told;
     }
-    return "this walk has no step " + step;
+    return no_such_step(step);
 }
 
 /// Returns the steps that have the shape of a tensor with an unknown name, the last of the walk

@@ -44,6 +44,9 @@ const StepTable& kept_table(const Plan& plan);
 /// The place of a step in a table; after the last one if the table has no step of that name.
 std::size_t place_of(const StepTable& table, const std::string& step);
 
+/// The reason to leave out a tensor that is called as this step.
+std::string no_such_step(const std::string& step);
+
 /// Returns the steps of a table that this name may mean, the likeliest first.
 std::vector<std::string> known_steps(const std::string& name,
                                      const StepTable& table = kept_table());

@@ -18,13 +18,6 @@ bool is_finite(const Traced& tensor) {
         tensor.all, [](double number) { return std::isfinite(number) || is_hidden_score(number); });
 }
 
-/// Returns the step that a variable's name most likely means.
-std::string called(const Traced& tensor) {
-    if (!tensor.is_variable()) return {};
-    const std::vector<std::string> steps = known_steps(tensor.name);
-    return steps.empty() ? std::string() : steps.front();
-}
-
 bool is_called(const Traced& tensor, const char* role) { return called(tensor).ends_with(role); }
 
 /// True if an expression is the result of a softmax, not a product with it.
@@ -353,6 +346,12 @@ private:
 };
 
 }  // namespace
+
+std::string called(const Traced& tensor) {
+    if (!tensor.is_variable()) return {};
+    const std::vector<std::string> steps = known_steps(tensor.name);
+    return steps.empty() ? std::string() : steps.front();
+}
 
 std::vector<Core> cores_in(const std::vector<Traced>& trace,
                            const std::vector<std::string>& statements) {

@@ -31,6 +31,10 @@ struct Core {
 std::vector<Core> cores_in(const std::vector<Traced>& trace,
                            const std::vector<std::string>& statements);
 
+/// The step that the name of a variable most likely means; empty for an expression, or a name that
+/// means none.
+std::string called(const Traced& tensor);
+
 /// The place of a softmax with one more column than these weights, which are all but its last: that
 /// of a sink.
 std::optional<std::size_t> softmax_with_sink(const std::vector<Traced>& trace, std::size_t weights);

@@ -1,7 +1,6 @@
 #include "attn/judge/trace/explain.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -10,7 +9,7 @@
 #include "attn/core/settings/settings.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/slice.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/trace/cores.hpp"
 
 namespace attn {
 namespace {
@@ -29,11 +28,8 @@ LineVerdict verdict_of(const StepVerdict& row, const Finding* finding) {
 /// True if a program names neither the factors of its scores nor the matrices behind them.
 bool names_no_roles(const Alignment& alignment, const std::vector<Traced>& trace) {
     const auto is_named = [&](std::size_t place) {
-        const Traced& tensor = trace[place];
-        const std::vector<std::string> steps = known_steps(tensor.name);
-        if (!tensor.is_variable() || steps.empty()) return false;
-        return std::ranges::any_of(std::array{"query", "key", "value"},
-                                   [&](const char* role) { return steps.front().ends_with(role); });
+        const std::string step = called(trace[place]);
+        return step.ends_with("query") || step.ends_with("key") || step.ends_with("value");
     };
     const auto is_named_role = [&](const auto& each) {
         return (each.second == "query" || each.second == "key") &&
@@ -103,7 +99,7 @@ bool says_scale(const WalkConfig& config) { return config.scale.by != ScaleChoic
 std::string settings_text(const WalkConfig& config) {
     std::string text;
     for (const char* name : {"heads", "kv-heads", "mask", "scale", "rope", "rotary-dim", "softcap",
-                             "sink", "dropout", "rope-theta"}) {
+                             "sink", "rope-theta"}) {
         const Setting& setting = find_setting(name);
         const std::optional<std::string> value = said(setting, config);
         if (!value || value->empty()) continue;
@@ -120,7 +116,8 @@ FittingDiagnosis judged(AskedWalk& walk, const DiagnoseOptions& options, double 
     try {
         const Plan plan = resolve(walk.config);
         FittingDiagnosis fitting = diagnose_as_it_fits(walk, plan, options);
-        if (const std::optional<double> theta = other_base(fitting.diagnosis)) {
+        const std::optional<double> theta = other_base(fitting.diagnosis);
+        if (theta && walk.config.rotary.theta == Rotary().theta) {
             walk.config.rotary.theta = *theta;
             return judged(walk, options, factor, dtype);
         }
@@ -252,9 +249,8 @@ std::vector<std::size_t> lines_outside(const std::vector<Traced>& trace,
 
 bool Explanation::has_mistake() const {
     return std::ranges::any_of(attentions, [](const ExplainedAttention& each) {
-        return std::ranges::any_of(each.lines, [](const ExplainedLine& line) {
-            return line.verdict == LineVerdict::wrong || line.verdict == LineVerdict::unknown;
-        });
+        return std::ranges::any_of(
+            each.lines, [](const ExplainedLine& line) { return is_wrong(line.verdict); });
     });
 }
 

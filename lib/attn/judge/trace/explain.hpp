@@ -18,6 +18,11 @@ enum class LineVerdict {
     not_judged,
 };
 
+/// True for a verdict that accuses a line.
+inline bool is_wrong(LineVerdict verdict) {
+    return verdict == LineVerdict::wrong || verdict == LineVerdict::unknown;
+}
+
 /// A line of a program that computes steps of attention.
 struct ExplainedLine {
     std::string file;  ///< empty for the main program

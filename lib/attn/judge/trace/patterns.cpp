@@ -4,7 +4,6 @@
 #include "attn/core/settings/parse.hpp"
 #include "attn/core/steps/position_bias.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
 #include "attn/judge/trace/heads.hpp"
 
 namespace attn {
@@ -45,9 +44,7 @@ void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::s
     const auto is_output = [](const auto& each) { return each.second == "output"; };
     if (std::ranges::any_of(made.steps, is_output)) return;
     for (const Traced& each : trace) {
-        if (!each.is_variable() || each.is_row) continue;
-        const std::vector<std::string> steps = known_steps(each.name);
-        if (steps.empty() || steps.front() != "w_output") continue;
+        if (each.is_row || called(each) != "w_output") continue;
         bool is_used = false;
         for (std::size_t i = 0; i < trace.size() && !is_used; ++i) {
             is_used = trace[i].line != each.line && has_name(statements[i], each.name);
