@@ -132,23 +132,32 @@ attn::Ledger inputs_by_step(const attn::WalkConfig& config, const attn::Ledger& 
     return named;
 }
 
-/// Returns the smallest width d for which the weights are the softmax of scores divided by sqrt(d),
-/// to the precision of the weights; 1 if there is none.
-std::size_t width_between(const attn::Tensor& scores, const attn::Tensor& weights) {
-    attn::Ledger alone;
-    alone.record("weights", weights);
-    const int decimals = attn::decimals_of(alone);
-    const double near = decimals > 0 ? 0.6 * std::pow(10, -decimals) : 1e-5;
+/// Returns the smallest width d for which the scaled scores, and the weights without them, follow
+/// from scores divided by sqrt(d), to the precision that all were printed with; 1 if there is none.
+std::size_t width_between(const attn::Tensor& scores, const attn::Tensor* scaled,
+                          const attn::Tensor* weights) {
+    constexpr double usual = 1e-5;
+    const attn::Printed of_scores = attn::printed_alone(scores);
+    const attn::Tensor& made = scaled != nullptr ? *scaled : *weights;
+    const attn::Printed of_made = attn::printed_alone(made);
     const std::size_t keys = scores.shape().back(), axis = scores.dimension() - 1;
     const auto holds = [&](std::size_t width) {
-        attn::Array<double> scaled = attn::empty_array<double>(scores.shape());
+        const double root = std::sqrt(static_cast<double>(width));
+        attn::Array<double> result = attn::empty_array<double>(scores.shape());
+        std::vector<double> lost(scores.size() / keys, 0);  // of each row
         attn::each_number(scores, [&](std::size_t i, double score) {
-            scaled.data()[i] = score / std::sqrt(static_cast<double>(width));
+            result.data()[i] = score / root;
+            if (!std::isfinite(score)) return;
+            lost[i / keys] = std::max(lost[i / keys], of_scores.cut(score) / root);
         });
-        const attn::Array<double> made = attn::loop::softmax(std::move(scaled), axis);
+        if (scaled == nullptr) result = attn::loop::softmax(std::move(result), axis);
         bool all = true;
-        attn::each_number(weights, [&](std::size_t i, double weight) {
-            all = all && std::abs(made.data()[i] - weight) <= near;
+        attn::each_number(made, [&](std::size_t i, double theirs) {
+            const double ours = result.data()[i];
+            const double slope = scaled != nullptr ? 1 : 2 * ours * (1 - ours);
+            const double near = of_made.count > 0 ? 1.2 * of_made.cut(theirs) : usual;
+            all = all && (attn::same_number(ours, theirs) ||
+                          std::abs(ours - theirs) <= near + 1.2 * slope * lost[i / keys]);
         });
         return all;
     };
@@ -199,13 +208,16 @@ void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
         asked.config.parameters.record(name, tensor);
     }
     if (step != "scores" || asked.config.head_dim) return;
-    const attn::Tensor* scaled = named.find("scaled_scores");
-    const auto ratio = scaled != nullptr && scaled->shape() == named["scores"].shape()
-                           ? attn::ratio_between(*scaled, named["scores"])
-                           : std::nullopt;
-    const attn::Tensor* weights = named.find("weights");
-    const bool has_weights = weights != nullptr && weights->shape() == named["scores"].shape();
-    const std::size_t width = !ratio && has_weights ? width_between(named["scores"], *weights) : 1;
+    const attn::Tensor& scores = named["scores"];
+    const auto beside = [&](const char* name) {
+        const attn::Tensor* const tensor = named.find(name);
+        return tensor != nullptr && tensor->shape() == scores.shape() ? tensor : nullptr;
+    };
+    const attn::Tensor *const scaled = beside("scaled_scores"), *const weights = beside("weights");
+    std::size_t width = scaled != nullptr ? width_between(scores, scaled, nullptr) : 1;
+    if (width == 1 && weights != nullptr) width = width_between(scores, nullptr, weights);
+    const auto ratio =
+        scaled != nullptr && width == 1 ? attn::ratio_between(*scaled, scores) : std::nullopt;
     asked.config.scale = ratio ? attn::ScaleChoice{attn::ScaleChoice::By::number, *ratio}
                                : attn::ScaleChoice{attn::ScaleChoice::By::none, 1};
     if (width > 1) {

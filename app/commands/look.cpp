@@ -53,11 +53,17 @@ struct WrongCell {
 
 /// Returns the cell that is furthest off in each step that does not follow from the user's earlier
 /// tensors.
-std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis) {
+std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis, const attn::Ledger& file) {
     std::vector<WrongCell> cells;
     attn::Replay replay(*diagnosis.plan, diagnosis.given);
-    for (const attn::StepVerdict& row : diagnosis.steps) {
-        const attn::Tensor* const theirs = diagnosis.read.find(row.name);
+    std::vector<attn::StepVerdict> rows = diagnosis.steps;
+    std::ranges::stable_sort(rows, {}, [&](const attn::StepVerdict& row) {
+        return attn::place_of(attn::step_table(*diagnosis.plan), row.name);
+    });
+    for (const attn::StepVerdict& row : rows) {
+        const attn::Tensor* theirs = diagnosis.read.find(row.name);
+        // No later step follows from a wrong tensor beside the others.
+        if (theirs == nullptr && row.layout.empty()) theirs = file.find(row.theirs_name);
         const attn::Tensor* const ours = replay.step(row.name);
         if (theirs == nullptr || ours == nullptr || theirs->shape() != ours->shape()) continue;
         if (row.local == attn::Verdict::wrong) {
@@ -78,11 +84,11 @@ std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis) {
 }
 
 /// Reports the wrong cells, in one line at the end and next to their steps.
-void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
-                 attn::Document& document) {
+void add_verdict(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
+                 const std::string& rows, attn::Document& document) {
     std::vector<std::string> said;
     if (!rows.empty()) said.push_back(rows);
-    const std::vector<WrongCell> cells = wrong_cells(diagnosis);
+    const std::vector<WrongCell> cells = wrong_cells(diagnosis, file);
     for (const WrongCell& each : cells) {
         const auto finding = std::ranges::find(diagnosis.findings, each.step, &attn::Finding::step);
         const bool is_named = finding != diagnosis.findings.end() && finding->mistake() != nullptr;
@@ -94,7 +100,14 @@ void add_verdict(const attn::Diagnosis& diagnosis, const std::string& rows,
         const auto section = std::ranges::find(document.sections, each.step, &attn::Section::name);
         if (section != document.sections.end()) section->margin += text;
     }
-    document.is_wrong = !rows.empty() || !std::ranges::all_of(cells, &WrongCell::harmless);
+    for (const attn::StepVerdict& row : diagnosis.steps) {
+        const bool is_wrong = row.local == attn::Verdict::wrong && !row.harmless;
+        document.is_wrong = document.is_wrong || is_wrong;
+        if (is_wrong && std::ranges::count(cells, row.theirs_name, &WrongCell::name) == 0) {
+            said.push_back(attn::visible(row.theirs_name) + " does not follow from the rest");
+        }
+    }
+    document.is_wrong = document.is_wrong || !rows.empty();
     if (said.empty()) {
         std::vector<std::string> right;
         for (const attn::StepVerdict& row : diagnosis.steps) {
@@ -288,7 +301,7 @@ int run_look(const Arguments& arguments) {
     document.config = config_entries(arguments, best);
     document.command = command_line("look", arguments);
     if (takes_hints(arguments)) document.word_columns = terminal_columns(arguments).value_or(0);
-    add_verdict(diagnosis, rows_off(best, diagnosis.given), document);
+    add_verdict(diagnosis, file, rows_off(best, diagnosis.given), document);
     std::vector<std::string> told = asked.assumed;
     for (const attn::StepVerdict& row : diagnosis.steps) {
         if (row.theirs_name != row.name) {

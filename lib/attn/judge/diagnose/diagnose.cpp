@@ -22,34 +22,33 @@ struct Exactness {
     std::string remark{};
 };
 
-/// True if some number has fewer decimals than others because its significant digits were limited:
-/// 12.3 next to 1.23. Whole numbers give no evidence.
-bool has_cut_decimals(const Ledger& tensors, int digits) {
-    const int decimals = decimals_of(tensors);
-    if (decimals == 0) return true;
-    const double least = std::pow(10.0, digits - decimals);
-    bool has = false;
-    for (const auto& [name, tensor] : tensors.entries()) {
-        each_number(tensor, [&](std::size_t, double number) {
-            has = has || (std::abs(number) >= least && number != std::round(number));
-        });
-    }
-    return has;
-}
-
 /// Returns the precisions that the user's numbers may have been printed with, if it is low.
 std::vector<Exactness> printed_in(const Ledger& theirs) {
     std::vector<Exactness> all;
-    const auto remark = [](int count, const std::string& unit) {
-        return "your numbers have " + std::to_string(count) + " " + unit + (count == 1 ? "" : "s") +
-               ", and are compared to that precision";
+    const auto counted = [](int count, const std::string& unit) {
+        return std::to_string(count) + " " + unit + (count == 1 ? "" : "s");
+    };
+    const auto remark = [](const std::string& digits) {
+        return "your numbers have " + digits + ", and are compared to that precision";
     };
     if (are_whole(theirs)) return all;
+    // PyTorch prints each tensor in decimals, or its largest or smallest numbers as 1.2345e-03.
+    Ledger fixed, other;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        (printed_alone(tensor).are_significant ? other : fixed).record(name, tensor);
+    }
+    const int decimals = decimals_of(fixed), digits = digits_of(other);
+    if (decimals > 0 && digits > 0 && !other.entries().empty() && !are_whole(fixed)) {
+        all.push_back({.decimals = decimals,
+                       .digits = digits,
+                       .remark = remark(counted(decimals, "decimal") + " or " +
+                                        counted(digits, "significant digit"))});
+    }
     if (const int count = decimals_of(theirs); count > 0) {
-        all.push_back({.decimals = count, .remark = remark(count, "decimal")});
+        all.push_back({.decimals = count, .remark = remark(counted(count, "decimal"))});
     }
     if (const int count = digits_of(theirs); count > 0 && has_cut_decimals(theirs, count)) {
-        all.push_back({.digits = count, .remark = remark(count, "significant digit")});
+        all.push_back({.digits = count, .remark = remark(counted(count, "significant digit"))});
     }
     return all;
 }

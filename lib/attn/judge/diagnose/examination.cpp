@@ -64,7 +64,11 @@ StepVerdict Examination::verdict_on(const TheirTensor& theirs, const std::string
 void Examination::settle(const TheirTensor& theirs, const std::string& step, const Reading& reading,
                          std::optional<Judged> local, bool is_right) {
     StepVerdict verdict = verdict_on(theirs, step, reading, local, is_right);
-    if (has_row(step) && verdict.global != Verdict::right) ++clashes_;
+    const auto other = std::ranges::find(diagnosis_.steps, step, &StepVerdict::name);
+    if (other != diagnosis_.steps.end() &&
+        (other->global != Verdict::right || verdict.global != Verdict::right)) {
+        ++clashes_;
+    }
     // A tensor that equals the reference is right, whatever rounding bounds its replay has.
     if (!blocked_ && verdict.global == Verdict::right &&
         (judge_.epsilon_of(theirs) == 0 || !uses_theirs_)) {

@@ -41,7 +41,7 @@ protected:
     Replay replay_;
     std::shared_ptr<const std::vector<TheirTensor>> theirs_;
     std::size_t next_ = 0;  ///< index of the first tensor that has not been judged
-    int clashes_ = 0;       ///< wrong tensors read as a step that another tensor is read as, too
+    int clashes_ = 0;  ///< tensors read as a step that another tensor is read as, one of them wrong
     bool uses_theirs_ = false;
     bool results_are_wrong_ = false;
     bool undone_ = true;    ///< right tensors follow from the user's earlier ones, wrong or not

@@ -266,6 +266,11 @@ private:
             std::optional<Diagnosis> found = tried(std::move(other.config), within);
             if (!found || found->cost >= within.bound || found->skipped.size() > skipped) continue;
             if (found->is_right() && is_farther(*found, best)) continue;
+            // A mask that nobody has asked for and no cell shows is no explanation.
+            const bool has_no_mask = std::ranges::any_of(found->findings, [](const Finding& each) {
+                return each.mistake() != nullptr && each.mistake()->id == "mask-not-applied";
+            });
+            if (has_no_mask) continue;
             if (asked_.is_probe) {
                 best.remarks.push_back("yours matches with " + text +
                                        ", which the probe is without");

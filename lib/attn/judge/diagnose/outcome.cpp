@@ -100,6 +100,12 @@ double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& their
     for (const TheirTensor& each : theirs) {
         cost += cost::later_name * static_cast<double>(each.rank) + (each.aside ? cost::aside : 0) +
                 (each.rank >= each.foreign ? cost::foreign : 0);
+        const auto is_misread = [&](const Finding& finding) {
+            return finding.step == each.steps.front() && weight_of(finding) == cost::unknown;
+        };
+        if (each.rank > 0 && std::ranges::any_of(diagnosis.findings, is_misread)) {
+            cost += kept_step(each.steps.front()) != nullptr ? cost::misread_form : cost::misread;
+        }
     }
     for (const Finding& finding : diagnosis.findings) cost += weight_of(finding);
     for (const StepVerdict& step : diagnosis.steps) {

@@ -8,46 +8,84 @@
 // Tensors that were printed: the digits that are lost of them, and of what they were made of.
 
 namespace attn {
+namespace {
 
-/// The decimals or significant digits that a tensor was printed with: those of all together, or
-/// fewer if that is no chance. 0 for one that has more, and for whole numbers, which are exact.
-int Judge::printed_digits(const Tensor& tensor) const {
+Ledger ledger_of(const Tensor& tensor) {
     Ledger alone;
     alone.record("its", tensor);
-    const int most = options_.decimals ? *options_.decimals : options_.digits.value_or(0);
-    const int own = options_.decimals ? decimals_of(alone) : digits_of(alone);
-    if (most == 0 || own == 0 || own > most || are_whole(alone)) return 0;
-    if (options_.digits) return most;
+    return alone;
+}
+
+}  // namespace
+
+bool has_cut_decimals(const Ledger& tensors, int digits) {
+    const int decimals = decimals_of(tensors);
+    if (decimals == 0) return true;
+    const double least = std::pow(10.0, digits - decimals);
+    bool has = false;
+    for (const auto& [name, tensor] : tensors.entries()) {
+        each_number(tensor, [&](std::size_t, double number) {
+            has = has || (std::abs(number) >= least && number != std::round(number));
+        });
+    }
+    return has;
+}
+
+Printed printed_alone(const Tensor& tensor) {
+    const Ledger alone = ledger_of(tensor);
+    if (are_whole(alone)) return {};
+    const int digits = digits_of(alone);
+    return digits > 0 && has_cut_decimals(alone, digits) ? Printed{digits, true}
+                                                         : Printed{decimals_of(alone)};
+}
+
+/// The digits that a tensor was printed with: those of all tensors together, or fewer if that is no
+/// chance; none for one that has more, and for whole numbers, which are exact. Beside tensors with
+/// decimals there may be some with significant digits, as PyTorch prints large and small numbers.
+Printed Judge::printed_digits(const Tensor& tensor) const {
+    const Ledger alone = ledger_of(tensor);
+    if (are_whole(alone)) return {};
+    if (options_.digits && (!options_.decimals || printed_alone(tensor).are_significant)) {
+        const int digits = digits_of(alone);
+        const bool has_more = digits == 0 || digits > *options_.digits;
+        return has_more ? Printed() : Printed{*options_.digits, true};
+    }
+    const int decimals = options_.decimals ? decimals_of(alone) : 0;
+    if (decimals == 0 || decimals > *options_.decimals) return {};
     std::set<double> parts;
     each_number(tensor, [&](std::size_t, double x) { parts.insert(x - std::floor(x)); });
     constexpr std::size_t sure = 4;  // one in 10^4
-    return parts.size() * static_cast<std::size_t>(most - own) >= sure ? own : most;
+    const int most = *options_.decimals;
+    return {parts.size() * static_cast<std::size_t>(most - decimals) >= sure ? decimals : most};
 }
 
 /// The same of a result, of which whole numbers were printed as all others.
-int Judge::own_digits(const Tensor& tensor) const {
-    const int own = printed_digits(tensor);
-    return own > 0 ? own : options_.decimals.value_or(options_.digits.value_or(0));
+Printed Judge::own_digits(const Tensor& tensor) const {
+    const Printed own = printed_digits(tensor);
+    if (own.count > 0) return own;
+    return options_.decimals ? Printed{*options_.decimals}
+                             : Printed{options_.digits.value_or(0), options_.digits.has_value()};
 }
 
 /// Half a unit of the last digit of a number that was printed so.
-double Judge::cut(double number, int digits) const {
+double Printed::cut(double number) const {
     constexpr double tie = 1 + 1e-9;
-    if (options_.decimals) return 0.5 * std::pow(10.0, -digits) * tie;
-    return options_.digits ? 0.5 * std::pow(10.0, 1 - digits) * tie * std::abs(number) : 0;
+    if (count == 0) return 0;
+    return are_significant ? 0.5 * std::pow(10.0, 1 - count) * tie * std::abs(number)
+                           : 0.5 * std::pow(10.0, -count) * tie;
 }
 
 /// How far the numbers of printed tensors may be from those that code has used.
 Ledger Judge::printed_radii(const Ledger& used) const {
     Ledger radii;
     for (const auto& [name, tensor] : used.entries()) {
-        const int digits = tensor.is_floating() ? printed_digits(tensor) : 0;
-        if (digits == 0) continue;
+        Printed digits = tensor.is_floating() ? printed_digits(tensor) : Printed();
+        if (digits.count == 0) continue;
         // What a walk starts from may be chosen with fewer digits than what it makes.
-        const int lost = given_.has(name) ? options_.decimals.value_or(digits) : digits;
+        if (given_.has(name) && !digits.are_significant) digits.count = *options_.decimals;
         Array<double> radius = empty_array<double>(tensor.shape());
         each_number(tensor, [&](std::size_t i, double x) {
-            radius.data()[i] = std::isfinite(x) ? cut(x, lost) : 0;
+            radius.data()[i] = std::isfinite(x) ? digits.cut(x) : 0;
         });
         radii.record(name, Tensor(tensor.axes(), std::move(radius)));
     }
@@ -63,9 +101,9 @@ Tolerance Judge::printed_tolerance(const TheirTensor& theirs, const Allowed* usu
             if (std::isfinite(radius)) most = std::max(most, radius);
         });
     }
-    const int digits = own_digits(theirs.tensor);
-    return {most + relative * size + (options_.decimals ? cut(0, digits) : 0),
-            relative + (options_.digits ? cut(1, digits) : 0)};
+    const Printed digits = own_digits(theirs.tensor);
+    return {most + relative * size + digits.cut(0),
+            relative + (digits.are_significant ? digits.cut(1) : 0)};
 }
 
 /// Numbers that were printed, beside those that follow from printed ones.
@@ -76,13 +114,13 @@ Judged Judge::as_printed(const std::string& step, const TheirTensor& theirs, con
     if (!is_middle(expected, usual, kind)) {
         return judged(tensor, expected, tolerance(step, theirs, expected, from_theirs));
     }
-    const int digits = own_digits(theirs.tensor);
+    const Printed digits = own_digits(theirs.tensor);
     const auto is_within = [&](const Ball& ball) {
         Array<double> radius = ball.radius.as<double>();
         const double* const middle = ball.middle.as<double>().data();
         for (std::size_t i = 0; i < radius.size(); ++i) {
             const double size = std::isfinite(middle[i]) ? std::abs(middle[i]) : 0;
-            radius.data()[i] += cut(size, digits) + kind.unit * size;
+            radius.data()[i] += digits.cut(size) + kind.unit * size;
         }
         return within(tensor, {ball.middle, {expected.axes(), std::move(radius)}}).beyond == 0;
     };

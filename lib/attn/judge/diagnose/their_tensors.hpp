@@ -96,6 +96,21 @@ std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shap
 /// Reads it with the axes, shape and dtype of `like`.
 std::vector<Reading> readings(const Tensor& theirs, const Tensor& like);
 
+/// The digits of a printed tensor.
+struct Printed {
+    int count = 0;                 ///< 0 if it was not cut
+    bool are_significant = false;  ///< not decimals
+
+    double cut(double number) const;
+};
+
+/// True if some number has fewer decimals than others because its significant digits were limited:
+/// 12.3 next to 1.23. Whole numbers give no evidence.
+bool has_cut_decimals(const Ledger& tensors, int digits);
+
+/// The digits that a tensor was printed with, judged by its own numbers; none for whole numbers.
+Printed printed_alone(const Tensor& tensor);
+
 /// One way to read a mask: which cells it hides, over (batch, head, query, key).
 struct MaskReading {
     Tensor hidden;           ///< bool, with all axes of the scores
@@ -277,9 +292,8 @@ private:
     };
 
     double most_of(const Rounding& rounding) const;
-    int printed_digits(const Tensor& tensor) const;
-    int own_digits(const Tensor& tensor) const;
-    double cut(double number, int digits) const;
+    Printed printed_digits(const Tensor& tensor) const;
+    Printed own_digits(const Tensor& tensor) const;
     Ledger printed_radii(const Ledger& used) const;
     Tolerance printed_tolerance(const TheirTensor& theirs, const Allowed* usual, double size,
                                 double relative) const;

@@ -50,8 +50,11 @@ std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
     }
     if (line.verdict != LineVerdict::wrong) return {};
     const std::string& id = line.finding->mistake()->id;
-    if (id == "scale-missing" && names_no_roles(alignment, trace)) {
-        return "the scores are not divided by the root of the features: is it meant?";
+    const bool is_of_columns = id == "softmax-axis=query" || id == "softmax-sum=query";
+    if ((id == "scale-missing" || is_of_columns) && names_no_roles(alignment, trace)) {
+        return is_of_columns
+                   ? "each column of the weights sums to 1, not each row: is it meant?"
+                   : "the scores are not divided by the root of the features: is it meant?";
     }
     if (id == "dropout-at-eval") return "cells were dropped, as in training: is it meant?";
     return {};

@@ -58,13 +58,18 @@ void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::s
 /// none.
 using Projections = std::vector<std::pair<std::string, const Origin*>>;
 
+bool has_all(const Origin& origin) {
+    return origin.channel.empty() || origin.channel.size() == origin.channels;
+}
+
 /// Projections that share a matrix.
 void ask_about_sharing(const std::vector<Traced>& trace, const Projections& all, Alignment& made) {
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
             const Origin &one = *all[i].second, &other = *all[j].second;
-            const bool is_shared = trace[one.w].all == trace[other.w].all &&
-                                   one.channel == other.channel && one.product.b == other.product.b;
+            const bool is_shared =
+                trace[one.w].all == trace[other.w].all && one.product.b == other.product.b &&
+                (one.channel == other.channel || (has_all(one) && has_all(other)));
             if (!is_shared) continue;
             made.questions.push_back(
                 asked_of(trace[one.result], all[i].first + " and " + all[j].first +
