@@ -308,4 +308,43 @@ TEST_SUITE("app: look") {
             CHECK_MESSAGE(has(seen.out, "[1,1] is 3.54, but should be 3.34"), seen.out);
         }
     }
+
+    TEST_CASE("weights that are wrong beside a right result are named") {
+        const auto seen = run("look -q",
+                              "Q = [[1, 0], [0, 1]]\nK = [[1, 1], [0, 2]]\nV = [[1, 2], [3, 4]]\n"
+                              "attn = [[0.67, 0.53], [0.33, 0.67]]\n"
+                              "out = [[1.66, 2.66], [2.34, 3.34]]\n");
+        CHECK(seen.exit_code == 1);
+        CHECK_MESSAGE(has(seen.out, "attn[0,1] is 0.53, but should be 0.3302"), seen.out);
+    }
+
+    TEST_CASE("one wrong score is named beside scaled scores that follow from the right one") {
+        const auto seen = run("look -q",
+                              "Q = [[1, 0], [0, 1]]\nK = [[1, 1], [0, 2]]\nV = [[1, 2], [3, 4]]\n"
+                              "scores = [[1, 0], [1.5, 2]]\n"
+                              "scaled_scores = [[0.707, 0], [0.707, 1.414]]\n"
+                              "weights = [[0.67, 0.33], [0.33, 0.67]]\n");
+        CHECK(seen.exit_code == 1);
+        CHECK_MESSAGE(has(seen.out, "scores[1,0] is 1.5, but should be 1"), seen.out);
+    }
+
+    TEST_CASE("tensors that PyTorch prints with exponents are right beside others in decimals") {
+        const auto seen =
+            run("look -q",
+                "Q = tensor([[-5.6541,  0.9345],\n        [ 0.1361,  1.3997]])\n"
+                "K = tensor([[-0.0581, -2.4494],\n        [-4.7342, -5.9322]])\n"
+                "V = tensor([[  7.2017,   0.0383],\n        [  0.6138, -10.6524]])\n"
+                "weights = tensor([[7.5911e-08, 1.0000e+00],\n"
+                "        [9.8010e-01, 1.9897e-02]])\n"
+                "context = tensor([[  0.6138, -10.6523],\n        [  7.0707,  -0.1744]])\n");
+        CHECK_MESSAGE(seen.exit_code == 0, seen.out);
+        const auto scaled = run("look -q",
+                                "scores = tensor([[-1.69e+00,  2.03e+00, -1.05e+00],\n"
+                                "        [-1.06e-01, -1.73e+00, -3.00e-01],\n"
+                                "        [-1.30e-01,  5.47e-01,  1.03e-03]])\n"
+                                "scaled_scores = tensor([[-8.44e-01,  1.02e+00, -5.25e-01],\n"
+                                "        [-5.29e-02, -8.64e-01, -1.50e-01],\n"
+                                "        [-6.48e-02,  2.74e-01,  5.16e-04]])\n");
+        CHECK_MESSAGE(scaled.exit_code == 0, scaled.out);
+    }
 }

@@ -560,3 +560,102 @@ def test_right_programs_are_not_accused(tmp_path: Path, what: str) -> None:
     lines = [line for each in answer.json["attentions"] for line in each["lines"]]
     assert not [line for line in lines if line["verdict"] in ("WRONG", "DIFFERS")], answer
     assert answer.code in (0, 3)
+
+
+WRONG_ONES = {
+    "softmax-sum=query": """
+        import numpy as np
+        r = np.random.default_rng(3)
+        def look(q, k, v):
+            scores = q @ k.T
+            e = np.exp(scores - scores.max(1)[:, None])
+            return e / e.sum(0) @ v
+        query = r.normal(size=(4, 2)) / 2**0.25
+        key = r.normal(size=(4, 2)) / 2**0.25
+        out = look(query, key, r.normal(size=(4, 2)))
+    """,
+    "log-softmax": """
+        import torch
+        torch.manual_seed(0)
+        q, k, v = torch.randn(3, 5, 4)
+        attn = (q @ k.T / 2).log_softmax(-1)
+        out = attn @ v
+    """,
+    "mask-inverted": """
+        import numpy as np
+        r = np.random.default_rng(8)
+        q, k, v = r.normal(size=(3, 4, 3))
+        raw = np.where(np.tril(np.ones((4, 4), bool)), -np.inf, q @ k.T / np.sqrt(3))
+        with np.errstate(invalid="ignore"):
+            e = np.exp(raw - raw.max(1, keepdims=True))
+            w = e / e.sum(1, keepdims=True)
+        out = w @ v
+    """,
+    "scores-transposed": """
+        import torch
+        torch.manual_seed(1)
+        split = lambda t: t.reshape(4, 2, 3).transpose(0, 1)
+        x, wq, wk, wv = torch.randn(4, 6), *torch.randn(3, 6, 6)
+        q = split(x @ wq)
+        k = split(x @ wk)
+        v = split(x @ wv)
+        s = torch.einsum("hid,hjd->hij", k, q) / 3**0.5
+        out = s.softmax(-1) @ v
+    """,
+    "scale-missing": """
+        import torch
+        torch.manual_seed(2)
+        net = {name: torch.nn.Linear(6, 6) for name in ("q", "k", "v", "o")}
+        def fold(t):
+            return t.contiguous().view(5, 3 * 2, 3).transpose(0, 1)
+        x = torch.randn(5, 3, 6)
+        q, k, v = (fold(net[name](x)) for name in "qkv")
+        attn = torch.softmax(torch.bmm(q, k.transpose(1, 2)), -1)
+        y = net["o"](torch.bmm(attn, v).transpose(0, 1).reshape(5, 3, 6))
+    """,
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_ONES)
+def test_mistakes_are_named(tmp_path: Path, mistake: str) -> None:
+    answer = explained(tmp_path, WRONG_ONES[mistake])
+    lines = [line for each in answer.json["attentions"] for line in each["lines"]]
+    assert mistake in {line.get("mistake") for line in lines}, answer
+
+
+ASKED = {
+    "no token sees itself": """
+        import torch
+        torch.manual_seed(3)
+        q, k, v = torch.randn(3, 6, 4)
+        near = (torch.arange(6)[:, None] - torch.arange(6)).abs() < 2
+        attn = (q @ k.T / 2).masked_fill(near, -1e9).softmax(-1)
+        out = attn @ v
+    """,
+    "the other way round": """
+        import torch
+        torch.manual_seed(4)
+        x, wq, wk, wv = torch.randn(5, 6), *torch.randn(3, 6, 6)
+        q, k, v = x @ wq.T, x @ wk.T, x @ wv
+        out = (q @ k.T / 6**0.5).softmax(-1) @ v
+    """,
+    "does not use it": """
+        import torch
+        torch.manual_seed(5)
+        attention = torch.nn.MultiheadAttention(6, 2, batch_first=True).eval()
+        x = torch.randn(2, 4, 6)
+        later = torch.ones(4, 4).triu(1).bool()
+        padding = torch.tensor([[False] * 4, [False, False, True, True]])
+        y, _ = attention(x, x, x, key_padding_mask=padding)
+    """,
+}
+
+
+@pytest.mark.parametrize("words", ASKED)
+def test_questions_have_their_line(tmp_path: Path, words: str) -> None:
+    answer = explained(tmp_path, ASKED[words])
+    asked = [each for found in answer.json["attentions"] for each in found["questions"]]
+    assert answer.code == 3 and [each for each in asked if words in each["text"]], answer
+    source = textwrap.dedent(ASKED[words]).splitlines()
+    for each in asked:
+        assert "=" in source[each["line"] - 1]

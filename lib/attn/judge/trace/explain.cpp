@@ -39,6 +39,15 @@ bool names_no_roles(const Alignment& alignment, const std::vector<Traced>& trace
            std::ranges::none_of(alignment.parameters, is_named);
 }
 
+/// True if a program names neither those nor its scores and weights: it may be no attention.
+bool names_nothing(const Alignment& alignment, const std::vector<Traced>& trace) {
+    const auto is_named = [&](const auto& each) {
+        const bool is_told = each.second.ends_with("scores") || each.second == "weights";
+        return is_told && !called(trace[alignment.places.at(each.first)]).empty();
+    };
+    return names_no_roles(alignment, trace) && std::ranges::none_of(alignment.steps, is_named);
+}
+
 /// A question instead of a mistake that many make on purpose; empty for other lines.
 std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
                           const std::vector<Traced>& trace) {
@@ -51,10 +60,11 @@ std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
     if (line.verdict != LineVerdict::wrong) return {};
     const std::string& id = line.finding->mistake()->id;
     const bool is_of_columns = id == "softmax-axis=query" || id == "softmax-sum=query";
-    if ((id == "scale-missing" || is_of_columns) && names_no_roles(alignment, trace)) {
-        return is_of_columns
-                   ? "each column of the weights sums to 1, not each row: is it meant?"
-                   : "the scores are not divided by the root of the features: is it meant?";
+    if (is_of_columns && names_nothing(alignment, trace)) {
+        return "each column of the weights sums to 1, not each row: is it meant?";
+    }
+    if (id == "scale-missing" && names_no_roles(alignment, trace)) {
+        return "the scores are not divided by the root of the features: is it meant?";
     }
     if (id == "dropout-at-eval") return "cells were dropped, as in training: is it meant?";
     return {};
