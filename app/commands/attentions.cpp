@@ -16,6 +16,7 @@
 #include "attn/files/io/output_files.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/judge/compare/derive.hpp"
 #include "attn/judge/compare/forms.hpp"
 
 namespace app {
@@ -49,7 +50,14 @@ const std::vector<Flag>& attentions_flags() {
         {flags::name, "NAME", "the attention to show, or your own file",
          such_as(attn::shipped_attention_names, Takes::Kind::file)},
         Flag{flags::forms, "",
-             "walk every form of the attention, and report how far the results differ"},
+             "walk every form of the attention, report how far the results differ, and prove "
+             "that they are the same function"},
+        Flag{flags::backward, "", "compare the gradients of inputs and parameters, too"}.needing(
+            {[](const Arguments& said) { return said.has(flags::forms); }, nullptr,
+             "the forms of an attention: add --forms"}),
+        Flag{flags::derive, "FORM",
+             "write its file with one more form, recurrent or chunked:8, and prove it the same",
+             such_as("recurrent chunked:8")},
         Flag{flags::fresh, "FILE",
              "write a file to start from: an example with remarks, or a copy of NAME; existing "
              "files are kept",
@@ -84,8 +92,7 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
     std::string text;
     std::vector<attn::JsonText> forms, promises;
     for (const std::string& form : file.forms) {
-        attn::Plan own = plan;
-        own.config.form = form;
+        const attn::Plan own = attn::with_form(plan, file, form);
         text += "form " + form + "\n";
         std::vector<std::string> names;
         for (const attn::Step& step : attn::step_table(own)) {
@@ -98,8 +105,12 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
     }
     bool is_right = true;
     const attn::Ledger ledger = attn::walk(plan, given);
-    for (const attn::FormComparison& each :
-         attn::compare_forms(plan, given, ledger, attn::FormBounds::all)) {
+    std::vector<attn::FormComparison> compared =
+        attn::compare_forms(plan, given, ledger, attn::FormBounds::all);
+    if (arguments.has(flags::backward)) {
+        std::ranges::move(attn::compare_gradients(plan, given), std::back_inserter(compared));
+    }
+    for (const attn::FormComparison& each : compared) {
         is_right = is_right && each.equal();
         text += each.text() + "\n";
         promises.push_back(attn::json_of(each));
@@ -108,6 +119,39 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
         arguments, [&] { return text; },
         [&] {
             return attn::JsonText{{"forms", forms}, {"same", {promises, ",\n "}}}.text;
+        });
+    return is_right ? 0 : 1;
+}
+
+/// Writes the file with a derived form, and reports what is proved of it.
+int write_derived(const Arguments& arguments, const attn::AttentionFile& file) {
+    const Arguments walk = with_flags(arguments, {std::string(flags::attentions), file.text});
+    const attn::Plan plan = attn::resolve(config_of(walk));
+    const std::string text =
+        attn::with_derived_form(file, plan, attn::derived_form(arguments[flags::derive]));
+    attn::WalkConfig config = plan.config;
+    config.attentions = {std::make_shared<const attn::AttentionFile>(
+        attn::parse_attention(text, "the derived form"))};
+    config.form.clear();
+    const attn::Plan derived = attn::resolve(config);
+    const attn::Ledger given = attn::draw(derived);
+    const std::vector<attn::FormComparison> compared =
+        attn::compare_forms(derived, given, attn::walk(derived, given), attn::FormBounds::all);
+    const std::string form = config.attentions[0]->forms.back();
+    bool is_right = true;
+    std::vector<attn::JsonText> same;
+    for (const attn::FormComparison& each : compared) {
+        if (each.right != form) continue;
+        is_right = is_right && each.equal();
+        report_note(each.text());
+        same.push_back(attn::json_of(each));
+    }
+    const std::string path = arguments[flags::output];
+    if (ending_of(path) == ".attn") refuse_edited(path);
+    write_text_or_json(
+        arguments, [&] { return text; },
+        [&] {
+            return attn::JsonText{{"form", form}, {"text", text}, {"same", {same, ",\n "}}}.text;
         });
     return is_right ? 0 : 1;
 }
@@ -156,15 +200,17 @@ void write_walk_text(const Arguments& arguments, const std::string& name) {
 }
 
 int run_attentions(const Arguments& arguments) {
-    if (const std::string path = fresh_file(arguments); !path.empty()) {
+    const bool derives = arguments.has(flags::derive);
+    if (const std::string path = fresh_file(arguments); !derives && !path.empty()) {
         write_fresh(arguments, path);
         return 0;
     }
     if (!arguments.has(flags::name)) {
-        if (arguments.has(flags::forms)) {
-            throw attn::ConfigError(
-                "--forms needs an attention: attn-explain attentions retention "
-                "--forms");
+        const std::string flag = derives ? "--derive" : "--forms";
+        if (derives || arguments.has(flags::forms)) {
+            throw attn::ConfigError(flag +
+                                    " needs an attention: attn-explain attentions retention " +
+                                    flag + (derives ? " recurrent" : ""));
         }
         write_attentions(arguments);
         return 0;
@@ -176,6 +222,7 @@ int run_attentions(const Arguments& arguments) {
         return 0;
     }
     const auto file = attention_of(name);
+    if (derives) return write_derived(arguments, *file);
     if (arguments.has(flags::forms)) return write_forms(arguments, *file);
     write_text_or_json(
         arguments, [&] { return file->text; }, [&] { return json_of(*file).text; });
@@ -193,7 +240,9 @@ Command attentions_command() {
              {"attn-explain attentions standard", "Shows the text of the ordinary walk."},
              {"attn-explain attentions retention", "Shows its file."},
              {"attn-explain attentions retention -o mine.attn", "Writes it, for you to edit."},
-             {"attn-explain attentions retention --forms", "Walks all its forms: do they agree?"}}};
+             {"attn-explain attentions retention --forms", "Walks all its forms: do they agree?"},
+             {"attn-explain attentions alibi --derive recurrent",
+              "Says which factor stands in the way of a state of fixed size."}}};
 }
 
 }  // namespace app

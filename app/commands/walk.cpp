@@ -275,6 +275,25 @@ void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::L
         {"off", {off, ",\n  "}}}.text;
 }
 
+/// Tells beside each rule of the user whether it is the function that it replaces.
+void tell_same_rules(const attn::Plan& plan, const attn::Ledger& given, const attn::Ledger& ledger,
+                     attn::Document& document) {
+    constexpr std::size_t large = 100'000;
+    using Verdict = attn::Proof::Verdict;
+    for (std::size_t n = 0; n < plan.config.rules.size(); ++n) {
+        const std::string& text = plan.config.rules[n];
+        const std::string step(attn::trimmed(text.substr(0, text.find('['))));
+        const auto section = std::ranges::find(document.sections, step, &attn::Section::name);
+        if (section == document.sections.end() || ledger[step].size() > large) continue;
+        const attn::Proof proof = attn::prove_rule(plan, n, given, ledger);
+        if (proof.verdict == Verdict::undecided) continue;
+        section->margin += proof.verdict == Verdict::proved
+                               ? " It is the same function as the step that it replaces, proved "
+                                 "for every input of these shapes."
+                               : " It is another function than the step that it replaces.";
+    }
+}
+
 /// Returns the document of a walk, or of the selected parts of it.
 attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
                              const attn::StepTable& table) {
@@ -305,6 +324,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     if (arguments.has(flags::summary) && !arguments.has(flags::only)) {
         document.counts = attn::counts_text(plan, table);
     }
+    if (bugs_of(arguments, plan).empty()) tell_same_rules(plan, given, ledger, document);
     add_verdict(ledger, document);
     if (!plan.config.attentions.empty()) add_forms(arguments, plan, given, ledger, document);
     if (plan.config.models_own) mark_changes(arguments, plan, ledger, document);

@@ -47,7 +47,7 @@ inline constexpr Name all{"--all"}, as_flags{"--as-flags"}, backward{"--backward
 using Text = Key<std::string>;
 inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, by{"--by"},
     cell{"CELL"}, code{"--code"}, color{"--color"}, command{"COMMAND"}, config{"--config"},
-    digits{"--digits"}, dtype{"--dtype"}, example{"--example"}, explain{"--explain"}, file{"FILE"},
+    derive{"--derive"}, digits{"--digits"}, dtype{"--dtype"}, example{"--example"}, explain{"--explain"}, file{"FILE"},
     folder{"FOLDER"}, form{"--form"}, format{"--format"}, fresh{"--new"}, from{"--from"},
     function{"--function"}, given{"--given"}, heatmap{"--heatmap"}, html_compare{"--html-compare"},
     id{"ID"}, ids{"--ids"}, loss{"--loss"}, mask{"--mask"}, mask_file{"--mask-file"},

@@ -60,8 +60,9 @@ _STEEP: dict[str, tuple[Callable[[Any], Any], float]] = {
     "silu": (lambda x: x / (1 + np.exp(-x)), 1.1),
     "gelu": (lambda x: x * (1 + _erf(x / math.sqrt(2))) / 2, 1.13),
     "half": (lambda x: np.float16(x).astype(float), 1.0),
+    "stop": (lambda x: x, 1.0),
 }
-_EXACT = ("abs", "relu", "floor", "sign", "half")  # round nothing that was not round before
+_EXACT = ("abs", "relu", "floor", "sign", "half", "stop")  # round nothing that was not round before
 _ROOM = 2**21  # numbers of an array, more are worked out in parts
 _WORK = 2**33  # and of all arrays of a step
 

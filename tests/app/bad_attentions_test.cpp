@@ -101,7 +101,7 @@ const std::vector<Bad> bad_files{
     {"step weights[h,q,k] = tau * scaled_scores[h,q,k]", "nothing binds 'tau'"},
     {"step weights[h,q,k] = scaled_scores[h,q,k + 100]", "there is no key 100"},
     {"step weights[h,q,k] = scaled_scores[h,q,-1]", "there is no key -1"},
-    {"step a[q] = b[q]\nstep b[q] = a[q]\nS", "two steps cannot read each other"},
+    {"step a[q] = b[q]\nstep b[q] = a[q]\nS", "join them in a line `together a b`"},
     {"step s[t] = if t == 0 then 1 else s[t + 1]\nstep weights[h,q,k] = s[q]", "ask first"},
     {"step s[t] = s[0]\nstep weights[h,q,k] = s[q]", "would be made of itself"},
     {"parameter w[c,c] ~ linear\nstep weights[h,q,k] = w[0,0]", "stands here twice"},
@@ -133,7 +133,7 @@ const std::vector<Bad> bad_files{
     {"step weights[h,q,k] = mask[q,k]", "this is a boolean"},
     {"step weights[h,q,k] = exp 1", "the expression ends before '1'"},
     {"step weights[h,q,k] = softmax(scores)", "no function 'softmax'"},
-    {"step weights[h,q,k] = softmax k: scores[h,q,k]", "as 'softmax'"},
+    {"step weights[h,q,k] = normalise k: scores[h,q,k]", "as 'normalise'"},
     {"step weights = softmax(scores, axis=-1)", "in square brackets"},
     {"step weights[h,q,k] = keys[h,0.5,0]", ""}};
 

@@ -181,7 +181,9 @@ TEST_SUITE("attention files") {
         CHECK(unread["weights"].numbers() != right);
         const Plan plan = resolve(config_of("attention a\n" + half + rest));
         CHECK(find_step(step_table(plan), "half").remarks ==
-              "scores here is masked_scores. No step reads it.");
+              "scores here is masked_scores: write latest scores, as from the next version on "
+              "scores is "
+              "the step itself. No step reads it.");
     }
     TEST_CASE("contexts of other heads are merged as they are, and projected, and go back") {
         WalkConfig config = config_of(
@@ -364,7 +366,7 @@ TEST_SUITE("attention files") {
                   .starts_with("mine.attn:4: the rule of the mistake m is that of its step"));
         CHECK(refusal(a + "step b[t] = if t == 0 then 0 else c[t - 1]\nstep c[t] = b[t] + 1\n" +
                       use + "b[q]\n")
-                  .starts_with("mine.attn:2: c is made after b: two steps cannot read each other"));
+                  .starts_with("mine.attn:2: c is made after b: they read each other; join them"));
         CHECK(refusal(a + use + "c[q]\nstep c[q] = 1\n")
                   .starts_with("mine.attn:2: c is made after context: say it before"));
         CHECK(refusal(a + "axis n < 2\nstep b[t,n] = x[t,n]\n" + use + "b[q,0]\n")

@@ -525,7 +525,8 @@ TEST_SUITE("rules") {
         refused("sum j in 0..1000000000000: 1", "more than a thousand million numbers", 0);
         refused("query", "query is a tensor, which has", 0);
         refused("prod j: 1", "the range of j is unknown", 0);
-        refused("1 + softmax k: query[q,0]", "sum, mean, max, min, prod, argmax and rank do", 4);
+        refused("1 + normalise k: query[q,0]",
+                "sum, mean, max, min, prod, argmax, rank and softmax do", 4);
         refused("swish(1)", "write silu(x)", 0);
         refused("1e999", "'1e999' is too large", 0);
         refused("key[99999999999999999999, 0]", "an index must be an integer below 1e15", 4);

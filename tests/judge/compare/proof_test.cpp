@@ -12,6 +12,7 @@
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/walk.hpp"
+#include "attn/judge/compare/derive.hpp"
 #include "attn/judge/compare/forms.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 
@@ -175,5 +176,160 @@ TEST_SUITE("compare: proofs") {
                 CHECK_MESSAGE(each.proof.verdict == needed, each.text());
             }
         }
+    }
+    TEST_CASE("a maximum that cancels hides no mistake") {
+        const auto weighted = [](const std::string& weight) {
+            return "sum k: (" + weight + ") * value[h,k,f]";
+        };
+        const std::string softmax = weighted("softmax k: masked_scores[h,q,k]");
+        const std::string parts = "exp(masked_scores[h,q,k]) / ";
+        const std::string sum = "(sum j: exp(masked_scores[h,q,j]))";
+        CHECK(proof_of_context(softmax, weighted(parts + sum)).verdict == Verdict::proved);
+        for (const char* more : {" + 1e-12", " * 1.000000001"}) {
+            CHECK(proof_of_context(softmax, weighted(parts + "(" + sum + more + ")")).verdict ==
+                  Verdict::refuted);
+        }
+        // The maximum itself is a number of which nothing is known.
+        CHECK(proof_of_context("max k: masked_scores[h,q,k]", "masked_scores[h,q,0]").verdict !=
+              Verdict::proved);
+    }
+    TEST_CASE("what float32 hides and no algebra decides, float64 tells") {
+        const std::string text =
+            "attention a\nform one\nstep context[h,q,f] = value[h,q,f] / sqrt(1 + key[h,q,f] ^ 2)\n"
+            "form two\nstep context[h,q,f] = value[h,q,f] / sqrt(1.000000001 + key[h,q,f] ^ 2)\n"
+            "same context\n";
+        const auto found = compared(config_of(text));
+        CHECK(found[0].step.equal());
+        CHECK_FALSE(found[0].equal());
+        CHECK(found[0].text().find("in float64") != std::string::npos);
+    }
+    TEST_CASE("a form that is right at this length alone is refuted at others") {
+        const auto text = [](const std::string& end) {
+            return "attention a\nform one\nstep context[h,q,f] = sum k: value[h,k,f]\nform two\n"
+                   "step context[h,q,f] = sum k in 0.." +
+                   end +
+                   ": if k < 5 then value[h,k,f] else 0\n"
+                   "same context\n";
+        };
+        const auto found = compared(config_of(text("Tk")));
+        CHECK_FALSE(found[0].equal());
+        CHECK(found[0].text().find("but not with seq-len 7") != std::string::npos);
+        const std::string right =
+            "attention a\nform one\nstep context[h,q,f] = sum k: value[h,k,f]\nform two\n"
+            "step total[h,t,f] = (if t == 0 then 0 else total[h,t - 1,f]) + value[h,t,f]\n"
+            "step context[h,q,f] = total[h,Tk - 1,f]\nsame context\n";
+        const auto all = compared(config_of(right));
+        CHECK(all[0].equal());
+        CHECK(all[0].shapes ==
+              std::vector<std::string>{"seq-len 1", "seq-len 2", "seq-len 7", "heads 3"});
+    }
+    TEST_CASE("gradients of inputs and parameters are proved, too") {
+        const Plan plan = resolve(config_of(shipped_attention("gated-linear")));
+        std::size_t proved = 0;
+        for (const FormComparison& each : compare_gradients(plan, draw(plan))) {
+            CHECK_MESSAGE(each.equal(), each.text());
+            proved += each.proof.verdict == Verdict::proved ? 1U : 0U;
+        }
+        CHECK(proved > 4);
+    }
+    TEST_CASE("a rule of the user is held to the step that it replaces") {
+        const auto verdict = [](const std::string& rule) {
+            WalkConfig config = configured("seq-len 4, embed-dim 4, mask causal");
+            config.rules = {"scores[q,k] = sum f: queries[q,f] * keys[k,f]", rule};
+            const Plan plan = resolve(config);
+            const Ledger given = draw(plan);
+            return prove_rule(plan, 1, given, walk(plan, given)).verdict;
+        };
+        CHECK(verdict("weights[q,k] = softmax k: latest scores[q,k]") == Verdict::proved);
+        CHECK(verdict("scaled_scores[q,k] = scores[q,k] / sqrt(D)") == Verdict::proved);
+        CHECK(verdict("scaled_scores[q,k] = scores[q,k] / 2.000000001") == Verdict::refuted);
+        CHECK(verdict("weights[q,k] = exp(latest scores[q,k]) / (1e-15 + sum j: exp(latest "
+                      "scores[q,j]))") == Verdict::refuted);
+    }
+    TEST_CASE("differences that are called harmless leave the function as it is") {
+        std::size_t proved = 0;
+        for (const char* settings : {"seq-len 3, embed-dim 4, heads 2, mask causal",
+                                     "seq-len 4, embed-dim 8, heads 2, rope half, bias",
+                                     "seq-len 4, heads 2, position-bias alibi, mask causal"}) {
+            const Plan plan = resolve(configured(settings));
+            const Ledger given = draw(plan);
+            const StepTable& right = step_table(plan);
+            const Ledger made = walk(plan, given, right);
+            for (const Mistake& entry : harmless_differences()) {
+                // A finite number in place of -inf is harmless in float32, and no identity.
+                const bool fills = entry.id.find("-fill") != std::string::npos;
+                if (!entry.applies(plan) || entry.rewrites_result || fills) continue;
+                const StepTable other = entry.apply(right, plan);
+                const Ledger made_other = walk(plan, given, other);
+                ExactWalk one(plan, right, given, made), another(plan, other, given, made_other);
+                const Proof proof = prove_same(one, another, made.entries().back().name);
+                CHECK_MESSAGE(proof.verdict != Verdict::refuted, entry.id);
+                proved += proof.verdict == Verdict::proved ? 1U : 0U;
+            }
+        }
+        CHECK(proved > 10);
+    }
+    TEST_CASE("the laws of attention are proved") {
+        for (const std::string& name : shipped_law_names()) {
+            WalkConfig config = config_of(shipped_attention(name));
+            std::string begins = config.attentions[0]->begins;
+            WalkConfig own = configured("seq-len 3, embed-dim 8");
+            for (std::size_t at; (at = begins.find(" --")) != begins.npos;)
+                begins.replace(at, 3, ", ");
+            if (!begins.empty()) configure(own, begins.substr(2));
+            own.attentions = config.attentions;
+            for (const FormComparison& each : compared(own)) {
+                CHECK_MESSAGE(each.proof.verdict == Verdict::proved, name << ": " << each.text());
+            }
+        }
+    }
+    TEST_CASE("a derived form is proved, or the factor that stands in the way is named") {
+        const auto derived = [](const std::string& text, const std::string& form) {
+            WalkConfig config = config_of(text);
+            const std::string made =
+                with_derived_form(*config.attentions[0], resolve(config), derived_form(form));
+            INFO(made);
+            config.attentions = {
+                std::make_shared<const AttentionFile>(parse_attention(made, "derived"))};
+            std::size_t proved = 0;
+            for (const FormComparison& each : compared(config)) {
+                CHECK_MESSAGE(each.proof.verdict == Verdict::proved, each.text());
+                proved += each.right == config.attentions[0]->forms.back() ? 1U : 0U;
+            }
+            CHECK(proved == 1);
+            return made;
+        };
+        for (const char* form : {"recurrent", "chunked:2", "chunked:3"}) {
+            CAPTURE(form);
+            derived(
+                "attention a\nparameter gate[h,t] ~ normal\nparameter rate[h,t,f] ~ normal\n"
+                "step weights[h,q,k] = if k > q then 0 else (sum f: queries[h,q,f] * keys[h,k,f] * "
+                "exp(sum t in k + 1..q + 1: logsigmoid(rate[h,t,f]))) * exp(gate[h,q] - gate[h,k]) "
+                "* 2 ^ (q - k) / (1 + q)\n",
+                form);
+            derived(
+                "attention a\n"
+                "step weights[h,q,k] = if k > q then 0 else (sum f: queries[h,q,f] * "
+                "keys[h,k,f]) ^ 2 + 1\n"
+                "step context[h,q,f] = (sum k: weights[h,q,k] * values[h,k,f]) / sum k: "
+                "weights[h,q,k]\n",
+                form);
+            for (const char* name : {"retention", "linear", "gated-linear", "mamba2"}) {
+                CAPTURE(name);
+                derived(shipped_attention(name), form);
+            }
+        }
+        const auto refusal = [&](const std::string& text) -> std::string {
+            try {
+                derived(text, "recurrent");
+            } catch (const ConfigError& error) {
+                return error.what();
+            }
+            return {};
+        };
+        CHECK(refusal("attention a\nstep weights[h,q,k] = relu(latest scores[h,q,k])\n")
+                  .find("relu(") != std::string::npos);
+        CHECK(refusal(shipped_attention("alibi")).find("exp(") != std::string::npos);
+        CHECK_THROWS_AS(derived_form("chunked:0"), ConfigError);
     }
 }

@@ -9,6 +9,7 @@
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/merged.hpp"
+#include "attn/core/plan/text_lines.hpp"
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -23,7 +24,7 @@ namespace {
 using Node = RuleNode::Kind;
 
 bool reads(const RuleNode& node, const std::string& name, bool in_index) {
-    if (!in_index && node.kind == Node::cell && node.word == name) return true;
+    if (!in_index && node.kind == Node::cell && exact_name(node.word).first == name) return true;
     return std::ranges::any_of(node.parts, [&](const RuleTree& part) {
         return reads(*part, name, in_index && node.kind != Node::cell);
     });
@@ -169,7 +170,7 @@ private:
             completed(said.rule, step.outline(plan_), rule_names({plan_, table_, step}));
         if (gives_truth(*whole.value)) step.holds = RuleType::truth;
         std::set<std::string> asked;
-        if (whole.value->type == RuleType::whole && is_place(name, asked)) {
+        if (is_integer(*whole.value) && is_place(name, asked)) {
             step.holds = RuleType::whole;
         }
         finish(step, said);
@@ -181,8 +182,9 @@ private:
         if (is_there(other) || !reads(*said.rule.value, other, false)) return;
         const bool read_each_other = reads(*later.rule.value, name, false);
         file_->refuse(said.line, other + " is made after " + name +
-                                     (read_each_other ? ": two steps cannot read each other; put "
-                                                        "both into one with an axis of its own"
+                                     (read_each_other ? ": they read each other; join them in a "
+                                                        "line `together " +
+                                                            name + " " + other + "`"
                                                       : ": say it before"));
     }
 
@@ -256,8 +258,9 @@ private:
             if (!step.applies(plan_)) continue;
             const bool is_read = std::ranges::any_of(names, [&](const std::string& name) {
                 const Chain chain = chain_called(name);
-                return name == step.name || (chain != Chain::none && chain == step.chain &&
-                                             step.name != "masked_scores");
+                return exact_name(name).first == step.name ||
+                       (chain != Chain::none && chain == step.chain &&
+                        step.name != "masked_scores");
             });
             const bool is_before = step.name == put_in_;
             if (is_read || is_before || (last == 0 && step.name == "x")) last = at;
@@ -299,7 +302,10 @@ private:
 void check_names(const WalkConfig& config) {
     std::vector<std::string> forms, settings;
     for (const auto& file : config.attentions) {
-        forms.insert(forms.end(), file->forms.begin(), file->forms.end());
+        for (const std::string& form : file->forms) {
+            forms.push_back(form);
+            if (config.attentions.size() > 1) forms.push_back(file->name + "=" + form);
+        }
         for (const AttentionNumber& each : file->settings) settings.push_back(each.name);
     }
     const auto require = [](const std::string& name, const std::vector<std::string>& all,
@@ -308,7 +314,10 @@ void check_names(const WalkConfig& config) {
         throw ConfigError("this attention has no " + what + " " + name +
                           (all.empty() ? ": leave it out" : ": it has " + joined(all, " ")));
     };
-    if (!config.form.empty()) require(config.form, forms, "form");
+    for (std::string_view rest = config.form; !rest.empty();) {
+        const std::string each(taken_part(rest, ","));
+        require(each, forms, "form");
+    }
     for (const auto& [name, number] : config.attention_settings) require(name, settings, "setting");
 }
 

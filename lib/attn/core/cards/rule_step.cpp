@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attn/core/cards/cards.hpp"
+#include "attn/core/plan/attention_file.hpp"
 #include "attn/core/rules/completed_rule.hpp"
 #include "attn/core/rules/print.hpp"
 #include "attn/core/rules/rule.hpp"
@@ -52,7 +53,7 @@ bool overlooks_rules(const PlannedStep& of) {
     if (rule.value == nullptr) return false;
     return std::ranges::any_of(tensors_read(rule), [&](const std::string& name) {
         if (chain_called(name) != Chain::none) return false;
-        const auto read = std::ranges::find(of.table, name, &Step::name);
+        const auto read = std::ranges::find(of.table, exact_name(name).first, &Step::name);
         return read != of.table.end() && read->of_user && !of.reads(name);
     });
 }
@@ -101,7 +102,9 @@ void add_chain_remarks(const Rule& told, const PlannedStep& of, std::vector<std:
     for (const std::string& name : tensors_read(told)) {
         if (of.step.names_steps() || chain_called(name) == Chain::none || !of.has(name)) continue;
         const std::string meant = rule_names(of).step(name);
-        if (meant != name) remarks.push_back(name + " here is " + meant + ".");
+        if (meant == name) continue;
+        remarks.push_back(name + " here is " + meant + ": write latest " + name +
+                          ", as from the next version on " + name + " is the step itself.");
     }
 }
 
@@ -122,7 +125,7 @@ Rule follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
     for (const std::string& name : tensors_read(told)) {
         if (name == step.name) continue;  // earlier rows
         const Chain chain = by_chain ? chain_called(name) : Chain::none;
-        inputs.push_back(chain == Chain::none ? Input(name) : Input(chain));
+        inputs.push_back(chain == Chain::none ? Input(exact_name(name).first) : Input(chain));
     }
     step.reads = [inputs](const Plan&) { return inputs; };
     const bool counts = step.holds == RuleType::whole;
@@ -158,8 +161,13 @@ void show_parts(Step& step, StepTable& table, const Plan& plan) {
 }
 
 StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::string>& rules) {
+    Definitions definitions;
+    for (const auto& file : plan.config.attentions) {
+        definitions.insert(file->definitions.begin(), file->definitions.end());
+    }
     for (const std::string& text : rules) {
-        const Rule told = parse_rule(text);
+        Rule told = parse_rule(text, definitions);
+        if (says_latest(*told.value)) told.value = with_exact_names(told.value);
         if (plan.fused()) {
             refuse_rule(told.text, 0,
                         "fused goes block by block and keeps no step that a rule could replace: "

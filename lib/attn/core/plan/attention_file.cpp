@@ -21,10 +21,10 @@ const std::vector<std::string>& note_facts() {
 
 const std::vector<std::string>& attention_words() {
     static const std::vector<std::string> words{
-        "attention", "title",   "source", "begins",  "setting", "parameter", "axis",
-        "step",      "form",    "same",   "mistake", "note",    "torch",     "numpy",
-        "called",    "extends", "after",  "when",    "loop",    "at",        "detail",
-        "rule",      "effect",  "lesson", "fix",     "explains"};
+        "attention", "title",   "source", "begins",  "setting",  "parameter", "axis",
+        "step",      "form",    "same",   "mistake", "note",     "torch",     "numpy",
+        "called",    "extends", "after",  "when",    "loop",     "at",        "detail",
+        "rule",      "effect",  "lesson", "fix",     "explains", "define",    "together"};
     return words;
 }
 
@@ -71,6 +71,8 @@ public:
         if (file_.name.empty()) {
             file_.refuse(1, "an attention file begins with its name, as in attention mine");
         }
+        use_exact_names();
+        for (const AttentionGroup& each : groups_) join_together(file_, each);
         check();
         return std::move(file_);
     }
@@ -139,9 +141,24 @@ private:
             for (std::string_view rest = line_.says; !rest.empty();) {
                 file_.same.push_back(name_in(std::string(taken_word(rest))));
             }
+        } else if (word == "together") {
+            leave();
+            AttentionGroup group{{}, line_.number, form_};
+            for (std::string_view rest = line_.says; !rest.empty();) {
+                group.names.push_back(name_in(std::string(taken_word(rest))));
+            }
+            if (group.names.size() < 2) {
+                refuse("together names steps that read each other: together momentum memory");
+            }
+            groups_.push_back(std::move(group));
+        } else if (word == "define") {
+            leave();
+            Definition made = parse_definition(line_.says, file_.definitions);
+            file_.definitions.emplace(made.name, made);
         } else if (word == "step") {
             leave();
-            file_.steps.push_back({parse_rule(line_.says), line_.number, form_});
+            const Rule rule = parse_rule(line_.says, file_.definitions);
+            file_.steps.push_back({rule, line_.number, form_});
             step_ = &file_.steps.back();
         } else if (word == "detail" && step_ != nullptr && line_.says.empty()) {
             step_->is_detail = true;
@@ -151,7 +168,7 @@ private:
             read_mistake();
         } else if (word == "rule" && mistake_ != nullptr) {
             if (mistake_->rule.value != nullptr) refuse("rule occurs twice: remove one");
-            mistake_->rule = parse_rule(line_.says);
+            mistake_->rule = parse_rule(line_.says, file_.definitions);
             if (mistake_->rule.step != mistake_->step) {
                 refuse("the mistake is at " + mistake_->step + ", and its rule makes " +
                        mistake_->rule.step);
@@ -304,6 +321,17 @@ private:
         return text;
     }
 
+    /// In a file that says `latest`, names without it are exact.
+    void use_exact_names() {
+        std::vector<Rule*> rules;
+        for (AttentionStep& each : file_.steps) rules.push_back(&each.rule);
+        for (AttentionMistake& each : file_.mistakes) rules.push_back(&each.rule);
+        std::erase_if(rules, [](const Rule* rule) { return rule->value == nullptr; });
+        const auto says = [](const Rule* rule) { return says_latest(*rule->value); };
+        if (std::ranges::none_of(rules, says)) return;
+        for (Rule* const rule : rules) rule->value = with_exact_names(rule->value);
+    }
+
     static bool has(const std::vector<std::string>& all, const std::string& name) {
         return std::ranges::find(all, name) != all.end();
     }
@@ -376,6 +404,7 @@ private:
     AttentionFile file_;
     Line line_;
     std::string form_;
+    std::vector<AttentionGroup> groups_;
     AttentionStep* step_ = nullptr;
     AttentionParameter* parameter_ = nullptr;
     AttentionMistake* mistake_ = nullptr;
@@ -398,8 +427,16 @@ void AttentionFile::refuse(std::size_t number, const std::string& message) const
 }
 
 std::string AttentionFile::walked_form(const std::string& asked) const {
-    const bool has_it = std::ranges::find(forms, asked) != forms.end();
-    return has_it ? asked : forms.empty() ? std::string() : forms.front();
+    std::string walked = forms.empty() ? std::string() : forms.front();
+    for (std::string_view rest = asked; !rest.empty();) {
+        std::string_view each = taken_part(rest, ",");
+        const std::size_t sign = each.find('=');
+        if (sign != each.npos && trimmed(each.substr(0, sign)) != name) continue;
+        if (sign != each.npos) each = trimmed(each.substr(sign + 1));
+        const auto own = std::ranges::find(forms, each);
+        if (own != forms.end()) walked = *own;
+    }
+    return walked;
 }
 
 std::vector<AttentionStep> AttentionFile::steps_of(const Plan& plan) const {

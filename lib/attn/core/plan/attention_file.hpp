@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/core/rules/rule.hpp"
+#include "attn/core/rules/define.hpp"
 #include "attn/ground/random/generator.hpp"
 #include "attn/ground/tensor/error.hpp"
 
@@ -49,6 +49,13 @@ struct AttentionNumber {
     std::size_t line = 0;
 };
 
+/// Steps of one recurrence that read each other.
+struct AttentionGroup {
+    std::vector<std::string> names;
+    std::size_t line = 0;
+    std::string form{};
+};
+
 /// A mistake that belongs to this attention.
 struct AttentionMistake {
     std::string id, step;
@@ -70,8 +77,10 @@ struct AttentionFile {
     std::vector<std::string> forms{}, same{};
     std::size_t same_line = 0;
     std::vector<AttentionMistake> mistakes{};
+    Definitions definitions{};
 
-    /// Returns the form to walk: the requested one, or the first if the file does not have it.
+    /// Returns the form to walk: the requested one, alone or as NAME=FORM in a list, or the first
+    /// if the file does not have it.
     std::string walked_form(const std::string& asked) const;
     /// Returns the steps of the form and those of all forms whose conditions are true: the first of
     /// each name.
@@ -91,6 +100,12 @@ struct AttentionFile {
 /// Returns the other forms of the walk's attentions: `$form recurrent or $form chunked`.
 std::string other_forms(const Plan& plan);
 
+/// Joins steps that read each other: all become rows of one more step, made row by row, from which
+/// each is read. A cell of the same row is replaced by the rule of its step.
+///
+/// Errors  InputError if they have no order, or other axes.
+void join_together(AttentionFile& file, const AttentionGroup& group);
+
 /// Returns the words that a line of a file may begin with.
 const std::vector<std::string>& attention_words();
 
@@ -100,7 +115,8 @@ const std::vector<std::string>& attention_words();
 ///     line        attention NAME | title TEXT | source TEXT | lesson TEXT | begins FLAGS
 ///                 | explains STEPS, MISTAKES | setting NAME = expression | axis LETTER <
 ///                 expression | parameter cell ~ distribution | parameter cell = expression | form
-///                 NAME | same NAME { NAME } | step rule | mistake NAME at STEP
+///                 NAME | same NAME { NAME } | together NAME NAME { NAME } | define
+///                 NAME(names)[...] = expression | step rule | mistake NAME at STEP
 ///     of a step   title TEXT | note TEXT | torch TEXT | numpy TEXT | called TEXT
 ///                 | extends CHAIN | after STEP | when CONDITIONS | loop NAME | at once | detail
 ///     mistake     rule rule | title TEXT | effect TEXT | lesson TEXT | fix torch: TEXT

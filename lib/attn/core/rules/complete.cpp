@@ -172,7 +172,7 @@ private:
     }
     void require_whole(const RuleNode& node) const {
         require_number(node);
-        if (node.type == RuleType::whole) return;
+        if (is_integer(node)) return;
         for (const RuleTree& part : node.parts) {
             const bool is_sum = node.kind == Kind::reduce || node.kind == Kind::cell;
             if (!is_sum && part->type == RuleType::number) require_whole(*part);
@@ -181,9 +181,8 @@ private:
             refuse(node.at, "an index must be an integer below 1e15");
         }
         refuse(node.at,
-               "an index is made of integers, + - * / %, floor, abs, min, max, argmax and integer "
-               "cells "
-               "such as ids[t]");
+               "an index is made of integers, + - * / %, floor, abs, min, max, sums of them, argmax "
+               "and integer cells such as ids[t]");
     }
 
     // Sums.

@@ -109,6 +109,9 @@ std::vector<RuleFunction> all_functions() {
         of_one(
             "half", [](auto x, auto) { return nearest(static_cast<float>(x), DType::float16); },
             {"1"}, nullptr, nullptr),
+        // Its argument counts as a constant in gradients.
+        of_one(
+            "stop", [](auto x, auto) { return x; }, {}, "{}.detach()", "{}"),
         // Equal ones share the gradient, as in PyTorch.
         entry("min", 2, Use::called, smaller,
               {"if x < y then 1 else 0", "if x == y then 1 / 2 else 0"},

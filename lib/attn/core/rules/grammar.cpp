@@ -16,14 +16,14 @@ sign       = power | "-" sign .
 power      = primary [ ( "^" | "**" ) sign ] .
 primary    = number | "inf" | "nan" | name | cell | call | reduction | choice
            | "(" expression ")" .
-cell       = name "[" [ expression { "," expression } ] "]" .
+cell       = [ "latest" | "exact" ] name "[" [ expression { "," expression } ] "]" .
 call       = function "(" expression ")"
            | ( "min" | "max" ) "(" expression "," expression ")"
            | "clamp" "(" expression "," expression "," expression ")" .
 function   = "exp" | "log" | "sqrt" | "tanh" | "cos" | "sin" | "erf" | "abs" | "sign"
            | "sigmoid" | "relu" | "silu" | "softplus" | "logsigmoid" | "elu" | "gelu"
-           | "floor" | "half" .
-reduction  = ( "sum" | "mean" | "max" | "min" | "prod" | "argmax" | "rank" ) name
+           | "floor" | "half" | "stop" .
+reduction  = ( "sum" | "mean" | "max" | "min" | "prod" | "argmax" | "rank" | "softmax" ) name
              [ "in" sum ".." sum ] ":" expression .
 choice     = "if" expression "then" expression "else" expression .
 )ebnf";
@@ -35,7 +35,9 @@ line       = "attention" name | "title" text | "source" text | "lesson" text
            | "begins" flags | "explains" text
            | "setting" name "=" expression | "axis" name "<" expression
            | "parameter" cell "~" distribution | "parameter" cell "=" expression
-           | "form" name | "same" name { name }
+           | "form" name | "same" name { name } | "together" name name { name }
+           | "define" name "(" [ name { "," name } ] ")" [ "[" [ name { "," name } ] "]" ]
+             "=" expression                     # then name "(" arguments ")" "[" indices "]"
            | "step" rule { "title" text | "note" text | "torch" text | "numpy" text
                          | "called" text | "extends" name | "after" name }
            | "mistake" name "at" name { "rule" rule | "title" text | "effect" text

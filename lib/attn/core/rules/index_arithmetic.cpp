@@ -84,7 +84,7 @@ std::string opposite(const std::string& word) {
 Linear::Linear(RuleTree atom) { parts_.push_back({std::move(atom), 1}); }
 
 std::optional<Linear> Linear::of(const RuleNode& node, const IndexSpans& spans) {
-    if (node.type != RuleType::whole) return std::nullopt;
+    if (!is_integer(node)) return std::nullopt;
     if (node.kind == Kind::number) return Linear(node.number);
     // `floor(x / n)` is `x // n`.
     if (node.kind == Kind::call && node.word == "floor") {

@@ -44,6 +44,13 @@ RuleType type_of(const RuleNode& node) {
     return RuleType::number;
 }
 
+void add_tensors(const RuleNode& node, std::vector<std::string>& names) {
+    if (node.kind == Kind::cell && std::ranges::find(names, node.word) == names.end()) {
+        names.push_back(node.word);
+    }
+    for (const RuleTree& part : node.parts) add_tensors(*part, names);
+}
+
 bool has_parts(const RuleNode& node) {
     const std::size_t count = node.parts.size();
     switch (node.kind) {
@@ -64,6 +71,21 @@ bool has_parts(const RuleNode& node) {
 }
 
 }  // namespace
+
+bool is_integer(const RuleNode& node) {
+    if (node.type == RuleType::whole) return true;
+    if (node.kind == Kind::reduce) return node.word != "mean" && is_integer(*node.parts.back());
+    const bool joins = node.kind == Kind::operate && (node.word == "+" || node.word == "-" ||
+                                                      node.word == "*" || node.word == "%");
+    return joins &&
+           std::ranges::all_of(node.parts, [](const RuleTree& part) { return is_integer(*part); });
+}
+
+std::vector<std::string> tensors_read(const Rule& rule) {
+    std::vector<std::string> names;
+    if (rule.value != nullptr) add_tensors(*rule.value, names);
+    return names;
+}
 
 RuleTree tree_of(RuleNode node) {
     node.type = type_of(node);

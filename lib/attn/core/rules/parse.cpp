@@ -3,23 +3,17 @@
 #include <limits>
 #include <map>
 
+#include "attn/core/rules/define.hpp"
+#include "attn/core/rules/print.hpp"
 #include "attn/core/rules/rank.hpp"
-#include "attn/core/rules/rule.hpp"
+#include "attn/core/rules/rule_reader.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
 namespace {
 
-constexpr std::size_t longest_rule = 4096;
 constexpr std::size_t deepest_rule = 256;
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-bool is_among(std::string_view word, std::initializer_list<std::string_view> words) {
-    return std::ranges::find(words, word) != words.end();
-}
 
 /// Common functions that rules express by others.
 const std::map<std::string, const char*> said_otherwise{{"swish", "silu(x)"},
@@ -28,42 +22,43 @@ const std::map<std::string, const char*> said_otherwise{{"swish", "silu(x)"},
                                                         {"round", "floor(x + 0.5)"},
                                                         {"ceil", "-floor(-x)"}};
 
-/// True for keywords, which no index and no tensor may have as name.
-bool is_reserved(std::string_view word) {
-    return is_among(word,
-                    {"if", "then", "else", "and", "or", "not", "sum", "mean", "in", "inf", "nan"});
-}
-
-class Parser {
+class Parser : RuleReader {
 public:
-    explicit Parser(std::string_view text) : text_(text) {
-        // A rule is treated as one line.
-        for (char& c : text_) c = c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
-        if (text_.size() > longest_rule) {
-            throw ConfigError("a rule is at most 4096 characters long, not " +
-                              std::to_string(text_.size()) + ": make it several steps");
-        }
-        next();
-    }
+    explicit Parser(std::string_view text, const Definitions& definitions = {})
+        : RuleReader(text), definitions_(definitions) {}
 
     Rule rule() {
         Rule rule;
         rule.text = text_;
         rule.step = take_name("the name of a step, as in weights[q,k] = ...");
         expect("[", "the indices of its axes in square brackets");
-        while (word_ != "]") {
-            if (!rule.indices.empty()) expect(",", "a comma or ]");
-            const std::size_t place = at_;
-            rule.indices.push_back(take_name("an index, such as q"));
-            if (std::ranges::count(rule.indices, rule.indices.back()) > 1) {
-                refuse(place, "the index " + rule.indices.back() + " stands here twice");
-            }
-        }
-        next();
+        rule.indices = names("]", "an index, such as q");
         expect("=", "= and the expression");
-        rule.value = expression();
-        if (!word_.empty()) refuse_rest();
-        return rule;
+        rule.value = alone();
+        // Places are those of the expanded text.
+        return is_expanded_ ? Parser(rule_text(rule)).rule() : rule;
+    }
+
+    Definition definition() {
+        Definition made;
+        made.name = take_name("a name, as in define unit(v)[f] = ...");
+        const bool is_taken =
+            made.name == "clamp" || std::ranges::any_of(rule_functions(), [&](const auto& each) {
+                return each.name == made.name;
+            });
+        if (is_taken || definitions_.contains(made.name)) {
+            refuse(0, "there is a function " + made.name + " already: choose another name");
+        }
+        expect("(", "the arguments in round brackets");
+        made.arguments = names(")", "an argument, such as v");
+        made.has_indices = word_ == "[";
+        if (made.has_indices) {
+            next();
+            made.indices = names("]", "an index, such as f");
+        }
+        expect("=", "= and the expression");
+        made.value = alone();
+        return made;
     }
 
     RuleTree alone() {
@@ -73,6 +68,21 @@ public:
     }
 
 private:
+    /// Parses different names up to the closing bracket, which it consumes.
+    std::vector<std::string> names(const char* closing, const std::string& wanted) {
+        std::vector<std::string> all;
+        while (word_ != closing) {
+            if (!all.empty()) expect(",", std::string("a comma or ") + closing);
+            const std::size_t place = at_;
+            all.push_back(take_name(wanted));
+            if (std::ranges::count(all, all.back()) > 1) {
+                refuse(place, "the name " + all.back() + " stands here twice");
+            }
+        }
+        next();
+        return all;
+    }
+
     /// Refuses text after the end, such as the index of a missing sum.
     [[noreturn]] void refuse_rest() {
         const std::size_t end = text_.find_last_not_of(' ', at_ == 0 ? 0 : at_ - 1);
@@ -81,7 +91,7 @@ private:
         const std::string before = text_.substr(begin, end + 1 - begin);
         if (!before.empty() && is_letter(before.front()) && is_letter(word_.front())) {
             refuse(begin, "nothing goes over an index as " + quoted(before) +
-                              ": sum, mean, max, min, prod, argmax and rank do");
+                              ": sum, mean, max, min, prod, argmax, rank and softmax do");
         }
         refuse(at_, "the expression ends before " + quoted(word_));
     }
@@ -145,11 +155,16 @@ private:
                                             : std::numeric_limits<double>::quiet_NaN(),
                          .at = at});
         }
-        const bool reduces = is_among(word_, {"sum", "mean"}) ||
-                             (is_among(word_, {"max", "min", "prod", "argmax", "rank"}) &&
-                              is_letter(after_blanks()));
+        const bool reduces =
+            is_among(word_, {"sum", "mean"}) ||
+            (is_among(word_, {"max", "min", "prod", "argmax", "rank", "softmax"}) &&
+             is_letter(after_blanks()));
         if (reduces) return reduction();
         std::string name = take_name("a number, a name or a bracket");
+        const bool is_modified = is_among(name, {"latest", "exact"}) && is_letter(word_[0]);
+        if (is_modified) name += " " + take_name("the name of a tensor");
+        if (is_modified && text_.compare(at, name.size(), name) != 0) is_expanded_ = true;
+        if (word_ == "(" && definitions_.contains(name)) return defined(name, at);
         if (word_ == "[") return cell(std::move(name), at);
         if (word_ == "(") return call(std::move(name), at);
         return make({.kind = RuleNode::Kind::name, .word = std::move(name), .at = at});
@@ -176,12 +191,33 @@ private:
             node.parts.push_back(sum());
         }
         expect(":", "a colon");
-        node.parts.push_back(expression());
-        if (node.word != "rank") return make(std::move(node));
-        // Counts the elements before this one, the largest first, of equal ones the first.
+        const bool is_softmax = word == "softmax";
+        if (word != "rank" && !is_softmax) {
+            node.parts.push_back(expression());
+            return make(std::move(node));
+        }
+        // Written out with more indices, which differ from those of others inside.
         std::string other = "j";
         while (text_.find(other) != text_.npos) other += 'j';
-        return make(written_out_rank(std::move(node), other));
+        other += std::string(written_out_, 'j');
+        written_out_ += 2;
+        node.parts.push_back(expression());
+        written_out_ -= 2;
+        // A rank counts the elements before this one, the largest first, of equal ones the first.
+        return is_softmax ? written_out_softmax(node, other)
+                          : make(written_out_rank(std::move(node), other));
+    }
+
+    /// Expands a definition.
+    RuleTree defined(const std::string& name, std::size_t at) {
+        const std::vector<RuleTree> arguments = list(")");
+        const std::vector<RuleTree> places = word_ == "[" ? list("]") : std::vector<RuleTree>();
+        is_expanded_ = true;
+        try {
+            return expanded(definitions_.find(name)->second, arguments, places, text_, at);
+        } catch (const ConfigError& error) {
+            refuse(at, error.what());
+        }
     }
 
     RuleTree cell(std::string name, std::size_t at) {
@@ -281,94 +317,26 @@ private:
             {.kind = RuleNode::Kind::operate, .word = word, .parts = std::move(parts), .at = at});
     }
 
-    std::pair<std::string, std::size_t> take() {
-        std::pair<std::string, std::size_t> taken{word_, at_};
-        next();
-        return taken;
-    }
-
-    std::string take_name(const std::string& wanted) {
-        if (word_.empty() || !is_letter(word_.front()) || is_reserved(word_)) refuse_here(wanted);
-        return take().first;
-    }
-
-    void expect(std::string_view word, const std::string& wanted) {
-        if (word_ != word) refuse_here(wanted);
-        next();
-    }
-
-    [[noreturn]] void refuse_here(const std::string& wanted) const {
-        refuse(at_, "expected " + wanted + ", not " + (word_.empty() ? "the end" : quoted(word_)));
-    }
-
-    [[noreturn]] void refuse(std::size_t at, const std::string& message) const {
-        refuse_rule(text_, at, message);
-    }
-
-    /// Returns the next character after the current word and spaces.
-    char after_blanks() const {
-        const std::size_t place = text_.find_first_not_of(" \t", end_);
-        return place == std::string::npos ? '\0' : text_[place];
-    }
-
-    /// Moves to the next word; empty at the end.
-    void next() {
-        at_ = std::min(text_.find_first_not_of(" \t\n\r", end_), text_.size());
-        end_ = at_;
-        const auto here = [&](std::size_t ahead) {
-            return end_ + ahead < text_.size() ? text_[end_ + ahead] : '\0';
-        };
-        if (is_letter(here(0))) {
-            while (is_letter(here(0)) || is_digit(here(0))) ++end_;
-        } else if (is_digit(here(0)) || (here(0) == '.' && is_digit(here(1)))) {
-            while (is_digit(here(0)) || (here(0) == '.' && here(1) != '.')) ++end_;
-            const bool exponent = here(0) == 'e' || here(0) == 'E';
-            const std::size_t sign = here(1) == '-' || here(1) == '+' ? 1 : 0;
-            if (exponent && is_digit(here(1 + sign))) {
-                end_ += 1 + sign;
-                while (is_digit(here(0))) ++end_;
-            }
-        } else if (end_ < text_.size()) {
-            const std::string_view two = std::string_view(text_).substr(end_, 2);
-            const bool pair = is_among(two, {"<=", ">=", "==", "!=", "..", "**", "//"});
-            if (!pair && std::string_view("[](),:=+-*/%^<>").find(here(0)) == std::string::npos) {
-                refuse(at_, "no rule holds " + first_character());
-            }
-            end_ += pair ? 2 : 1;
-        }
-        word_ = text_.substr(at_, end_ - at_);
-    }
-
-    std::string first_character() const {
-        std::size_t end = at_ + 1;
-        while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xC0) == 0x80) ++end;
-        return quoted(text_.substr(at_, end - at_));
-    }
-
-    static std::string quoted(const std::string& word) { return "'" + word + "'"; }
-
-    std::string text_;
-    std::string word_;     ///< the current word
-    std::size_t at_ = 0;   ///< its begin
-    std::size_t end_ = 0;  ///< and end
+    const Definitions& definitions_;
+    bool is_expanded_ = false;  ///< its text is not that of the tree
     std::size_t depth_ = 0;
+    std::size_t written_out_ = 0;  ///< indices of the ranks and softmaxes around
 };
-
-void add_tensors(const RuleNode& node, std::vector<std::string>& names) {
-    if (node.kind == RuleNode::Kind::cell && std::ranges::find(names, node.word) == names.end()) {
-        names.push_back(node.word);
-    }
-    for (const RuleTree& part : node.parts) add_tensors(*part, names);
-}
 
 }  // namespace
 
-Rule parse_rule(std::string_view text) {
+Rule parse_rule(std::string_view text, const Definitions& definitions) {
     std::string line(trimmed(text));
     // A rule of several lines is shown in one, even in a program's comment.
     std::replace_if(
         line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    return Parser(line).rule();
+    return Parser(line, definitions).rule();
+}
+
+Rule parse_rule(std::string_view text) { return parse_rule(text, Definitions()); }
+
+Definition parse_definition(std::string_view text, const Definitions& earlier) {
+    return Parser(trimmed(text), earlier).definition();
 }
 
 RuleTree parse_expression(std::string_view text) { return Parser(trimmed(text)).alone(); }
@@ -387,12 +355,6 @@ Rule::Rule(const std::string& said) {
 void refuse_rule(const std::string& text, std::size_t at, const std::string& message) {
     const std::size_t place = visible(text.substr(0, at)).size();
     throw ConfigError(message + "\n  " + visible(text) + "\n  " + std::string(place, ' ') + "^");
-}
-
-std::vector<std::string> tensors_read(const Rule& rule) {
-    std::vector<std::string> names;
-    if (rule.value != nullptr) add_tensors(*rule.value, names);
-    return names;
 }
 
 }  // namespace attn

@@ -102,6 +102,8 @@ bool holds_index(const RuleNode& node, const std::string& name);
 bool reads_cells(const RuleNode& node);
 /// True if an expression is boolean: `k > q`, or the mask.
 inline bool gives_truth(const RuleNode& node) { return node.type == RuleType::truth; }
+/// True if an expression is an integer, also as a sum, product or extreme of integers.
+bool is_integer(const RuleNode& node);
 /// True if an expression is that number.
 bool is_number(const RuleNode& node, double number);
 

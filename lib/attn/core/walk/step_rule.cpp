@@ -8,6 +8,7 @@
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/rules/completed_rule.hpp"
+#include "attn/core/rules/define.hpp"
 #include "attn/core/rules/print.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/json.hpp"
@@ -30,10 +31,12 @@ bool exists(const Step& step, const Plan& plan) {
 }
 
 /// Returns the step for a name in a rule of this step.
-std::string step_called(const std::string& name, const PlannedStep& of) {
+std::string step_called(const std::string& word, const PlannedStep& of) {
+    const auto [name, is_exact] = exact_name(word);
     const auto itself = std::ranges::find(of.table, of.step.name, &Step::name);
     const std::ranges::subrange before(of.table.begin(), itself);
-    const Chain chain = of.step.names_steps() ? Chain::none : chain_called(name);
+    const bool may_be_latest = !is_exact && !of.step.names_steps();
+    const Chain chain = may_be_latest ? chain_called(name) : Chain::none;
     const Step* meant = nullptr;
     for (const Step& step : before) {
         const bool may_be = step.name == name || (chain != Chain::none && step.chain == chain);
@@ -47,6 +50,9 @@ std::string step_called(const std::string& name, const PlannedStep& of) {
         if (exists(step, of.plan)) names.push_back(step.name);
     }
     nearby.insert(nearby.begin(), names.begin(), names.end());
+    if (name.starts_with("latest ") && chain == Chain::none) {
+        throw ConfigError("latest goes with queries, keys, values, scores, weights or contexts");
+    }
     throw ConfigError("there is no tensor '" + name + "' here" +
                       did_you_mean(name, nearby, ": the tensors before it are " + some_of(names)));
 }
@@ -58,7 +64,9 @@ constexpr std::array<std::string_view, 7> chain_words{"",       "queries", "keys
                                                       "scores", "weights", "contexts"};
 }
 
-Chain chain_called(const std::string& name) {
+Chain chain_called(std::string_view name) {
+    constexpr std::string_view latest = "latest ";
+    if (name.starts_with(latest)) name.remove_prefix(latest.size());
     if (name.empty()) return Chain::none;
     const auto found = std::ranges::find(chain_words, name);
     return found == chain_words.end() ? Chain::none
@@ -80,7 +88,7 @@ std::string tensor_called(const Ledger& ledger, const std::string& name, const s
     const Chain chain = chain_called(name);
     const Ledger::Entry* const latest =
         chain == Chain::none ? nullptr : ledger.find_latest(chain, step);
-    return latest != nullptr ? latest->name : name;
+    return latest != nullptr ? latest->name : exact_name(name).first;
 }
 
 RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& step,
@@ -121,8 +129,10 @@ public:
         std::string told;
         std::size_t at = 0;
         for (const auto& [place, words] : instead_) {
+            const auto [plain, is_exact] = exact_name(words.first);
+            const bool is_short = is_exact && written.compare(place, plain.size(), plain) == 0;
             told += written.substr(at, place - at) + words.second;
-            at = place + words.first.size();
+            at = place + (is_short ? plain : words.first).size();
         }
         return told + written.substr(at);
     }
@@ -143,7 +153,8 @@ public:
 private:
     void visit(const RuleNode& node) {
         const bool is_bound = std::ranges::find(scope_, node.word) != scope_.end();
-        if (node.kind == RuleNode::Kind::cell && chain_called(node.word) != Chain::none) {
+        const bool is_read = node.kind == RuleNode::Kind::cell;
+        if (is_read && (chain_called(node.word) != Chain::none || exact_name(node.word).second)) {
             instead_[node.at] = {node.word, step_called(node.word, of_)};
         } else if (node.kind == RuleNode::Kind::name && !is_bound) {
             const auto setting = settings_.find(node.word);

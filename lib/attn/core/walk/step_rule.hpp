@@ -9,8 +9,8 @@
 namespace attn {
 
 /// Returns the chain for a name in a rule: `queries`, `keys`, `values`, `scores`, `weights`,
-/// `contexts`; none for other names.
-Chain chain_called(const std::string& name);
+/// `contexts`, also with `latest` before it; none for other names.
+Chain chain_called(std::string_view name);
 /// Returns the name of a chain in rules.
 std::string word(Chain chain);
 

@@ -265,11 +265,31 @@ void tell_cost(const std::string& what, double seconds, std::size_t walks,
     if (all > worth_saying && tell) tell(cost);
 }
 
+namespace {
+
+/// True if an expression has a stop() that matters; that of softmax does not.
+bool stops_gradients(const RuleNode& node) {
+    const bool stops =
+        node.kind == RuleNode::Kind::call && node.word == "stop" && node.parts[0]->word != "max";
+    return stops || std::ranges::any_of(
+                        node.parts, [](const RuleTree& part) { return stops_gradients(*part); });
+}
+
+}  // namespace
+
 StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const Teller& tell,
                                const std::function<bool(const std::string&)>& wanted) {
     const auto loss = std::ranges::find(table, "loss", &Step::name);
     if (loss == table.end()) {
         throw ConfigError("there are no gradients to check: the table does not go back");
+    }
+    for (const Step& step : table) {
+        const bool is_forward = step.applies(plan) && step.gradient_of.empty();
+        const std::optional<Rule> rule = is_forward ? rule_of({plan, table, step}) : std::nullopt;
+        if (!rule || !stops_gradients(*rule->value)) continue;
+        throw ConfigError("stop() in the rule of " + step.name +
+                          " hides a part of the loss from gradients, but not from differences of "
+                          "the loss: leave $check-gradient out"_told);
     }
     // A varied cell would change later cells of its own step, but the walk takes those as given.
     const auto reads_itself = [&](const std::string& name) {

@@ -104,7 +104,7 @@ private:
             return exponential(node, plus(number_node(functions), argument));
         }
         if (word == "half") return of_value(std::ldexp(1.0, -11));
-        if (is_any_of(word, {"abs", "relu", "min", "max", "floor"})) return nullptr;
+        if (is_any_of(word, {"abs", "relu", "min", "max", "floor", "stop"})) return nullptr;
         // 1 / (1 + exp(-x)) stores three results.
         const bool is_made = is_any_of(word, {"sigmoid", "tanh"});
         return of_value(is_made ? functions + 2 * unit : functions);

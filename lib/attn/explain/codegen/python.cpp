@@ -98,6 +98,10 @@ Written Writer::by_kind(const RuleNode& node, const Frame& frame, bool in_index)
         case Kind::reduce: {
             Written line = reduction(node, frame);
             const bool counts = line && node.word == "argmax" && has_type(in_index);
+            if (line && in_index && node.word != "argmax" && !line->is_number) {
+                const char* const whole = torch_ ? ".long()" : ".astype(np.int64)";
+                return Text{line->held() + whole, Binds::single, line->along};
+            }
             return counts ? Text{line->held() + typed(), Binds::single, line->along} : line;
         }
         case Kind::choose:

@@ -260,6 +260,7 @@ ExactNumber exact_opaque(const char* function, std::span<const ExactNumber> argu
 ExactNumber exact_call(const char* function, const ExactNumber& x) {
     const std::string_view name = function;
     if (name == "exp") return exp_of(x);
+    if (name == "stop") return x;
     if (name == "cos" || name == "sin") {
         const ExactNumber forth = rotation(x), back = exact_one / forth;
         if (name == "cos") return (forth + back) / exact_two;

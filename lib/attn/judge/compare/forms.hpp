@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/core/plan/attention_file.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/judge/compare/compare.hpp"
 #include "attn/judge/compare/proof.hpp"
@@ -13,6 +14,10 @@ struct FormComparison {
     std::string file, left, right;  ///< the attention and the two forms
     StepComparison step;
     Proof proof{};
+    /// Other shapes at which it is proved, too: `$seq-len 7`.
+    std::vector<std::string> shapes{};
+    /// Where it is refuted if that is not this walk: another shape, or float64.
+    std::string refuted_at{};
 
     /// True if the forms agree: to rounding on this walk, and exactly if that is decided.
     bool equal() const { return step.equal() && proof.verdict != Proof::Verdict::refuted; }
@@ -21,7 +26,7 @@ struct FormComparison {
     std::string text() const;
 };
 
-/// `{"name": "context", "left": "parallel", ..., "same": true, "proof": "proved"}`
+/// `{"name": "context", "left": "parallel", ..., "same": true, "verdict": "proved"}`
 JsonText json_of(const FormComparison& compared);
 
 /// Precision of the comparison: bounds are computed only for tensors that differ by more than sums
@@ -29,10 +34,16 @@ JsonText json_of(const FormComparison& compared);
 enum class FormBounds { where_far, all };
 
 /// Walks the other forms of a plan's attentions from the same numbers, and compares the tensors
-/// that their files declare to be equal; `ledger` is the walk of the plan's own form.
+/// that their files declare to be equal; `ledger` is the walk of the plan's own form. With proofs,
+/// other shapes are tried, too, and undecided ones are compared in float64.
 ///
 /// Errors  as the step tables of the other forms.
 std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
                                           const Ledger& ledger, FormBounds bounds);
+/// Compares the gradients of inputs and parameters in the same way, for a loss that multiplies each
+/// number of the last step by one of its own.
+std::vector<FormComparison> compare_gradients(const Plan& plan, const Ledger& given);
+/// Returns the plan with another form of a file.
+Plan with_form(const Plan& plan, const AttentionFile& file, const std::string& form);
 
 }  // namespace attn

@@ -5,10 +5,13 @@
 #include <limits>
 #include <optional>
 
+#include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/rules/indices.hpp"
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/core/walk/walk.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -220,7 +223,8 @@ private:
         if (!reads_numbers(node)) return exact_constant(value(node));
         const auto beyond = std::ranges::find(of, false, &ExactNumber::is_finite);
         if (beyond != of.end()) return *beyond;
-        return exact_opaque(joins(word).name, of);
+        const ExactNumber unknown = exact_opaque(joins(word).name, of);
+        return walk_.draw_ == 0 ? unknown : exact_variable(word, unknown.value ^ walk_.draw_);
     }
 
     ExactWalk& walk_;
@@ -294,22 +298,63 @@ void ExactWalk::take(const std::string& step, const std::vector<ExactNumber>& ce
     tensor(step).cells = cells;
 }
 
+std::vector<ExactNumber> ExactWalk::cells_without_extremes(const std::string& step,
+                                                           std::uint64_t draw) const {
+    ExactWalk other(plan_, table_, given_, made_);
+    other.draw_ = draw;
+    return other.cells_of(step);
+}
+
+namespace {
+
+/// Returns the first cell that differs although neither side depends on a maximum or minimum.
+std::optional<std::size_t> differs_without_extremes(const ExactWalk& one, const ExactWalk& other,
+                                                    const std::string& step) {
+    const std::vector<ExactNumber> left = one.cells_without_extremes(step, 1),
+                                   right = other.cells_without_extremes(step, 1),
+                                   again_left = one.cells_without_extremes(step, 2),
+                                   again_right = other.cells_without_extremes(step, 2);
+    for (std::size_t i = 0; i < left.size(); ++i) {
+        const bool is_known = left[i].opaque == nullptr && right[i].opaque == nullptr;
+        const bool depends = left[i] != again_left[i] || right[i] != again_right[i];
+        if (is_known && !depends && left[i] != right[i]) return i;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
 Proof prove_same(ExactWalk& one, ExactWalk& other, const std::string& step) {
     try {
         const std::vector<ExactNumber>&left = one.cells_of(step), &right = other.cells_of(step);
-        if (left.size() != right.size()) return {Proof::Verdict::refuted};
+        const Shape shape = one.shape_of(step);
+        if (shape != other.shape_of(step)) return {Proof::Verdict::refuted, {}, 0, shape};
         Proof proof{Proof::Verdict::proved};
         for (std::size_t i = 0; i < left.size(); ++i) {
             if (left[i] == right[i]) continue;
             const char* const opaque = left[i].opaque != nullptr ? left[i].opaque : right[i].opaque;
-            if (opaque == nullptr) return {Proof::Verdict::refuted, {}, i};
+            if (opaque == nullptr) return {Proof::Verdict::refuted, {}, i, shape};
             proof = {Proof::Verdict::undecided, std::string(opaque) + " is not simplified here"};
         }
         if (proof.verdict == Proof::Verdict::proved) other.take(step, left);
+        if (proof.verdict == Proof::Verdict::undecided) {
+            const std::optional<std::size_t> cell = differs_without_extremes(one, other, step);
+            if (cell) return {Proof::Verdict::refuted, {}, *cell, shape};
+        }
         return proof;
     } catch (const Undecided& reason) {
         return {Proof::Verdict::undecided, reason.what()};
     }
+}
+
+Proof prove_rule(const Plan& plan, std::size_t n, const Ledger& given, const Ledger& made) {
+    Plan before = plan;
+    const std::string text = plan.config.rules[n], step = text.substr(0, text.find('['));
+    before.config.rules.erase(before.config.rules.begin() + static_cast<std::ptrdiff_t>(n));
+    const StepTable &table = step_table(before), &with_rule = step_table(plan);
+    const Ledger made_before = walk(before, given, table);
+    ExactWalk one(before, table, given, made_before), other(plan, with_rule, given, made);
+    return prove_same(one, other, std::string(trimmed(step)));
 }
 
 }  // namespace attn

@@ -24,8 +24,13 @@ public:
     /// Errors  Undecided if a rule compares numbers to choose an index, or if the walk is too
     ///         large; ConfigError like the rules.
     const std::vector<ExactNumber>& cells_of(const std::string& step);
+    Shape shape_of(const std::string& step) const { return made_[step].shape(); }
     /// Uses equal cells of another walk, so that later steps read exactly the same numbers.
     void take(const std::string& step, const std::vector<ExactNumber>& cells);
+    /// Returns a step's cells with random numbers in place of maxima and minima: if two draws
+    /// agree, the step does not depend on them, as softmax does not depend on its shift.
+    std::vector<ExactNumber> cells_without_extremes(const std::string& step,
+                                                    std::uint64_t draw) const;
 
 private:
     class ExactRule;
@@ -43,6 +48,7 @@ private:
     std::map<std::string, std::unique_ptr<ExactTensor>> tensors_;
     std::map<std::string, bool> follows_;
     std::size_t work_ = 0;
+    std::uint64_t draw_ = 0;  ///< of numbers in place of extremes; 0: none
 };
 
 /// True if two formulas are the same function of all inputs and parameters of these shapes.
@@ -50,14 +56,19 @@ struct Proof {
     enum class Verdict { proved, refuted, undecided } verdict = Verdict::undecided;
     /// Why it is undecided: `sqrt is not simplified here`.
     std::string why{};
-    /// The first cell that differs, if it is refuted.
+    /// The first cell that differs, if it is refuted, and the shape of its tensor.
     std::size_t cell = 0;
+    Shape shape{};
 };
 
 /// Compares a step of two walks that start from the same tensors. If the cells are proved equal,
 /// later steps of the other walk read those of the first.
 ///
-/// Range  `refuted` only if all functions involved have an algebra; otherwise `undecided`.
+/// Range  `refuted` only if all functions involved have an algebra, or have no effect; otherwise
+///        `undecided`.
 Proof prove_same(ExactWalk& one, ExactWalk& other, const std::string& step);
+
+/// Compares the n-th rule of the user with the rule that it replaces. `made` is the walk with it.
+Proof prove_rule(const Plan& plan, std::size_t n, const Ledger& given, const Ledger& made);
 
 }  // namespace attn
