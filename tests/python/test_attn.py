@@ -46,8 +46,10 @@ def test_a_call(line: str) -> None:
 def test_an_error_is_the_programs_line(monkeypatch: Any) -> None:
     with pytest.raises(ae.AttnError, match="^attn-explain: error: --heads"):
         ae.walk(heads=0)
-    with pytest.raises(AttributeError, match="no wights: ids, "):
+    with pytest.raises(AttributeError, match=r"no wights: did you mean weights\?$"):
         ae.walk().wights
+    with pytest.raises(KeyError, match="^there is no zz: ids, "):
+        ae.walk()["zz"]
     monkeypatch.setenv("ATTN_EXPLAIN", "/nowhere")
     with pytest.raises(ae.AttnError, match="looked for /nowhere: install"):
         ae.walk()
