@@ -37,7 +37,8 @@ import tempfile
 import threading
 import traceback
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, ItemsView, Iterator, KeysView, List, Mapping, Optional
+from typing import Sequence, ValuesView
 
 
 class AttnError(Exception):
@@ -182,7 +183,8 @@ def _from_list(name: str, value: Sequence[Any]) -> Any:
     """A list as its flag takes it: a tensor, several values, or one with commas."""
     takes = _takes(name)
     is_matrix = any(isinstance(each, (list, tuple)) for each in value)
-    if not takes or (is_matrix and ("_File" in takes or "_Tensor" in takes)):
+    has_words = any(isinstance(each, (str, os.PathLike)) for each in value)
+    if not takes or (not has_words and ("_File" in takes or "_Tensor" in takes)):
         try:
             return _numpy().array(value)
         except ValueError as error:
@@ -200,6 +202,8 @@ def _words(
     tensors: dict[str, Any] = {}
     reading = ("x", "memory", "mask", "mask_file", "sink", "past", "position_bias", "loss")
     for name, value in flags.items():
+        if _is_tensor(value) and not apart and name not in reading and "_File" not in _takes(name):
+            value = value.tolist() if _takes(name) else value  # positions, ids
         if isinstance(value, (list, tuple)):
             value = _from_list(name, value)
         flag = "--mask-file" if name == "mask" and _is_tensor(value) else "--" + name.rstrip("_")
@@ -316,6 +320,15 @@ class _Named(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.tensors)
 
+    def keys(self) -> KeysView[str]:
+        return self.tensors.keys()
+
+    def values(self) -> ValuesView[Any]:
+        return self.tensors.values()
+
+    def items(self) -> ItemsView[str, Any]:
+        return self.tensors.items()
+
     def __getattr__(self, name: str) -> Any:
         if name[0] == "_" or name == "tensors" or not self.__dict__:  # as when it is copied
             raise AttributeError(name)
@@ -361,6 +374,8 @@ class _Steps(_Named, Page):
     @functools.cached_property
     def steps(self) -> dict[str, dict[str, Any]]:
         """Title, formula, rule, axes and numbers of each step."""
+        if "steps" not in self._walk:
+            raise AttnError("this prints no walk, and has no tensors")
         return {step["name"]: step for step in self._walk["steps"] if "data" in step}
 
     @functools.cached_property
@@ -516,7 +531,9 @@ def diagnose(file: Any = None, **flags: Any) -> Answer:
 
     With backward=True also in the gradients that PyTorch keeps with them."""
     files = _Files()
-    words, tensors = _words(flags, files, apart=True)
+    words, tensors = _words(flags, files, apart=file is None)
+    if file is not None and tensors:
+        raise AttnError(f"give {', '.join(tensors)} in the file, or all tensors by their names")
     for name, value in list(tensors.items()) if flags.get("backward") else []:
         keeps = getattr(value, "is_leaf", False) or getattr(value, "retains_grad", False)
         if keeps and value.grad is not None:
@@ -638,10 +655,14 @@ class Layer(_Named):
         # What was meant is the caller's to say, the shapes were seen.
         shapes = {name: self.said[name] for name in _SHAPES if name in self.said}
         said, tensors = {**self.said, **flags, **shapes}, dict(self.tensors)
+        mask = tensors.pop("mask", None)
         if "mask" in flags:
-            said.pop("mask_true", None)
-        elif "mask" in tensors:
-            said["mask_file"] = {"mask": tensors.pop("mask")}
+            said["mask_true"] = flags.get("mask_true")
+            mask = said.pop("mask") if _is_tensor(flags["mask"]) else None
+        if mask is not None:
+            said["mask_file"] = {"mask": mask}
+        if "mask_file" not in said:
+            said.pop("mask_true", None)  # of other layers
         return diagnose(tensors, **said)
 
     def walk(self, **flags: Any) -> Walk:
@@ -723,7 +744,10 @@ class Watched(List[Layer]):
         return Watched, (None, {}), {"_gone": self._missing()}, iter(self)
 
     def layer(self, name: str) -> Layer:
-        return {layer.name: layer for layer in self}[name]
+        layers = {layer.name: layer for layer in self}
+        if name not in layers:
+            raise NoTensor(f"there is no layer {name}: {', '.join(layers)}")
+        return layers[name]
 
     def diagnose(self, **flags: Any) -> Lines:
         """One line a layer; flags say what was meant, as mask="causal", or for some layers

@@ -30,7 +30,7 @@ def _part(walk: Any, name: str, at: Mapping[str, int]) -> tuple[Any, list[str], 
         raise ae.AttnError(f"{name} has no axis {unknown[0]}: it has {known}")
     for axis, place in at.items():
         length = len(labels[axes.index(axis)])
-        if not -length <= place < length:
+        if not hasattr(place, "__index__") or not -length <= place < length:
             raise ae.AttnError(f"{name} has {length} places along {axis}: there is no {place}")
     kept = [i for i, axis in enumerate(axes) if axis not in at]
     numbers = walk[name][tuple(at.get(axis, slice(None)) for axis in axes)]

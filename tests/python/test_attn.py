@@ -60,6 +60,7 @@ def test_an_error_is_the_programs_line(monkeypatch: Any) -> None:
     lambda: ae.compare("--output=f", "--heads 1", seed=1), lambda: ae.why("--output=f"),
     lambda: ae.walk(text="a\0b"), lambda: ae.walk(text=["a " * 9] * 200000), lambda: ae.run("why 'a"),
     lambda: ae.walk(x=np.ma.masked_equal(Q[0], Q[0, 0, 0])), lambda: ae.walk(output="f").weights,
+    lambda: ae.walk(list_steps=True).weights, lambda: ae.diagnose({"q": Q}, k=K),
 ))  # fmt: skip
 def test_a_value_is_no_flag(call: Any, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
