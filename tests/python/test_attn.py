@@ -220,6 +220,12 @@ def test_the_wheel_installs_without_a_network(tmp_path: Path) -> None:
     plain = {name: each for name, each in os.environ.items() if name[:4] not in ("ATTN", "PYTH")}
     done = subprocess.run([bin / "python", "-c", text], capture_output=True, env=plain, check=True)
     assert done.stdout.startswith(f"{bin}/attn-explain weights[2,1] = ".encode())
+    # The types are found where the wheel was installed.
+    (tmp_path / "user.py").write_text("import attn_explain as ae\nae.walk(heads='two').ok\n")
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir=/dev/null"]
+    mypy += ["--python-executable", bin / "python", "user.py"]
+    checked = subprocess.run(mypy, cwd=tmp_path, capture_output=True, text=True, env=plain).stdout
+    assert 'user.py:2: error: Argument "heads"' in checked and "Found 1 error" in checked, checked
 
 
 def test_the_tour_runs_as_it_stands(tmp_path: Path) -> None:
