@@ -15,6 +15,8 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/own" "$folder/npx"
+cp "$package" "$folder"
+package=../$(basename "$package") # npx takes a whole path for a command
 # Neither the user's cache of packages nor a project around the folder is used.
 export npm_config_cache="$folder/cache" npm_config_offline=true npm_config_update_notifier=false
 
