@@ -8,6 +8,7 @@
         lay     attn_bash_completion, reference/completion.bash
         lay     attn_zsh_completion, reference/completion.zsh
         lay     attn_fish_completion, reference/completion.fish
+        lay     attn_python_stub, python/attn_explain.pyi.in
         lay     attn_play_css, web/page/play.css
         lay     attn_play, web/page/play.js
         lay     attn_play_worker, web/page/play_worker.js

@@ -10,8 +10,11 @@
 namespace app {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string (*)()>, 3> shells{
-    {{"bash", bash_completion}, {"zsh", zsh_completion}, {"fish", fish_completion}}};
+constexpr std::array<std::pair<std::string_view, std::string (*)()>, 4> shells{
+    {{"bash", bash_completion},
+     {"zsh", zsh_completion},
+     {"fish", fish_completion},
+     {"python", python_stub}}};
 
 std::vector<std::string> shell_names() {
     std::vector<std::string> names;
@@ -25,7 +28,9 @@ const Command& asked_command(const Arguments& arguments) {
 
 const std::vector<Flag>& shell_flags() {
     static const std::vector<Flag> all{
-        Flag{flags::shell, "SHELL", "the shell", one_of(shell_names)}.demanded(),
+        Flag{flags::shell, "SHELL", "the shell, or python for attn_explain.pyi",
+             one_of(shell_names)}
+            .demanded(),
         output_flag({"*"})};
     return all;
 }
@@ -101,7 +106,7 @@ int run_help(const Arguments& arguments) {
 
 Command completions_command() {
     return {"completions",
-            "print completions for bash, zsh or fish",
+            "print completions for bash, zsh, fish or Python",
             {shell_flags},
             run_completions,
             {{"eval \"$(attn-explain completions bash)\"",

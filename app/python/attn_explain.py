@@ -1,7 +1,9 @@
 """Attention, step by step, in Python: asks the program attn-explain and keeps what it says.
 
     import attn_explain as ae
-    ae.walk(heads=2, mask="causal").weights         # every tensor by its name, as NumPy's
+    w = ae.walk(heads=2, mask="causal")
+    w.weights                                       # every tensor by its name, as NumPy's
+    w.plot("weights"), w.frame("weights")           # drawn by matplotlib, as a table of pandas
     ae.why("weights[short,eat]")
     ae.diagnose(q=q, k=k, v=v, weights=w, out=out)  # tensors of NumPy, PyTorch or JAX
     with ae.watch(model) as seen:
@@ -9,15 +11,19 @@
     seen.diagnose()                                 # one line a layer
 
 Flags are keywords: heads=2, mask="causal", backward=True, text=["a b", "c"] for one that is
-repeated, positions=(0, 1, 5) for numbers between commas. So are tensors.
+repeated, positions=[0, 1, 5] for one that takes a list, from_="scores", as Python reserves from.
+So are tensors. `help(ae.walk)` in a notebook or at a prompt lists the flags.
 `python3 attn_explain.py verify walk.json` holds a walk to its rules, and needs no program.
 """
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import fnmatch
 import functools
 import html
+import inspect
 import json
 import math
 import os
@@ -29,12 +35,29 @@ import sys
 import sysconfig
 import tempfile
 import threading
+import traceback
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, ItemsView, Iterator, KeysView, List, Mapping, Optional
+from typing import Sequence, ValuesView
 
 
 class AttnError(Exception):
     """The program's own line on what is wrong and what to do."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+    def _render_traceback_(self, *_: Any) -> list[str]:
+        """In IPython: the caller's line and the message, without the frames of this file."""
+        frames = traceback.extract_tb(self.__traceback__)
+        own = [at for at, frame in enumerate(frames) if frame.filename == __file__]
+        frame = frames[own[0] - 1] if own and own[0] > 0 else frames[-1]
+        name = re.sub(r".*ipykernel_\d+/\d+\.py|<ipython-input-.*>", "cell", frame.filename)
+        return [f"{name}, line {frame.lineno}: {frame.line}", f"{type(self).__name__}: {self}"]
+
+
+class NoTensor(AttnError, AttributeError, KeyError):
+    """A tensor that is not there, by either way to ask for it."""
 
 
 def program() -> str:
@@ -107,6 +130,24 @@ class _Files:
 
     def __init__(self) -> None:
         self.folder: Optional[tempfile.TemporaryDirectory[str]] = None
+        self.was = ""  # the folder from which it was copied
+
+    def __getstate__(self) -> tuple[str, dict[str, bytes]]:
+        name = self.folder.name if self.folder else ""
+        kept = os.listdir(name) if name else []
+        return name, {each: Path(name, each).read_bytes() for each in kept}
+
+    def __setstate__(self, state: tuple[str, dict[str, bytes]]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self.was = state[0]
+        if self.was:
+            self.folder = tempfile.TemporaryDirectory(prefix="attn-explain-")
+            for name, data in state[1].items():
+                Path(self.folder.name, name).write_bytes(data)
+
+    def moved(self, word: str) -> str:
+        """A word of a command line, with its file in this folder."""
+        return word.replace(self.was, self.folder.name) if self.was and self.folder else word
 
     def path(self, name: str) -> str:
         self.folder = self.folder or tempfile.TemporaryDirectory(prefix="attn-explain-")
@@ -114,12 +155,43 @@ class _Files:
 
     def of(self, value: Any, name: str = "tensors") -> str:
         """The file of tensors by their names, of a walk or a probe; a path as it is."""
-        tensors = value.tensors if isinstance(value, _Named) else value
-        if not isinstance(tensors, Mapping):
+        if not isinstance(value, Mapping):
             return str(value)
         path = self.path(name + ".safetensors")
-        _save(path, tensors)
+        _save(path, value)
         return path
+
+
+@functools.lru_cache(maxsize=None)
+def _stub(path: str) -> dict[str, Any]:
+    """What a program says of the calls here: attn_explain.pyi, with its flags as keywords."""
+    done = subprocess.run([path, "completions", "python"], capture_output=True)
+    names: dict[str, Any] = {}
+    source = "from __future__ import annotations\n" + done.stdout.decode()
+    exec(compile(source, "attn_explain.pyi", "exec"), names)
+    return names
+
+
+def _takes(flag: str) -> str:
+    """The type of a flag as the stub has it; empty if no command has the flag."""
+    calls = [each for each in _stub(program()).values() if inspect.isfunction(each)]
+    kinds = (inspect.signature(each).parameters.get(flag) for each in calls)
+    return next((str(each.annotation) for each in kinds if each is not None), "")
+
+
+def _from_list(name: str, value: Sequence[Any]) -> Any:
+    """A list as its flag takes it: a tensor, several values, or one with commas."""
+    takes = _takes(name)
+    is_matrix = any(isinstance(each, (list, tuple)) for each in value)
+    has_words = any(isinstance(each, (str, os.PathLike)) for each in value)
+    if not takes or (not has_words and ("_File" in takes or "_Tensor" in takes)):
+        try:
+            return _numpy().array(value)
+        except ValueError as error:
+            raise AttnError(f"{name} has rows of several lengths") from error
+    if isinstance(value, list) and takes.startswith("_Repeated"):
+        return value
+    return ";".join(",".join(map(str, each)) for each in (value if is_matrix else [value]))
 
 
 def _words(
@@ -128,9 +200,13 @@ def _words(
     """The words of a command line, and by their names the tensors that are no flag's."""
     words: list[str] = []
     tensors: dict[str, Any] = {}
-    reading = ("x", "memory", "mask", "sink", "past", "position_bias", "loss")
+    reading = ("x", "memory", "mask", "mask_file", "sink", "past", "position_bias", "loss")
     for name, value in flags.items():
-        flag = "--mask-file" if name == "mask" and _is_tensor(value) else "--" + name
+        if _is_tensor(value) and not apart and name not in reading and "_File" not in _takes(name):
+            value = value.tolist() if _takes(name) else value  # positions, ids
+        if isinstance(value, (list, tuple)):
+            value = _from_list(name, value)
+        flag = "--mask-file" if name == "mask" and _is_tensor(value) else "--" + name.rstrip("_")
         flag = flag.replace("_", "-")
         if getattr(value, "ndim", -1) == 0 and "bool" in str(getattr(value, "dtype", "")):
             value = bool(value)
@@ -138,22 +214,26 @@ def _words(
             tensors[name] = value
         elif _is_tensor(value):
             words.append(f"{flag}={files.of({name: value}, name)}:{name}")
-        elif isinstance(value, (Mapping, _Named)):
+        elif isinstance(value, Mapping):
             words.append(f"{flag}={files.of(value, name)}")
         elif isinstance(value, bool):
             words.append(flag if value else flag + "=false")
         elif value is not None:
             for each in value if isinstance(value, list) else [value]:
-                said = ",".join(map(str, each)) if isinstance(each, tuple) else each
-                words.append(f"{flag}={said}")
+                words.append(f"{flag}={each}")
     return words, tensors
 
 
-# A page in a notebook is dark where the notebook around it is.
+# A page in a notebook is dark if the notebook around it is, and as high as its content, up to four
+# fifths of the window: its panels stay in sight as it scrolls.
 _ON_LOAD = (
     "const c=getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).map(Number),"
-    "s=this.contentDocument.getElementById('dark');"
-    "if(s&amp;&amp;c[3]!==0)s.media=c[0]+c[1]+c[2]&lt;384?'screen':'not all'"
+    "d=this.contentDocument,s=d.getElementById('dark');"
+    "if(s&amp;&amp;c[3]!==0)s.media=c[0]+c[1]+c[2]&lt;384?'screen':'not all';"
+    "const fit=()=>{const r=d.documentElement,most=Math.max(480,innerHeight*.8);"
+    "for(let i=0;i&lt;9&amp;&amp;r.scrollHeight&gt;this.clientHeight&amp;&amp;this.clientHeight&lt;most;++i)"
+    "this.style.height=Math.min(r.scrollHeight,most)+'px'};"
+    "fit();new ResizeObserver(fit).observe(d.body)"
 )
 
 
@@ -163,6 +243,11 @@ class Answer:
     def __init__(self, words: list[str], files: Optional[_Files] = None, typed: str = "") -> None:
         self.command, self._files, self._typed = words, files, typed
         self.text, self.remarks, self.code = self._run()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._files is not None:
+            self.command = list(map(self._files.moved, self.command))
 
     def _run(self, *more: str) -> tuple[str, str, int]:
         first = 0 if self.command[:1] and self.command[0][:1] == "-" else 1  # "--" may come later
@@ -215,20 +300,48 @@ class Answer:
         return self.html()
 
 
-class _Named:
-    """Tensors by their names: of["weights"], of.weights."""
+class _Named(Mapping[str, Any]):
+    """Tensors by their names: of["weights"], of.weights. A name that is also a method's, such as
+    values, is read as of["values"]."""
 
     tensors: dict[str, Any]
+    __eq__, __hash__ = object.__eq__, object.__hash__
 
     def __getitem__(self, name: str) -> Any:
+        if name not in self.tensors:
+            near = difflib.get_close_matches(str(name), self.tensors, 1)
+            known = f"did you mean {near[0]}?" if near else ", ".join(self.tensors)
+            raise NoTensor(f"there is no {name}: {known}")
         return self.tensors[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors)
+
+    def keys(self) -> KeysView[str]:
+        return self.tensors.keys()
+
+    def values(self) -> ValuesView[Any]:
+        return self.tensors.values()
+
+    def items(self) -> ItemsView[str, Any]:
+        return self.tensors.items()
 
     def __getattr__(self, name: str) -> Any:
         if name[0] == "_" or name == "tensors" or not self.__dict__:  # as when it is copied
             raise AttributeError(name)
-        if name not in self.tensors:
-            raise AttributeError(f"there is no {name}: {', '.join(self.tensors)}")
-        return self.tensors[name]
+        return self[name]
+
+    def __dir__(self) -> list[str]:
+        try:
+            return [*super().__dir__(), *self.tensors]
+        except AttnError:  # a walk whose output went elsewhere
+            return [*super().__dir__()]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.tensors)
 
 
 class Page(Answer):
@@ -239,18 +352,31 @@ class Page(Answer):
         return self._run("--format", "html")[0]
 
     def _repr_html_(self) -> str:
-        style = "width:100%;height:680px;border:0"
+        style = "width:100%;height:120px;border:0"
         page = html.escape(self.html())
         return f'<iframe style="{style}" onload="{_ON_LOAD}" srcdoc="{page}"></iframe>'
 
 
-class Walk(_Named, Page):
-    """A walk, whose tensors are NumPy's: walk["weights"], walk.weights; walk.axes["weights"]."""
+class Svg(str):
+    """A figure of the program."""
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+class _Steps(_Named, Page):
+    """The steps of attention, whose tensors are NumPy's."""
+
+    @functools.cached_property
+    def _walk(self) -> Any:
+        return self.json
 
     @functools.cached_property
     def steps(self) -> dict[str, dict[str, Any]]:
         """Title, formula, rule, axes and numbers of each step."""
-        return {step["name"]: step for step in self.json["steps"] if "data" in step}
+        if "steps" not in self._walk:
+            raise AttnError("this prints no walk, and has no tensors")
+        return {step["name"]: step for step in self._walk["steps"] if "data" in step}
 
     @functools.cached_property
     def tensors(self) -> dict[str, Any]:  # type: ignore[override]
@@ -262,11 +388,66 @@ class Walk(_Named, Page):
 
     @property
     def axes(self) -> dict[str, tuple[str, ...]]:
+        """The names of the axes of each tensor."""
         return {name: tuple(step["axes"]) for name, step in self.steps.items()}
+
+    def labels(self, name: str, batch: int = 0) -> list[list[str]]:
+        """What stands along each axis of a tensor: words, names of features, or numbers."""
+        shape, step, tokens = self[name].shape, self.steps[name], self._walk.get("tokens", {})
+        words = {"token": "query", "query": "query", "key": "key"}
+        texts: list[list[str]] = []
+        for axis, length in zip(step["axes"], shape):
+            known = tokens.get(words.get(axis)) or step.get("features", {}).get(axis) or []
+            fits = known[min(batch, len(known) - 1)] if known else []
+            texts.append(list(fits) if len(fits) == length else list(map(str, range(length))))
+        return texts
+
+    def plot(self, name: str = "weights", ax: Any = None, **at: int) -> Any:
+        """A tensor drawn by matplotlib, one panel per head: plot("weights", head=1). Words stand at
+        the axes, hidden cells are hatched. Returns the axes, which are drawn into ax if given."""
+        from attn_figures import plot
+
+        return plot(self, name, ax, at)
+
+    def frame(self, name: str = "weights", **at: int) -> Any:
+        """A tensor as a DataFrame of pandas: frame("weights", head=1). The last axis has the
+        columns."""
+        from attn_figures import frame
+
+        return frame(self, name, at)
+
+
+class Walk(_Steps):
+    """A walk, whose tensors are NumPy's: walk["weights"], walk.weights; walk.axes["weights"]."""
 
     def why(self, cell: str) -> Answer:
         """Where a number of this walk comes from."""
         return Answer(["why", *self.command, "--", cell], self._files)
+
+    def svg(self, only: Any = "weights", **flags: Any) -> Svg:
+        """A figure of these steps: svg("weights", figure="arcs")."""
+        files = _Files()
+        words, _ = _words({**flags, "only": only, "format": "svg"}, files)
+        own = ("--only=", "--format=", "--output=")
+        kept = [word for word in self.command if not word.startswith(own)]
+        return Svg(Answer([*kept, *words], self._files).text)
+
+
+_PAGE_WALK = re.compile(r'<script type="application/json" id="walk">(.*?)</script>', re.S)
+
+
+class Explained(_Steps):
+    """A program explained: its listing, and the tensors of the attention in it by their steps."""
+
+    @functools.cached_property
+    def _walk(self) -> Any:
+        found = _PAGE_WALK.search(self.html())
+        return json.loads(found[1]) if found else {"steps": []}
+
+    def _repr_html_(self) -> str:
+        """The page, unless it would run a program again."""
+        is_traced = "--trace" in self.command and len(self.json.get("attentions", [])) > 0
+        return super()._repr_html_() if is_traced else f"<pre>{html.escape(repr(self))}</pre>"
 
 
 class Probe(_Named, Answer):
@@ -299,12 +480,23 @@ def run(line: str, **flags: Any) -> Answer:
     except ValueError as error:
         raise AttnError(f"{line}: {error}") from error
     command = words[0] if words and words[0][0] != "-" else ""
-    return {"": Walk, "heads": Page}.get(command, Answer)(*_asked(words, flags))
+    kinds = {"": Walk, "heads": Page, "explain": Explained}
+    return kinds.get(command, Answer)(*_asked(words, flags))
 
 
-lint = functools.partial(run, "lint")  # the pitfalls of a configuration and its data
-heads = functools.partial(run, "heads")  # what each head of a model attends to: text=
-generate = functools.partial(run, "generate")  # what a model writes, with bug= a mistake
+def lint(**flags: Any) -> Answer:
+    """The pitfalls of a configuration and its data."""
+    return run("lint", **flags)
+
+
+def heads(**flags: Any) -> Page:
+    """What each head of a model attends to: text="Once upon a time"."""
+    return Page(*_asked(["heads"], flags))
+
+
+def generate(**flags: Any) -> Answer:
+    """What a model writes, with bug= a mistake."""
+    return run("generate", **flags)
 
 
 def why(cell: str, **flags: Any) -> Answer:
@@ -339,7 +531,9 @@ def diagnose(file: Any = None, **flags: Any) -> Answer:
 
     With backward=True also in the gradients that PyTorch keeps with them."""
     files = _Files()
-    words, tensors = _words(flags, files, apart=True)
+    words, tensors = _words(flags, files, apart=file is None)
+    if file is not None and tensors:
+        raise AttnError(f"give {', '.join(tensors)} in the file, or all tensors by their names")
     for name, value in list(tensors.items()) if flags.get("backward") else []:
         keeps = getattr(value, "is_leaf", False) or getattr(value, "retains_grad", False)
         if keeps and value.grad is not None:
@@ -349,7 +543,7 @@ def diagnose(file: Any = None, **flags: Any) -> Answer:
     return Answer(["diagnose", *words, "--", files.of(tensors if file is None else file)], files)
 
 
-def explain(what: Any, *args: Any, **flags: Any) -> Answer:
+def explain(what: Any, *args: Any, **flags: Any) -> Explained:
     """One's own program, line by line: a file, or a function that is called with these arguments.
 
     Every line that computes a step of attention is named with its step, and a mistake with its
@@ -358,18 +552,18 @@ def explain(what: Any, *args: Any, **flags: Any) -> Answer:
     words, _ = _words(flags, files)
     if isinstance(what, (str, os.PathLike)):
         said = ["explain", *words, "--python", sys.executable, "--", os.fspath(what)]
-        return Answer(said, files)
+        return Explained(said, files)
     from attn_trace import trace_call
 
     return _explained(words, files, lambda folder: trace_call(what, folder, *args))
 
 
-def _explained(words: list[str], files: _Files, trace: Callable[[str], str]) -> Answer:
+def _explained(words: list[str], files: _Files, trace: Callable[[str], str]) -> Explained:
     """What the program says of a trace, which is written to a folder; its source has a name."""
     folder = os.path.dirname(files.path(""))
     source = trace(folder)
     traced = os.path.join(folder, "trace.safetensors")
-    return Answer(["explain", "--trace", traced, *words, "--", source], files)
+    return Explained(["explain", "--trace", traced, *words, "--", source], files)
 
 
 def assert_right(what: Any, *args: Any, **flags: Any) -> None:
@@ -461,10 +655,14 @@ class Layer(_Named):
         # What was meant is the caller's to say, the shapes were seen.
         shapes = {name: self.said[name] for name in _SHAPES if name in self.said}
         said, tensors = {**self.said, **flags, **shapes}, dict(self.tensors)
+        mask = tensors.pop("mask", None)
         if "mask" in flags:
-            said.pop("mask_true", None)
-        elif "mask" in tensors:
-            said["mask_file"] = {"mask": tensors.pop("mask")}
+            said["mask_true"] = flags.get("mask_true")
+            mask = said.pop("mask") if _is_tensor(flags["mask"]) else None
+        if mask is not None:
+            said["mask_file"] = {"mask": mask}
+        if "mask_file" not in said:
+            said.pop("mask_true", None)  # of other layers
         return diagnose(tensors, **said)
 
     def walk(self, **flags: Any) -> Walk:
@@ -539,9 +737,17 @@ class Watched(List[Layer]):
         self._model, self._named, self._fitting = model, named, set[str]()
         self._thread, self._lock = _Thread(), threading.Lock()
         self._undo: list[tuple[Any, str, Any]] = []
+        self._gone: Optional[dict[str, str]] = None  # what was missing when it was copied
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        """A copy has the layers that were seen, and not the model."""
+        return Watched, (None, {}), {"_gone": self._missing()}, iter(self)
 
     def layer(self, name: str) -> Layer:
-        return {layer.name: layer for layer in self}[name]
+        layers = {layer.name: layer for layer in self}
+        if name not in layers:
+            raise NoTensor(f"there is no layer {name}: {', '.join(layers)}")
+        return layers[name]
 
     def diagnose(self, **flags: Any) -> Lines:
         """One line a layer; flags say what was meant, as mask="causal", or for some layers
@@ -586,6 +792,8 @@ class Watched(List[Layer]):
 
     def _missing(self) -> dict[str, str]:
         """What was to be seen and was not, and why."""
+        if self._gone is not None:
+            return self._gone
         said = "not seen, as PyTorch ran it fused (keep gradients on)"
         missing = {name or _TOP: said for name in self.unseen()}
         for key, pattern in self._named.items():
@@ -810,6 +1018,26 @@ def watch(model: Any, **named: str) -> Any:
     return traced
 
 
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        return Answer(["--version"]).text.split()[-1]
+    raise AttributeError(f"module attn_explain has no {name}")
+
+
+def _sign(path: str) -> None:
+    """Gives the calls here the flags of this program as keywords, for completion and help."""
+    stub = _stub(path)
+    own = [each for each in globals().values() if getattr(each, "__module__", "") == __name__]
+    for each in own:
+        parts = list(vars(each).items()) if inspect.isclass(each) else [(each.__name__, each)]
+        said = vars(stub.get(each.__name__, object)) if inspect.isclass(each) else stub
+        for name, function in parts:
+            told = said.get(name)
+            if inspect.isfunction(function) and inspect.isfunction(told):
+                function.__signature__ = inspect.signature(told)  # type: ignore[attr-defined]
+                function.__doc__ = "\n\n".join(filter(None, (function.__doc__, told.__doc__)))
+
+
 def main(words: list[str]) -> int:
     """`verify FILE...`, or any command line of the program."""
     codes = [0]
@@ -829,5 +1057,9 @@ def main(words: list[str]) -> int:
     return max(codes)
 
 
+# Only those who type calls need the flags, which take 80 milliseconds.
+if hasattr(sys, "ps1") or "IPython" in sys.modules:
+    with contextlib.suppress(AttnError):  # the first call says what is missing
+        _sign(program())
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -13,7 +13,11 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree" "$tree.files" "$tree.record"' EXIT
 
 mkdir -p "$tree/$name.data/scripts" "$tree/$name.data/data/share/man/man1" "$tree/$name.dist-info"
-cp "$here/attn_explain.py" "$here/attn_trace.py" "$here/attn_verify.py" "$tree"
+cp "$here"/attn_*.py "$tree"
+# The types of a module that is one file are in a package of their own (PEP 561).
+mkdir "$tree/attn_explain-stubs"
+"$program" completions python > "$tree/attn_explain-stubs/__init__.pyi"
+: > "$tree/attn_explain-stubs/py.typed"
 cp "$man"/*.1 "$tree/$name.data/data/share/man/man1"
 cp "$program" "$tree/$name.data/scripts/attn-explain"
 strip "$tree/$name.data/scripts/attn-explain"

@@ -39,6 +39,8 @@ std::string man_page_name(const Command& command);
 std::string bash_completion();
 std::string zsh_completion();
 std::string fish_completion();
+/// The types of attn_explain.py, with the flags of each command as keywords: attn_explain.pyi.
+std::string python_stub();
 
 // Parts of these texts.
 std::vector<const Flag*> flags_of(const Command& command);

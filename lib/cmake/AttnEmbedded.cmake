@@ -31,7 +31,8 @@ function(attn_lay_texts)
     endforeach()
     add_custom_target(practice DEPENDS ${practice_numpy_text} ${practice_torch_text})
     set(reference ${app}/reference)
-    attn_lay(${app}/texts.S ${app}/tour.md ${app}/commands/probe.py ${app}/python/attn_explain.py ${app}/python/attn_trace.py ${reference}/verified.txt
+    attn_lay(${app}/texts.S ${app}/tour.md ${app}/commands/probe.py ${app}/python/attn_explain.py ${app}/python/attn_explain.pyi.in
+             ${app}/python/attn_trace.py ${reference}/verified.txt
              ${reference}/words.txt ${reference}/completion.bash ${reference}/completion.zsh ${reference}/completion.fish
              ${app}/web/page/play.css ${app}/web/page/play.js ${app}/web/page/play_worker.js
              ${practice_numpy_text} ${practice_torch_text})

@@ -215,7 +215,7 @@ TEST_SUITE("app: flags") {
     }
 
     TEST_CASE("the program itself prints what shells and man read") {
-        for (const std::string name : {"bash", "zsh", "fish"}) {
+        for (const std::string name : {"bash", "zsh", "fish", "python"}) {
             const program::Result result = run("completions " + name);
             CHECK(result.exit_code == 0);
             CHECK(result.out.find("attn-explain") != std::string::npos);

@@ -53,8 +53,8 @@ export function checkQuiet({ page, flags }) {
 }
 
 /** The output of the program. */
-export function printed(words) {
-    return String(execFileSync(program, words, { stdio: ["ignore", "pipe", "ignore"], maxBuffer: 1 << 28 }));
+export function printed(words, input = "") {
+    return String(execFileSync(program, words, { input, stdio: ["pipe", "pipe", "ignore"], maxBuffer: 1 << 28 }));
 }
 export function jsonOf(flags) {
     return JSON.parse(printed([...flags, "--format", "json"]));

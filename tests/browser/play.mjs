@@ -117,3 +117,37 @@ export async function testPlayground() {
     checkQuiet(opened);
     await page.close();
 }
+
+/** A command has run before anything is typed; quotes and pipes are read as in a shell. */
+export async function testPlaygroundLines() {
+    const opened = await pageOf(["playground"]);
+    const { page } = opened;
+    const begun = await settled(page, 1);
+    const first = ["--example", "adjective", "--only", "weights", "--heatmap"];
+    check(begun.text === printed(first), "the first screen shows a walk", begun.text.slice(0, 300));
+    for (const open of ["why 'weights[5,3]", '--text "the cat']) {
+        const { count } = await said(page, "tolerance");
+        await page.run((line) => {
+            document.querySelector("#line").value = line;
+            document.querySelector(".entry").requestSubmit();
+        }, open);
+        const now = await page.run(() => ({
+            count: document.querySelectorAll(".ran").length,
+            line: document.querySelector("#line").value,
+            told: [...document.querySelectorAll("#log > .message")].at(-1)?.textContent ?? "",
+        }));
+        const quote = /['"]/.exec(open)[0];
+        check(now.count === count && now.line === open && now.told.includes(`The quote ${quote} is open`), `an open ${quote} is told`, now);
+    }
+    const piped = await said(page, "attn-explain man why | man -l -");
+    check(piped.text === printed(["man", "why"]), "what is before a pipe is shown", piped.text.slice(0, 300));
+    const told = await page.run(() => [...document.querySelectorAll(".ran .message")].at(-1)?.textContent);
+    check(told?.startsWith("There is no man on this page"), "and the program behind it named", told);
+    const walk = ["--text", "a b", "--only", "weights", "-q", "--format", "numpy", "--variant", "loop"];
+    const looked = await said(page, `${line(walk)} | attn-explain look -`);
+    check(looked.text === printed(["look", "-"], printed(walk)), "a command reads what the one before printed", looked.text.slice(0, 300));
+    const quoted = await said(page, "help 'a | b'");
+    check(quoted.text.includes("a | b"), "a quoted pipe is a word", quoted.text);
+    checkQuiet(opened);
+    await page.close();
+}

@@ -46,8 +46,10 @@ def test_a_call(line: str) -> None:
 def test_an_error_is_the_programs_line(monkeypatch: Any) -> None:
     with pytest.raises(ae.AttnError, match="^attn-explain: error: --heads"):
         ae.walk(heads=0)
-    with pytest.raises(AttributeError, match="no wights: ids, "):
+    with pytest.raises(AttributeError, match=r"no wights: did you mean weights\?$"):
         ae.walk().wights
+    with pytest.raises(KeyError, match="^there is no zz: ids, "):
+        ae.walk()["zz"]
     monkeypatch.setenv("ATTN_EXPLAIN", "/nowhere")
     with pytest.raises(ae.AttnError, match="looked for /nowhere: install"):
         ae.walk()
@@ -58,6 +60,7 @@ def test_an_error_is_the_programs_line(monkeypatch: Any) -> None:
     lambda: ae.compare("--output=f", "--heads 1", seed=1), lambda: ae.why("--output=f"),
     lambda: ae.walk(text="a\0b"), lambda: ae.walk(text=["a " * 9] * 200000), lambda: ae.run("why 'a"),
     lambda: ae.walk(x=np.ma.masked_equal(Q[0], Q[0, 0, 0])), lambda: ae.walk(output="f").weights,
+    lambda: ae.walk(list_steps=True).weights, lambda: ae.diagnose({"q": Q}, k=K),
 ))  # fmt: skip
 def test_a_value_is_no_flag(call: Any, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
@@ -217,6 +220,12 @@ def test_the_wheel_installs_without_a_network(tmp_path: Path) -> None:
     plain = {name: each for name, each in os.environ.items() if name[:4] not in ("ATTN", "PYTH")}
     done = subprocess.run([bin / "python", "-c", text], capture_output=True, env=plain, check=True)
     assert done.stdout.startswith(f"{bin}/attn-explain weights[2,1] = ".encode())
+    # The types are found where the wheel was installed.
+    (tmp_path / "user.py").write_text("import attn_explain as ae\nae.walk(heads='two').ok\n")
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir=/dev/null"]
+    mypy += ["--python-executable", bin / "python", "user.py"]
+    checked = subprocess.run(mypy, cwd=tmp_path, capture_output=True, text=True, env=plain).stdout
+    assert 'user.py:2: error: Argument "heads"' in checked and "Found 1 error" in checked, checked
 
 
 def test_the_tour_runs_as_it_stands(tmp_path: Path) -> None:

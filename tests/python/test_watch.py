@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import threading
 from pathlib import Path
 from typing import Any, Callable
@@ -211,6 +213,19 @@ def test_a_mask_is_meant_for_some_layers() -> None:
     assert not seen.diagnose(mask="causal").ok
     assert seen.diagnose(mask={"*.self_attn": "causal"}).ok
     assert not seen.diagnose(mask={"*.nowhere": "causal"}).ok
+    with pytest.raises(ae.AttnError, match="there is no layer nowhere: layers"):
+        seen.layer("nowhere")
+
+
+def test_a_mask_of_numbers_is_meant_for_some_layers() -> None:
+    model = decoder()
+    with ae.watch(model) as seen:
+        model(torch.randn(5, 5, 16), torch.randn(5, 3, 16), tgt_mask=~LOWER)
+    assert seen.diagnose(mask={"*.self_attn": ~LOWER}, mask_true="drop").ok
+    for lines in (seen, copy.deepcopy(seen), pickle.loads(pickle.dumps(seen))):
+        wrong = lines.diagnose(mask={"*.self_attn": LOWER & False}, mask_true="drop")
+        assert [name for name in wrong if "self_attn" in name and not wrong[name].ok], wrong
+        assert [layer.name for layer in lines] == [layer.name for layer in seen]
 
 
 def test_threads_keep_their_layers_apart() -> None:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the core of live pages and the package for node from these sources, without touching
-# data/live, and compares both with the program:
+# data/live, compares both with the program, and runs the packed file by npx:
 #
 #     tests/web/build_core.sh build/dev/app/attn-explain
 #
@@ -24,3 +24,4 @@ cmake --build "$folder"
 node "$(dirname "$0")/core.mjs" "$program" "$folder/made/core.wasm.gz"
 cmake --build "$folder" --target npm
 node "$(dirname "$0")/node.mjs" "$program" "$folder/npm"
+"$(dirname "$0")/npx.sh" "$program" "$folder"/attn-explain-*.tgz

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // attn-explain under node: the program as WebAssembly, with this system's files, pipes and variables.
 "use strict";
-const { readFileSync } = require("fs");
+const { fstatSync, readFileSync } = require("fs");
 const { join } = require("path");
 const { Host } = require("./host.js");
 
@@ -10,7 +10,19 @@ const program = {
     arguments: process.argv.slice(2),
     thisProgram: "attn-explain",
     wasmBinary: readFileSync(join(__dirname, "attn-node.wasm")),
-    preRun: ({ ENV }) => Object.assign(ENV, process.env),
+    preRun: ({ ENV, FS }) => {
+        Object.assign(ENV, process.env);
+        // emscripten opens the path of a stream to duplicate it, and standard input has none.
+        const { close, open, stat } = FS;
+        const path = "\0standard input";
+        FS.open = (name, flags, mode, least) => {
+            if (least === undefined) return open(name, flags, mode);
+            const fd = FS.nextfd(3);
+            return (FS.streams[fd] = { ...FS.streams[0], fd, path });
+        };
+        FS.close = (stream) => (stream.path === path ? (FS.streams[stream.fd] = null) : close(stream));
+        FS.stat = (name) => (name === path ? fstatSync(0) : stat(name));
+    },
     host,
 };
 host.memory = () => program.HEAPU8;

@@ -1,19 +1,24 @@
 // The whole program in a page: a command line, what it prints, and the files that it reads and writes.
 
-/** The words of a line as a shell reads them: quotes hold blanks together. */
-function wordsOf(line) {
-    const words = [];
-    const pieces = /'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^\s'"\\]+)|(\s+)/gs;
+/** The words of each command of a line as a shell reads them: quotes hold blanks and pipes; a quote
+ * without its end is `open`. */
+function commandsOf(line) {
+    const pieces = /'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^\s'"\\|]+)|(\s+)|(\|)|(['"])/gs;
+    const commands = [[]];
+    let open = "";
     let word;
-    for (const [, single, double, escaped, plain, blank] of line.matchAll(pieces)) {
-        if (blank !== undefined) {
-            if (word !== undefined) words.push(word);
-            word = undefined;
-        } else {
-            word = (word ?? "") + (single ?? double?.replace(/\\(.)/gs, "$1") ?? escaped ?? plain);
-        }
+    const end = () => {
+        if (word !== undefined) commands.at(-1).push(word);
+        word = undefined;
+    };
+    for (const [, single, double, escaped, plain, blank, pipe, quote] of line.matchAll(pieces)) {
+        open ||= quote ?? "";
+        if (blank ?? pipe ?? quote) end();
+        else word = (word ?? "") + (single ?? double?.replace(/\\(.)/gs, "$1") ?? escaped ?? plain);
+        if (pipe) commands.push([]);
     }
-    return word === undefined ? words : [...words, word];
+    end();
+    return { commands, open };
 }
 function quoted(word) {
     return /^[\w,.:=+/@%-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
@@ -80,10 +85,12 @@ async function readable(bytes) {
     return isArchive ? unpackedArchive(bytes).catch(() => bytes) : bytes;
 }
 
+// What is there before anything was typed.
+const first = "--example adjective --only weights --heatmap";
 const begun = [
     ["What it is", "tour 1"],
     ["Six words", "--only weights"],
-    ["A head that means something", "--example adjective --only weights --heatmap"],
+    ["A head that means something", first],
     ["A sentence of yours", "--text 'the cat sat on the mat' --mask causal --only weights"],
     ["Where a number comes from", "why 'weights[5,3]'"],
     ["A page that answers", "--heads 2 -o walk.html"],
@@ -100,6 +107,7 @@ class Play {
         this.history = [];
         this.place = 0;
         this.known = new Map();
+        this.running = 0;
         /** @type {any} a command that waits for a line */
         this.asking = undefined;
         this.log = element("div", { id: "log", role: "log", "aria-live": "polite" });
@@ -119,9 +127,10 @@ class Play {
         frame.addEventListener("dragover", (event) => event.preventDefault());
         frame.addEventListener("drop", (event) => this.dropped(event));
         addEventListener("hashchange", () => this.fromAddress());
-        this.ready = this.prepare();
+        this.last = this.prepare();
         this.line.focus();
-        this.fromAddress();
+        if (location.hash.length > 1) this.fromAddress();
+        else this.run(first, true);
     }
 
     async prepare() {
@@ -140,9 +149,13 @@ class Play {
 
     // --- commands
 
-    /** Runs words from the files of the page; gives what the program says. */
-    async called(words, answers = "", seed = 1) {
-        await this.ready;
+    /** Runs words from the files of the page, after the command before; gives what the program says. */
+    called(words, answers = "", seed = 1, isPiped = false) {
+        const ran = this.last.then(() => this.callNow(words, answers, seed, isPiped));
+        this.last = ran.catch(() => {});
+        return ran;
+    }
+    callNow(words, answers, seed, isPiped) {
         return new Promise((done) => {
             this.worker = new Worker(this.script);
             this.stopped = () => done({ code: 130, out: "", all: "", err: "stopped\n", files: this.files, waits: false });
@@ -150,7 +163,7 @@ class Play {
             this.worker.onerror = (event) => done({ code: 2, out: "", all: "", err: `${event.message}\n`, files: this.files, waits: false });
             const columns = Math.max(40, Math.floor(this.log.clientWidth / 8.5));
             const { program, files, model } = this;
-            this.worker.postMessage({ program, words, files, answers, seed, model, columns });
+            this.worker.postMessage({ program, words, files, answers, seed, isPiped, model, columns });
         }).finally(() => this.worker?.terminate());
     }
     end() {
@@ -159,9 +172,16 @@ class Play {
         this.asking = undefined;
     }
 
-    async run(command, isFromAddress = false) {
-        const words = wordsOf(command.replace(/^\s*attn-explain(\s|$)/, ""));
-        const typed = words.map(quoted).join(" ");
+    /** Runs a line: commands of this program between pipes, of which each reads what the one before
+     * printed. Other programs are not here: the output before them is shown. */
+    async run(line, isFromAddress = false) {
+        const { commands, open } = commandsOf(line);
+        if (open) return this.leftOpen(line, open);
+        const own = commands.map(([name, ...rest]) => (name === "attn-explain" ? rest : undefined));
+        const isOther = (i) => i > 0 && own[i] === undefined;
+        const count = [...own.keys(), own.length].find((i) => i === own.length || isOther(i));
+        const stages = own.slice(0, count).map((words, i) => words ?? commands[i]);
+        const typed = stages.map((words) => words.map(quoted).join(" ")).join(" | attn-explain ");
         this.asking = undefined;
         this.history.push(typed);
         this.place = this.history.length;
@@ -170,15 +190,33 @@ class Play {
         const output = element("pre", { tabindex: 0 });
         const entry = element("section.ran", element("p.said", element("code", `$ attn-explain ${typed}`)), output);
         this.log.append(entry);
-        const ask = { words, answers: "", seed: (Math.random() * 2 ** 32) >>> 0, output, told: 0 };
-        await this.proceed(ask);
+        if (count < own.length) {
+            const name = commands[count][0] ?? "a command";
+            entry.append(element("p.message", `There is no ${name} on this page: the output before it is shown whole.`));
+        }
+        const seed = (Math.random() * 2 ** 32) >>> 0;
+        let answers = "";
+        let isPiped = false;
+        for (const words of stages.slice(0, -1)) {
+            const { all, err } = await this.whileBusy(this.called(words, answers, seed, isPiped));
+            if (err) output.append(element("span.message", err));
+            [answers, isPiped] = [all, true];
+        }
+        await this.proceed({ words: stages.at(-1), answers, seed, isPiped, output, told: 0 });
+    }
+    /** A line with an open quote stays to be edited. */
+    leftOpen(line, quote) {
+        this.line.value = line;
+        const said = `The quote ${quote} is open: end it with another ${quote}.`;
+        this.log.append(element("p.message", said));
+        this.line.scrollIntoView({ block: "end" });
+        this.line.focus();
     }
 
     /** Runs a command with the answers so far, and shows what it says beyond what it has said. */
     async proceed(ask) {
-        this.busy(true);
-        const { code, out, all, err, files, waits } = await this.called(ask.words, ask.answers, ask.seed);
-        this.busy(false);
+        const call = this.called(ask.words, ask.answers, ask.seed, ask.isPiped);
+        const { code, out, all, err, files, waits } = await this.whileBusy(call);
         const isOver = !waits;
         const text = isOver ? all : out;
         ask.output.append(...this.linked(text.slice(ask.told), ask.words));
@@ -192,9 +230,14 @@ class Play {
         this.line.focus();
     }
 
-    busy(isBusy) {
-        this.stop.hidden = !isBusy;
-        frame.classList.toggle("busy", isBusy);
+    async whileBusy(call) {
+        const show = (change) => {
+            this.running += change;
+            this.stop.hidden = this.running === 0;
+            frame.classList.toggle("busy", this.running > 0);
+        };
+        show(1);
+        return call.finally(() => show(-1));
     }
 
     /** A text whose cells, numbers and commands can be pressed. */

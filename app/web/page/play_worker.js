@@ -35,7 +35,7 @@ function drawsFrom(seed) {
     };
 }
 
-onmessage = ({ data: { program, words, files, answers, seed, model, columns } }) => {
+onmessage = ({ data: { program, words, files, answers, seed, isPiped, model, columns } }) => {
     const typed = encoder.encode(answers);
     const [out, err] = [[], []];
     let [at, waitsAt, code, isWithinRead] = [0, -1, 0, false];
@@ -45,8 +45,8 @@ onmessage = ({ data: { program, words, files, answers, seed, model, columns } })
             isWithinRead = true;
             return typed[at++];
         }
-        // The end of what was typed ends this call; the next one would wait.
-        if (!isWithinRead && waitsAt < 0) waitsAt = out.length;
+        // The end of what was typed ends this call; the next one would wait. A pipe has an end.
+        if (!isWithinRead && waitsAt < 0 && !isPiped) waitsAt = out.length;
         isWithinRead = false;
         return null;
     };
