@@ -140,7 +140,7 @@ const std::vector<Bad> bad_files{
 }  // namespace
 
 TEST_SUITE("app: attentions") {
-    TEST_CASE("bad files are refused by one line, their own line and a caret") {
+    TEST_CASE("bad files are refused with one message, their own line and a caret") {
         const program::Folder folder;
         const std::string file = folder / "bad.attn";
         for (const Bad& each : bad_files) {

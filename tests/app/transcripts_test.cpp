@@ -30,7 +30,7 @@ std::string replayed(const std::string& transcript, std::size_t& commands) {
 }  // namespace
 
 TEST_SUITE("app: transcripts") {
-    TEST_CASE("the program answers as its transcripts say") {
+    TEST_CASE("the program prints what its transcripts show") {
         std::set<std::filesystem::path> files;
         for (const auto& file :
              std::filesystem::directory_iterator(ATTN_SOURCE_DIR "/tests/app/transcripts")) {

@@ -108,7 +108,7 @@ std::vector<double> errors_at(const TorchError& size) {
 TEST_SUITE("fused: errors") {
     // Both round in every sum, each in its own order: which has the smaller error varies a little
     // with the size and the instruction set.
-    TEST_CASE("over awkward sizes they are smaller than those of PyTorch's float32 path") {
+    TEST_CASE("over awkward sizes errors are smaller than those of PyTorch's float32 path") {
         const auto instruction_sets = attn::available_instruction_sets();
         std::vector<double> logarithms(instruction_sets.size());
         for (const TorchError& size : torch_errors) {
@@ -128,7 +128,7 @@ TEST_SUITE("fused: errors") {
         }
     }
 
-    TEST_CASE("one token is passed on without any error") {
+    TEST_CASE("one token is passed through without any error") {
         for (const std::size_t head_dim : {1, 3, 64, 128}) {
             for (const double error : errors_at({1, head_dim, 0})) CHECK(error == 0);
         }

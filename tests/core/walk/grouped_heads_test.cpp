@@ -101,7 +101,7 @@ TEST_SUITE("walk: grouped heads") {
         CHECK(compared == 27);
     }
 
-    TEST_CASE("as many key and value heads as heads is what there was, bit for bit") {
+    TEST_CASE("with as many key and value heads as heads, nothing changes, bit for bit") {
         std::mt19937 random(20261122);
         for (int i = 0; i < 60; ++i) {
             WalkConfig config = random_config(random);
@@ -139,7 +139,7 @@ TEST_SUITE("walk: grouped heads") {
         }
     }
 
-    TEST_CASE("head h reads key head h / (heads / kv_heads), and why says so") {
+    TEST_CASE("head h reads key head h / (heads / kv_heads), and why states it") {
         const Plan plan = resolve(grouped(6, 2, Projection::split));
         const Ledger ledger = walk(plan, draw(plan));
         const Derivation derivation =

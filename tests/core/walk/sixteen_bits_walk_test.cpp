@@ -32,7 +32,7 @@ std::string drawn(Generator& generator, std::size_t count, DType type) {
 }  // namespace
 
 TEST_SUITE("walk: 16 bits") {
-    TEST_CASE("normals are drawn in the type, few as doubles and many in blocks") {
+    TEST_CASE("normals are drawn in the type: few in double precision, many in blocks") {
         TorchGenerator brain(0), half(0);
         CHECK(drawn(brain, 3, DType::bfloat16) ==
               "tensor([ 1.5391, -0.2930, -2.1719], dtype=torch.bfloat16)");
@@ -79,7 +79,7 @@ TEST_SUITE("walk: 16 bits") {
         }
     }
 
-    TEST_CASE("every floating tensor of every kind of walk has numbers of the type alone") {
+    TEST_CASE("every floating tensor of every kind of walk has only numbers of the type") {
         for (const DType type : {DType::float16, DType::bfloat16}) {
             WalkConfig config = config_of(type);
             config.heads = 2;

@@ -40,7 +40,7 @@ bool close(double a, double b, double tolerance) {
 }  // namespace
 
 TEST_SUITE("walk") {
-    TEST_CASE("loop and vectorized agree on every step, to a bound that follows the sums") {
+    TEST_CASE("loop and vectorized agree on every step, within a bound that follows the sums") {
         // Two correct evaluations of a sum of n products differ by at most 2 n eps times the sum of
         // the products' magnitudes. Along the walk each sum reads tensors that already differ, so
         // the bound of a step adds the bounds of what it reads, scaled by what they are multiplied
@@ -220,7 +220,7 @@ TEST_SUITE("walk") {
         }
     }
 
-    TEST_CASE("masking the last keys gives what deleting them gives") {
+    TEST_CASE("masking the last keys has the effect of deleting them") {
         WalkConfig config = configured("seq-len 3");
         config.memory = RandomInput{};
         config.key_len = 5;
@@ -246,7 +246,7 @@ TEST_SUITE("walk") {
         }
     }
 
-    TEST_CASE("one sequence of ids stands for all of the batch, of x or of memory") {
+    TEST_CASE("one sequence of ids serves the whole batch, for x and for memory") {
         const auto tokens = [](std::vector<std::vector<std::int64_t>> sequences) {
             return Tokens{std::move(sequences), {"<pad>", "a", "b", "c", "d"}, {}, 0};
         };
@@ -276,7 +276,7 @@ TEST_SUITE("walk") {
         CHECK_THROWS_WITH_AS(with(one, one), doctest::Contains("EB"), ConfigError);
     }
 
-    TEST_CASE("an absurd size is refused before memory is taken, with the size it would need") {
+    TEST_CASE("an absurd size is refused before memory is allocated, with the size it would need") {
         WalkConfig config;
         config.query_len = 1'000'000'000;
         config.head_dim = 1000;
@@ -288,7 +288,7 @@ TEST_SUITE("walk") {
         CHECK_THROWS_WITH_AS(walk(plan, {}), doctest::Contains("variant fused"), ConfigError);
     }
 
-    TEST_CASE("given parameters take the place of drawn ones and the rest stays the same") {
+    TEST_CASE("given parameters replace drawn ones, and the rest stays the same") {
         WalkConfig config = configured("seq-len 2");
         const Plan plan = resolve(config);
         const Ledger drawn = draw(plan);

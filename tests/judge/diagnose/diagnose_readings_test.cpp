@@ -59,7 +59,9 @@ bool has_remark(const Diagnosis& diagnosis, const std::string& words) {
 }  // namespace
 
 TEST_SUITE("diagnose: one reading of all tensors") {
-    TEST_CASE("what was written into scores is masked scores where that explains all with one") {
+    TEST_CASE(
+        "values written into scores are masked scores if that explains everything with one "
+        "mistake") {
         for (const char* id : {"mask-added-bool=hidden", "mask-sign=1e9", "mask-added=-2.5"}) {
             Somebody code(causal_config(), id);
             code.theirs.record("scores", code.wrong["masked_scores"]);
@@ -83,7 +85,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("numbers are read off, from the weights and from the result") {
+    TEST_CASE("numbers are inferred from the weights and from the result") {
         for (const char* id : {"scale-other=3", "scale-other=0.4", "mask-added=-3",
                                "mask-fill-too-small=-6", "rope-theta=700", "rope-offset=3",
                                "weights-factor=0.9", "key-hidden=2", "key-lost=1"}) {
@@ -98,7 +100,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("a factor on the context is told from one on the weights by right weights") {
+    TEST_CASE("right weights distinguish a factor on the context from one on the weights") {
         Somebody code(causal_config(), "context-factor=1.02");
         for (const char* step : {"weights", "context"}) code.theirs.record(step, code.wrong[step]);
         const Diagnosis found = code.diagnosis();
@@ -128,7 +130,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("in 16 bits a factor on large weights is no harm that nobody sees") {
+    TEST_CASE("in 16 bits a factor on large weights is not called invisible") {
         WalkConfig config = causal_config();
         config.scale = {ScaleChoice::By::number, 40};
         Somebody code(config, "weights-factor=0.9");
@@ -145,7 +147,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK_MESSAGE(found(code.wrong).has_mistake(), diagnosis_text(found(code.wrong)));
     }
 
-    TEST_CASE("scores in units of log2, with all their digits, are right beside right weights") {
+    TEST_CASE("scores in units of log2, with all their digits, are right next to right weights") {
         Somebody code(causal_config());
         code.theirs.record(
             "qk", changed(code.right["masked_scores"], [](float x) { return x * 1.44269504F; }));
@@ -154,7 +156,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK_MESSAGE(found.findings.empty(), diagnosis_text(found));
     }
 
-    TEST_CASE("merged heads under the name of a result are no accusation, but a question") {
+    TEST_CASE("merged heads under the name of a result raise a question, not an accusation") {
         WalkConfig config = causal_config();
         config.output_projection = true;
         Somebody code(config, "mask-times-zero");
@@ -187,7 +189,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("a query and key turned in an unknown way are not called unturned") {
+    TEST_CASE("a query and key rotated in an unknown way are not called unrotated") {
         Somebody code(rotating_config());
         const auto turned = [&](const char* step) {
             return changed(code.right[step], [](float x) { return std::tanh(3 * x); });
@@ -206,8 +208,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK(found.findings[1].mistake() == nullptr);
     }
 
-    TEST_CASE(
-        "angles counted from anywhere are right beside right weights, from all that is saved") {
+    TEST_CASE("angles with any origin are right next to right weights, from all saved steps") {
         for (const double first : {1.0, 5.0}) {
             Somebody code(rotating_config());
             const std::size_t pairs = code.right["angles"].shape().back();
@@ -226,7 +227,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("distances to later keys show where a mask lets these through") {
+    TEST_CASE("distances to later keys show if a mask lets these through") {
         WalkConfig config = causal_config();
         config.position_bias = PositionBias{};
         for (const char* id : {"causal-diag-plus1", "mask-not-applied", "causal-triu"}) {
@@ -242,7 +243,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("numbers of few digits are right, those that are all a little too large are not") {
+    TEST_CASE("numbers of few digits are right; numbers that are all slightly too large are not") {
         Somebody code(causal_config());
         const auto rounded = [](float x) {
             int exponent = 0;
@@ -261,7 +262,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK(names(code.diagnosis(), find_mistake("weights-factor=1.001")));
     }
 
-    TEST_CASE("numbers with 4 decimals are compared as far") {
+    TEST_CASE("numbers with 4 decimals are compared to 4 decimals") {
         Somebody code(causal_config(), "softmax-axis=query");
         for (const char* step : {"query", "key", "weights"}) {
             code.theirs.record(step, changed(code.wrong[step],
@@ -273,7 +274,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK(has_remark(found, "4 decimals"));
     }
 
-    TEST_CASE("parts, slots, columns and copies beside the right numbers are taken off") {
+    TEST_CASE("parts, slots, columns and copies next to the right numbers are removed") {
         WalkConfig config = rotating_config();
         configure(config, "heads 4, kv-heads 2, past 3");
         Somebody code(config);
@@ -298,8 +299,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK_MESSAGE(found.skipped.empty(), diagnosis_text(found));
     }
 
-    TEST_CASE(
-        "slots of a static cache that nobody hid are counted, with their columns or without") {
+    TEST_CASE("unmasked slots of a static cache are counted, with or without their columns") {
         WalkConfig config = causal_config();
         config.past = 3;
         for (const bool keeps_columns : {false, true}) {
@@ -322,7 +322,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("a result under the name of weights, which has a column too many, is a result") {
+    TEST_CASE("a tensor with one column too many for weights is a result") {
         Somebody code(causal_config(), "scale-dmodel");
         REQUIRE(code.wrong["merged"].shape() == Shape{3, 5, 6});
         code.theirs.record("w", code.wrong["merged"]);
@@ -331,7 +331,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK_MESSAGE(is_named(found.findings[0], "scale-dmodel"), diagnosis_text(found));
     }
 
-    TEST_CASE("what was added with the wrong sign is read off the masked scores") {
+    TEST_CASE("an offset with the wrong sign is inferred from the masked scores") {
         Somebody code(causal_config());
         Replay replay(code.plan, code.given);
         replay.make(find_mistake("mask-added=10000"));
@@ -342,7 +342,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK_MESSAGE(is_named(found.findings[0], "mask-added=1e4"), diagnosis_text(found));
     }
 
-    TEST_CASE("a mistake is named where the mask came before the scale, with a fill of its own") {
+    TEST_CASE("a mistake is named if the mask came before the scale, with any fill value") {
         Somebody code(causal_config(), "causal-diag-minus1");
         Tensor scores = code.wrong["scores"];
         Array<float> filled = scores.as<float>();
@@ -369,7 +369,8 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK(has_remark(found, "the first 1 of 3 samples"));
     }
 
-    TEST_CASE("a tensor of no known name is the step whose numbers it holds, alone the result") {
+    TEST_CASE(
+        "a tensor without a known name is the step whose numbers it holds, alone the result") {
         Somebody code(causal_config(), "scale-missing");
         code.theirs.record("whatever", code.wrong["merged"]);
         CHECK(is_named(code.diagnosis().findings.at(0), "scale-missing"));
@@ -379,7 +380,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK(fine.diagnosis().skipped.empty());
     }
 
-    TEST_CASE("a causal mask where none is asked for has a name") {
+    TEST_CASE("a causal mask that was not requested has a name") {
         WalkConfig config = causal_config();
         config.mask.causal = false;
         Somebody code(config);

@@ -68,7 +68,7 @@ std::string joined(const std::vector<std::string>& names) {
 }  // namespace
 
 TEST_SUITE("mistakes: people's code") {
-    TEST_CASE("with every step saved, each mistake is named and nobody is accused who is right") {
+    TEST_CASE("from all steps, each mistake is named and right code is not accused") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         REQUIRE(run("probe -o " + probe).exit_code == 0);

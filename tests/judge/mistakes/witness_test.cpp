@@ -101,7 +101,7 @@ TEST_SUITE("mistakes: witnesses") {
         }
     }
 
-    TEST_CASE("each mistake of a gradient changes one on its witness") {
+    TEST_CASE("each gradient mistake changes a gradient on its witness") {
         for (const Mistake& mistake : gradient_mistakes()) {
             CAPTURE(mistake.id);
             const Plan plan = *witness_of(mistake);
@@ -115,7 +115,7 @@ TEST_SUITE("mistakes: witnesses") {
         }
     }
 
-    TEST_CASE("nearly every witness has the rule of its mistake beside the right one") {
+    TEST_CASE("nearly every witness has the rule of its mistake next to the right one") {
         std::set<std::string> without;
         for (const Mistake& mistake : mistakes()) {
             if (rules_beside(mistake).empty()) without.insert(mistake.id);
