@@ -183,9 +183,9 @@ export async function testTurn() {
         await page.key("Enter");
     };
     await page.mouse('[data-cell="query[0,5,1]"]', true);
-    check((await told()).startsWith("query[0,5,1] meets here: 1 of 8"), "a row that the cell reads is confirmed", await told());
+    check((await told()).startsWith("query[0,5,1] is used: 1 of 8"), "a row that the cell reads is confirmed", await told());
     await page.mouse('[data-cell="query[0,4,1]"]', true);
-    check((await told()).includes("does not meet here"), "a row that it does not read is rejected", await told());
+    check((await told()).includes("is not used here"), "a row that it does not read is rejected", await told());
     await type((value + 0.0002).toFixed(4));
     check((await told()).startsWith("Not yet"), "an answer two units off is wrong", await told());
     await page.mouse(".turn button:nth-of-type(2)", true);
@@ -194,7 +194,7 @@ export async function testTurn() {
     check(choices.includes(value.toFixed(4)) && choices.length > 2, "the choices include mistakes", choices);
     const wrong = choices.findIndex((text) => text !== value.toFixed(4));
     await page.mouse(`.choices button:nth-of-type(${wrong + 1})`, true);
-    check((await told()).includes("comes out when"), "a wrong choice names its mistake", await told());
+    check((await told()).includes("results if"), "a wrong choice names its mistake", await told());
     await type(value.toFixed(4));
     check((await told()).startsWith("Right"), "the digits shown are right", await told());
     check((await shown()).includes("scores[0,5,2] = "), "the panel shows the number after a right answer");
