@@ -1,6 +1,6 @@
 // The whole program in a page: a command line, its output, and the files that it reads and writes.
 
-/** Splits a line like a shell: quotes keep spaces. */
+/** The words of a line as a shell reads them: quotes hold blanks together. */
 function wordsOf(line) {
     const words = [];
     const pieces = /'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^\s'"\\]+)|(\s+)/gs;
@@ -84,7 +84,7 @@ const begun = [
     ["What it is", "tour 1"],
     ["Six words", "--only weights"],
     ["A head that means something", "--example adjective --only weights --heatmap"],
-    ["Your own sentence", "--text 'the cat sat on the mat' --mask causal --only weights"],
+    ["A sentence of yours", "--text 'the cat sat on the mat' --mask causal --only weights"],
     ["Where a number comes from", "why 'weights[5,3]'"],
     ["An interactive page", "--heads 2 -o walk.html"],
     ["A trained model", "heads --model-file stories --text 'Lily and Tom went to the park'"],
@@ -100,7 +100,7 @@ class Play {
         this.history = [];
         this.place = 0;
         this.known = new Map();
-        /** @type {any} the command that waits for a line */
+        /** @type {any} a command that waits for a line */
         this.asking = undefined;
         this.log = element("div", { id: "log", role: "log", "aria-live": "polite" });
         this.shelf = element("ul", { id: "files", "aria-label": "files" });
@@ -140,7 +140,7 @@ class Play {
 
     // --- commands
 
-    /** Runs a command on the page's files; returns its output. */
+    /** Runs words from the files of the page; gives what the program says. */
     async called(words, answers = "", seed = 1) {
         await this.ready;
         return new Promise((done) => {
