@@ -3,7 +3,7 @@
 
     tests/peers/diagnose.py PROGRAM [OTHER_PROGRAM] [--rounds 3]
 
-A causal layer is right, divides by the root of the wrong width, or has weights that no known mistake
+A causal layer is right, divides by the square root of the wrong width, or has weights that no known mistake
 makes; it saves all its steps or the output alone. Each row is the median of the processor time, the
 wall time and the peak of memory. `small` has 8 tokens.
 """

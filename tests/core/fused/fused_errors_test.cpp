@@ -10,7 +10,7 @@
 
 namespace {
 
-/// The root of the mean squared error of softmax(q @ k^T / sqrt(d)) @ v in float32, as PyTorch 1.13
+/// The root mean square error of softmax(q @ k^T / sqrt(d)) @ v in float32, as PyTorch 1.13
 /// computes it: over the seeds 0 to 39, two heads of `length` tokens drawn by torch.randn for q, k
 /// and v in that order, with and without a causal mask.
 struct TorchError {
@@ -80,7 +80,7 @@ double squared_errors(const attn::test::Problem<float>& problem, const attn::Fus
     return sum;
 }
 
-/// The root of the mean squared error of each instruction set that this processor has.
+/// Returns the root mean square error of each instruction set that this processor has.
 std::vector<double> errors_at(const TorchError& size) {
     const std::vector<attn::InstructionSet> instruction_sets = attn::available_instruction_sets();
     std::vector<double> errors(instruction_sets.size());

@@ -80,7 +80,7 @@ TEST_SUITE("notes: scores") {
 
     TEST_CASE("scaling is described with its factor and the source of the factor") {
         const std::string note = scaled_note({}, nine, half_of_nine);
-        CHECK_SAYS(note, "Every score is divided by 2, the root of head_dim 4.");
+        CHECK_SAYS(note, "Every score is divided by 2, the square root of head_dim 4.");
         CHECK_SAYS(note, "The largest goes from 9 to 4.5000.");
         CHECK_SAYS(scaled_note({ScaleChoice::By::number, 0.5}, nine, half_of_nine),
                    "Every score is multiplied by 0.5. The largest goes from 9 to 4.5000.");
@@ -91,7 +91,7 @@ TEST_SUITE("notes: scores") {
         config.heads = 4;
         config.scale.by = ScaleChoice::By::embed_dim;
         CHECK_SAYS(note_of(config, {{"scaled_scores", matrix(nine)}}),
-                   "divided by 4, the root of embed_dim 16 (the paper uses head_dim).");
+                   "divided by 4, the square root of embed_dim 16 (the paper uses head_dim).");
     }
 
     TEST_CASE("factors that change little or much are called so") {

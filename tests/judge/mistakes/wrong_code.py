@@ -203,7 +203,7 @@ def divides_energy_by_embed_size(given):
 
 @on_probe("scale-twice")
 def divides_by_head_dim(given):
-    """d_k where its root belongs."""
+    """d_k in place of its square root."""
     w_q, w_k, w_v, w_o = projections(given)
     x, d_k = given["x"], 4
     q, k, v = [w(x).view(3, 5, 2, d_k).transpose(1, 2) for w in (w_q, w_k, w_v)]

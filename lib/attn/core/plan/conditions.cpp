@@ -14,7 +14,7 @@ namespace {
 
 using By = ScaleChoice::By;
 
-/// True if scores are divided by the root of a size, as is usual.
+/// True if scores are divided by the square root of a size, as is usual.
 bool divides_by_root(const Plan& plan, By by, std::size_t size) {
     const double root = std::sqrt(static_cast<double>(size)) / plan.score_factor();
     return plan.config.scale.by == by && divides(plan) &&

@@ -34,7 +34,7 @@ std::string norm_note(const Subject& subject) {
     return note;
 }
 
-/// Returns the root that divides row `row`.
+/// Returns the root mean square that divides row `row`.
 double root_of_row(double eps, const Plan& plan, const Tensor& before, std::size_t row) {
     return with_floating(plan.compute_dtype, [&](auto zero) {
         const std::size_t features = before.shape().back();

@@ -51,7 +51,7 @@ std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
     if (line.verdict != LineVerdict::wrong) return {};
     const std::string& id = line.finding->mistake()->id;
     if (id == "scale-missing" && names_no_roles(alignment, trace)) {
-        return "the scores are not divided by the root of the features: is it meant?";
+        return "the scores are not divided by the square root of the width: is it meant?";
     }
     if (id == "dropout-at-eval") return "cells were dropped, as in training: is it meant?";
     return {};
