@@ -32,7 +32,7 @@ const char* word(attn::LineVerdict verdict);
 std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosis& diagnosis,
                                                             const attn::ExplainedLine& line);
 
-/// How many steps of attention were found, and which are wrong.
+/// The number of attention steps found, and the wrong ones.
 std::string summary(const Explained& explained);
 /// The settings that were found, `assumed: --heads 2`; empty if they are the default.
 std::string assumed(const attn::ExplainedAttention& attention);

@@ -1,4 +1,4 @@
-// Invalid attention files: the error names the line and the place, and nothing is walked.
+// Invalid attention files: the error names the line and the place, and no walk runs.
 #include <algorithm>
 
 #include "tests/support/program.hpp"

@@ -307,7 +307,7 @@ TEST_SUITE("app: diagnose does not guess") {
             for (const char* step : {"key", "value", "weights"}) grouped.save(step, step);
             const int code = bug.empty() ? 0 : 1;
             CHECK(grouped.diagnose().exit_code == code);
-            // The same with tokens first, as in einsum("btgrd,bsgd->bgrts").
+            // The same mistake with tokens first, as in einsum("btgrd,bsgd->bgrts").
             grouped.file.clear();
             const auto& key = grouped.walk.at("key");
             grouped.file.emplace_back("q",

@@ -1,4 +1,4 @@
-// What no flag and no known name tells of a file: it is taken from shapes and numbers, or asked.
+// Settings of a file that no flag and no known name reveals: diagnose infers or asks.
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -36,7 +36,7 @@ json tokens_first(const json& heads) {
     return turned;
 }
 
-/// All numbers with so many decimals.
+/// Rounds all numbers to this number of decimals.
 json printed(const json& numbers, int decimals) {
     if (numbers.is_number()) {
         const double last = std::pow(10, decimals);

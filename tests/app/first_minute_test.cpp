@@ -27,7 +27,7 @@ std::string proposed(const std::string& arguments) {
     return said.substr(start + 13, said.find('?', start) - start - 13);
 }
 
-/// Whether a suggested command works as typed, or suggested flags in place of the typed ones.
+/// True if a suggested command works, or the suggested flags in place of the typed ones.
 bool works(const std::string& proposal) {
     const bool whole = proposal.starts_with("attn-explain");
     return program::shell((whole ? "" : "attn-explain ") + proposal).exit_code <= 1;
@@ -233,7 +233,7 @@ TEST_SUITE("app: first minute") {
             const program::Result piped = run(command);
             std::istringstream whole(piped.out + piped.err + "[ended] \\");
             const std::set<std::string> known{std::istream_iterator<std::string>(whole), {}};
-            // A terminal that wraps lines by itself would have broken words.
+            // A terminal that wraps lines itself would have broken words.
             std::istringstream words(screen);
             for (std::string word; words >> word;) CHECK_MESSAGE(known.contains(word), word);
         }

@@ -193,7 +193,7 @@ TEST_SUITE("app: foreign files") {
             CHECK(result.err.find("filesystem") == std::string::npos);
         }
 #if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of address space
-        // From the limit under which the program just loads to one with room for the longest list.
+        // From a limit that just lets the program load to one with room for the longest list.
         std::size_t failed = 0;
         std::size_t least = 8000;
         const auto within = [](std::size_t kilobytes, const std::string& command) {

@@ -1,4 +1,4 @@
-// "What you can rely on" in app/README.md, as far as no other suite tests it.
+// "What you can rely on" in app/README.md, except for parts that other suites test.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -179,7 +179,7 @@ TEST_SUITE("app: promises") {
 
     TEST_CASE("an impossible walk is refused before it allocates memory") {
 #if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of address space
-        // The names of so many tokens do not fit in 256 MB.
+        // The names of all these tokens do not fit in 256 MB.
         const Folder folder;
         const std::string file = written(folder, "c.json", "{\"seq_len\": 16777216}");
         for (const std::string& command : std::vector<std::string>{

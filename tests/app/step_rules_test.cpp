@@ -53,7 +53,7 @@ bool close(double a, double b) {
     return a == b || std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(b));
 }
 
-/// How many steps of a walk have a rule; each is compared with its numbers.
+/// Returns the number of steps with a rule; compares each rule with its numbers.
 std::size_t check_rules(const std::string& walk) {
     INFO(walk);
     const json document = json::parse(run(walk + " --dtype float64 --format json").out);

@@ -38,7 +38,7 @@ export async function pageOf(flags, code = 0) {
     return { page, file, flags };
 }
 
-/** Checks that the page reported no errors and requested only its own file and URLs made by itself. */
+/** Checks that the page reported no errors and requested only its own file and its own blob URLs. */
 export function checkQuiet({ page, flags }) {
     const makesFiles = flags[0] === "playground";
     check(

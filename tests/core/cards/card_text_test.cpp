@@ -18,7 +18,7 @@ namespace {
 
 std::ptrdiff_t lines_of(const std::string& text) { return std::ranges::count(text, '\n'); }
 
-/// Whether a text states a rule, as it is or below an `each` of query, key and value.
+/// True if a text states a rule, directly or below an `each` of query, key and value.
 bool is_written(const std::string& text, std::string rule) {
     if (text.find("step  " + rule) != text.npos) return true;
     for (const char* const part : {"query", "key", "value"}) rule = replaced_all(rule, part, "{1}");

@@ -38,7 +38,7 @@ const std::vector<TorchError> torch_errors = thinned<TorchError>({
     {129, 128, 67.05e-9},
 });
 
-/// The same inputs, drawn by PyTorch's generator.
+/// Returns the same inputs, drawn by PyTorch's generator.
 attn::test::Problem<float> drawn_as_by_torch(const TorchError& size, std::uint64_t seed) {
     const auto generator = attn::make_generator(attn::Rng::torch, seed);
     const auto draw = [&] {

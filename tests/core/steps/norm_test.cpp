@@ -10,7 +10,7 @@ TEST_SUITE("steps: normed_x") {
         const double root = std::sqrt(12.5);
         check_cells(norm(Matrix{{3, 4}}, Matrix{1, 10}, Matrix(), NormKind::rms, 0.0),
                     {3 / root, 40 / root});
-        // eps is added under the root: 12.5 + 3.5 is 16.
+        // eps is added under the square root: 12.5 + 3.5 is 16.
         check_cells(norm(Matrix{{3, 4}}, Matrix{1, 1}, Matrix{5, 6}, NormKind::rms, 3.5),
                     {5.75, 7});
     }

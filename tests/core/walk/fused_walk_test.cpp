@@ -18,7 +18,7 @@ using attn::testing::walked;
 
 namespace {
 
-/// The same walk computed block by block.
+/// Returns the same walk, computed block by block.
 attn::Plan in_blocks(attn::WalkConfig config) {
     config.variant = attn::Variant::fused;
     return attn::resolve(config);

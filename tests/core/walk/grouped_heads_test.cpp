@@ -53,7 +53,8 @@ Tensor copied(const Tensor& tensor, std::size_t axis, std::size_t heads, std::si
     return {tensor.axes(), std::move(result)};
 }
 
-/// The same walk with a key and value head for each query head, whose parameters are copies.
+/// Returns the same walk with a key and value head for each query head, whose parameters are
+/// copies.
 Ledger with_copied_rows(const WalkConfig& config, const Ledger& given) {
     const auto kv_heads = static_cast<std::size_t>(*config.kv_heads);
     const std::size_t times = static_cast<std::size_t>(config.heads) / kv_heads;

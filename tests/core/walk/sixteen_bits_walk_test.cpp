@@ -57,7 +57,7 @@ TEST_SUITE("walk: 16 bits") {
                   "tensor([[-1.0000,  1.0938, -1.6016],\n"
                   "        [ 2.4219, -1.5547,  2.4531],\n"
                   "        [-1.2188,  0.9336, -1.9375]], dtype=torch.bfloat16)");
-            // The root of 8 is rounded to the type, too.
+            // The square root of 8 is rounded to the type, too.
             CHECK(text(brain["scaled_scores"]) ==
                   "tensor([[-0.3535,  0.3867, -0.5664],\n"
                   "        [ 0.8555, -0.5508,  0.8672],\n"

@@ -70,8 +70,8 @@ TEST_SUITE("walk") {
                                          ? 0.0
                                          : 2 * width * eps * (width * x * parameter + parameter) +
                                                width * placed * parameter;
-            // Projections of latents follow their norm, whose gain is 1: at most the root of its
-            // features, and divided by a root of 1e-3 at least.
+            // Projections of latents follow their norm, whose gain is 1: at most the square root of
+            // its features, and divided by a root mean square of 1e-3 at least.
             const double latent = std::max(size_if_there("latent"), size_if_there("query_latent"));
             const double rank = static_cast<double>(std::max(
                 plan.config.latent.rank.value_or(0), plan.config.latent.query_rank.value_or(0)));
@@ -84,8 +84,9 @@ TEST_SUITE("walk") {
             // A rotated feature is a sum of two products with a cosine and a sine, which differ by
             // as much as their angle.
             const double largest = std::max(size("query"), size("key"));
-            // A norm divides by a root of the mean square, whose own difference is that of the
-            // numbers times what they are divided by: relative to a root of 1e-3 at least, eps.
+            // A norm divides by a root mean square, whose own difference is that of the
+            // numbers times what they are divided by: relative to a root mean square of 1e-3 at
+            // least, eps.
             const double grows =
                 plan.norms() ? 2e3 * largest * (static_cast<double>(plan.head_dim) + 1) : 1;
             const double normed = plan.norms() ? grows * (made + 8 * eps * (largest + 1)) : made;

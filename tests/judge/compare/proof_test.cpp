@@ -34,7 +34,7 @@ std::vector<FormComparison> compared(const WalkConfig& config) {
     return compare_forms(plan, given, walk(plan, given), FormBounds::all);
 }
 
-/// Whether two ways to compute `context` are the same function.
+/// True if two ways to compute `context` are the same function.
 Proof proof_of(const std::string& one, const std::string& other) {
     const bool has_gate = (one + other).find("gate") != std::string::npos;
     const std::string text = std::string("attention a\n") +

@@ -15,7 +15,7 @@ using namespace attn;
 
 namespace {
 
-/// Whether every finite cell of a result is the same up to rounding. Rows in which every key is
+/// True if every finite cell of a result is the same up to rounding. Rows in which every key is
 /// hidden are not compared.
 bool same_result(const Tensor& right, const Tensor& other) {
     if (right.shape() != other.shape()) return false;

@@ -27,7 +27,7 @@ nlohmann::json first_mistake(const nlohmann::json& diagnosis) {
     return nullptr;
 }
 
-/// Whether a finding names the mistake of a case, or one that gives the same numbers.
+/// True if a finding names the mistake of a case, or one that gives the same numbers.
 bool names_it(const nlohmann::json& finding, const nlohmann::json& one) {
     if (finding.is_null() || finding.at("id").is_null()) return false;
     std::vector<std::string> named{finding.at("id")};

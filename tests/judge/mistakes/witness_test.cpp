@@ -26,7 +26,7 @@ struct Witness {
         }
     }
 
-    /// Whether a number of the step differs by more than rounding allows in right code.
+    /// True if a number of the step differs by more than rounding allows in right code.
     bool shows_at(const std::string& step, Bounds& bounds) const {
         const Tensor* const ours = right.find(step);
         const Tensor* const theirs = wrong.find(step);

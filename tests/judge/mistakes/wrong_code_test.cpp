@@ -35,7 +35,7 @@ program::Result diagnosis_of(const nlohmann::json& one, const std::string& path,
     return run(arguments);
 }
 
-/// Writes the tensors of a file again, rounded as if copied from a screen with so many decimals.
+/// Writes the tensors of a file again, rounded as if copied from a screen with `decimals` decimals.
 void write_rounded(const std::string& from, const std::string& to, int decimals) {
     const double unit = std::pow(10.0, decimals);
     std::vector<attn::NamedTensor> tensors = attn::read_tensors(from);

@@ -38,7 +38,7 @@ std::vector<double> lightness_of(ScaleKind kind, Page page, double from, double 
     return all;
 }
 
-/// Whether the steps all have the same sign and similar sizes.
+/// True if the steps all have the same sign and similar sizes.
 void check_even(const std::vector<double>& lightness) {
     const double mean = (lightness.back() - lightness.front()) / 10;
     CHECK(std::abs(mean) > 0.03);

@@ -32,7 +32,7 @@ bool has_matrices(const Plan& plan) { return projects(plan) && !plan.one_weight(
 bool is_direct(const Plan& plan) {
     return projects(plan) && !one_product(plan) && !splits_projected(plan);
 }
-/// The same condition for key and value, which latents compute in another way.
+/// Returns the same condition for key and value, which latents compute in another way.
 template <bool (*holds)(const Plan&)>
 bool unless_latents(const Plan& plan) {
     return holds(plan) && !plan.has_latent();

@@ -24,7 +24,7 @@ int Judge::printed_digits(const Tensor& tensor) const {
     return parts.size() * static_cast<std::size_t>(most - own) >= sure ? own : most;
 }
 
-/// The same of a result, of which whole numbers were printed as all others.
+/// Returns the digits of a result; those of the options if only integers were printed.
 int Judge::own_digits(const Tensor& tensor) const {
     const int own = printed_digits(tensor);
     return own > 0 ? own : options_.decimals.value_or(options_.digits.value_or(0));
@@ -37,13 +37,13 @@ double Judge::cut(double number, int digits) const {
     return options_.digits ? 0.5 * std::pow(10.0, 1 - digits) * tie * std::abs(number) : 0;
 }
 
-/// How far the numbers of printed tensors may be from those that code has used.
+/// Returns how far printed numbers may be from those in the code.
 Ledger Judge::printed_radii(const Ledger& used) const {
     Ledger radii;
     for (const auto& [name, tensor] : used.entries()) {
         const int digits = tensor.is_floating() ? printed_digits(tensor) : 0;
         if (digits == 0) continue;
-        // What a walk starts from may be chosen with fewer digits than what it makes.
+        // Inputs may have been chosen with fewer digits than results.
         const int lost = given_.has(name) ? options_.decimals.value_or(digits) : digits;
         Array<double> radius = empty_array<double>(tensor.shape());
         each_number(tensor, [&](std::size_t i, double x) {
@@ -54,7 +54,7 @@ Ledger Judge::printed_radii(const Ledger& used) const {
     return radii;
 }
 
-/// What printing allows beside the numbers of a mistake, which have no radius each.
+/// Returns the tolerance for printed numbers of a mistake, which have no radius of their own.
 Tolerance Judge::printed_tolerance(const TheirTensor& theirs, const Allowed* usual, double size,
                                    double relative) const {
     double most = 0;
@@ -86,7 +86,7 @@ Judged Judge::as_printed(const std::string& step, const TheirTensor& theirs, con
         }
         return within(tensor, {ball.middle, {expected.axes(), std::move(radius)}}).beyond == 0;
     };
-    // What follows from digits that are lost proves little beside what was printed in between.
+    // Steps that follow from lost digits prove little next to printed steps in between.
     const Allowed* const nearer = from_theirs ? nullptr : allowed(step, kind, true);
     const bool is_right = is_within(usual->ball) && (nearer == nullptr || is_within(nearer->ball));
     return {is_right ? Verdict::right : Verdict::wrong, judged(tensor, expected, {}).difference};

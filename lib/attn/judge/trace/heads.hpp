@@ -30,7 +30,7 @@ Alignment alignment_of(const std::vector<Traced>& trace, const std::vector<std::
 /// True if the program has a causal mask for that many tokens, before that place in its trace.
 bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std::size_t tokens);
 
-/// What is hidden beside a mask that is meant to be causal: nothing, or keys that no query sees.
+/// Keys hidden in addition to a causal mask: none, or keys that no query sees.
 /// `hidden` holds square matrices of cells: those after the diagonal, with it or one less, or the
 /// others, and such keys. Returns nullopt for any other mask.
 std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidden,
