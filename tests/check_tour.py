@@ -5,8 +5,8 @@
 
 The program only writes its pages and answers (`tour -o FILE.md`). Here PyTorch numbers the words, draws
 the tables and computes the steps, in float64 after the draws, and reads the trained model from its own
-file. A number in the prose without a line below is a failure: whoever writes a number adds a line that
-derives it. `answers` prints the table of answers for tests/app/tour_test.cpp.
+file. A number in the prose without a line below is a failure: a new number needs a line that derives
+it. `answers` prints the table of answers for tests/app/tour_test.cpp.
 """
 
 import math

@@ -217,7 +217,7 @@ TEST_SUITE("app: diagnose") {
             CHECK(result.err.find("--") != std::string::npos);
         }
     }
-    TEST_CASE("what cannot be diagnosed is refused") {
+    TEST_CASE("files that cannot be diagnosed are refused") {
         const program::Folder folder;
         std::ofstream(folder / "other.json") << R"({"losses": [[1.0]]})";
         const program::Result result = run("diagnose " + (folder / "other.json"));

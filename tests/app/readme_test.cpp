@@ -1,5 +1,5 @@
 // The examples of README.md and of the pages beside the code are run, and their output is compared
-// byte for byte. To write the outputs into the pages anew, run
+// byte for byte. To write new outputs into the pages, run
 //     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='app: README'
 // and read the difference before committing it.
 #include <cmath>

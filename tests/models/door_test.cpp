@@ -83,7 +83,7 @@ TEST_SUITE("models: the door") {
         check_opens("gpt2", "qwen3");
         check_opens("some-org/a.name", "qwen3");
     }
-    TEST_CASE("of several snapshots that of the main branch is used, otherwise none") {
+    TEST_CASE("among several snapshots, that of the main branch is used, otherwise none") {
         const ScratchFolder scratch;
         const fs::path folder = cached(scratch.path(), "models--a--b", "0123");
         cached(scratch.path(), "models--a--b", "4567");

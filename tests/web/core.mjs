@@ -3,8 +3,8 @@
 //     node tests/web/core.mjs build/dev/app/attn-explain [core.wasm.gz]
 //
 // Without a file the core is taken from a page that the program makes. If it is older than the
-// program's sources, some digits or sentences below differ: cmake --workflow --preset web builds it
-// anew.
+// program's sources, some digits or sentences below differ: build it again with cmake --workflow
+// --preset web.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

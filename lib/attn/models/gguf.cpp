@@ -128,8 +128,8 @@ public:
             if (!kind.pairing) continue;
             if (divided.short_factors.size() != kind.rotary_dim / 2) {
                 throw InputError(label_ +
-                                 ": rope_freqs.weight lacks a factor for each pair: make it "
-                                 "anew");
+                                 ": rope_freqs.weight lacks a factor for each pair: convert "
+                                 "the model again");
             }
             kind.scaling = divided;
         }

@@ -261,7 +261,7 @@ TEST_SUITE("rules") {
             return evaluate_rule(parse_rule(text), {"token", "feature"}, {tokens, features},
                                  DType::float32, scope);
         };
-        // Evaluated for every query anew, this would exceed the limit on a rule's work.
+        // Evaluated again for every query, this would exceed the limit on a rule's work.
         const std::string inner =
             "(sum f: sum g: x[k,f] * x[k,g] * (sum m: relu(x[m,f]) * relu(x[m,g])))";
         const Tensor made = context("y[t,c] = x[t,c] * sum k: x[k,c] * " + inner);

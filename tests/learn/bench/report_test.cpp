@@ -1,5 +1,5 @@
 // Reports on made-up measurements. The table and the plot are stored as text in tests/golden. To
-// collect them anew, run
+// renew them, run
 //     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='bench: report'
 #include "attn/learn/bench/bench.hpp"
 
