@@ -85,7 +85,7 @@ std::string summary(const Explained& explained) {
         }
     }
     if (lines == 0) {
-        return "no attention was found: no softmax of products whose weights meet values";
+        return "no attention was found: no softmax of products whose weights multiply values";
     }
     std::string text = fmt::format("{} step{} of attention, ", lines, lines == 1 ? "" : "s");
     if (wrong > 0) {

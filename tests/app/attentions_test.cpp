@@ -119,7 +119,7 @@ TEST_SUITE("app: attentions") {
         const program::Result squares = run(walk);
         CHECK(squares.exit_code == 2);
         CHECK(has(squares.err, "of it for scores"));
-        CHECK(has(squares.err, "take another form (--form recurrent or --form chunked), or make"));
+        CHECK(has(squares.err, "use another form (--form recurrent or --form chunked), or make"));
     }
     TEST_CASE("head lengths in a file that has no heads are refused with the reason") {
         const program::Result refused = run("--attention additive --heads 2");

@@ -366,7 +366,7 @@ TEST_SUITE("app: diagnose does not guess") {
             theirs.save("probs", "weights");
             const program::Result result =
                 theirs.diagnose("--preset deepseek --given " + (theirs.folder / "walk.npz"));
-            CHECK_MESSAGE(guess_tells(result.out, "turned by its positions already"), result.out);
+            CHECK_MESSAGE(guess_tells(result.out, "already rotated by its positions"), result.out);
             CHECK(result.exit_code == (bug.empty() ? 0 : 1));
             CHECK(guess_tells(result.out, "weights: scale-missing") == !bug.empty());
         }

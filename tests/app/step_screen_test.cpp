@@ -225,7 +225,7 @@ TEST_SUITE("app: step on screen") {
         const std::string screen = terminal.wait_for("Which word does a query attend to most");
         CHECK(screen.find("line 23 of") != std::string::npos);
         terminal.press("NPage NPage");
-        terminal.wait_for("number of the last dive was made of");
+        terminal.wait_for("the number of the last dive");
         terminal.press("q");
         terminal.wait_for("> ids");
     }

@@ -228,7 +228,7 @@ TEST_SUITE("app: tour") {
             terminal.type("q");
             terminal.press("Enter");
             const std::string end = terminal.wait_for("[ended]");
-            CHECK(has(end, "attn-explain tour 1 goes on from here.\n[ended]"));
+            CHECK(has(end, "attn-explain tour 1 continues from here.\n[ended]"));
         }
         Terminal interrupted(
             "trap : INT; TMPDIR=$(mktemp -d) && export TMPDIR\n"

@@ -42,7 +42,7 @@ public:
         const Json parts = file_.metadata.value("split.count", Json(1));
         if (parts != 0 && parts != 1) {
             throw InputError(label_ + ": is one of " + parts.dump() +
-                             " parts: join them with llama-gguf-split, told to merge");
+                             " parts: merge them with llama-gguf-split");
         }
         const Json said = file_.metadata.value("general.architecture", Json(""));
         word_ = said.is_string() ? said.get<std::string>() : "";

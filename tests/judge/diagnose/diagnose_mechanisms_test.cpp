@@ -113,10 +113,9 @@ TEST_SUITE("explain: diagnose mechanisms") {
             return diagnosed(seeded(84), follows(rule.c_str()), true);
         };
         CHECK(says(of_query("- 0.75"), "every number is 0.75 less than it should be"));
-        CHECK(says(of_query("+ f * 0.5 - 0.3"),
-                   "each feature has an addend of its own: -0.3, 0.2, 0.7"));
-        CHECK(says(of_query("* (0.2 + 0.5 * f)"),
-                   "each feature has a factor of its own: 0.2, 0.7, 1.2"));
+        CHECK(says(of_query("+ f * 0.5 - 0.3"), "each feature has its own offset: -0.3, 0.2, 0.7"));
+        CHECK(
+            says(of_query("* (0.2 + 0.5 * f)"), "each feature has its own factor: 0.2, 0.7, 1.2"));
     }
 
     TEST_CASE("a running softmax that does not rescale its sum: sum and context have one name") {
@@ -207,7 +206,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
                    "right up to query 3, wrong from query 4 on"));
         CHECK(says(context("if h == 1 then sin(7 * context[h,q,f]) else context[h,q,f]"),
                    "all is right but head 1"));
-        CHECK(says(context("(h + 2) * context[h,q,f]"), "each head has a factor of its own: 2, 3"));
+        CHECK(says(context("(h + 2) * context[h,q,f]"), "each head has its own factor: 2, 3"));
     }
 
     TEST_CASE("the keys that rows see, and offsets by distance, are reported") {
@@ -240,7 +239,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
             return diagnose(plan, given, theirs);
         };
         const Diagnosis other = turned("1.7 * t * inverse_frequencies[i] + 0.3");
-        CHECK(says(other, "token 0 is turned by 0.3, 0.3, not by 0, 0"));
+        CHECK(says(other, "token 0 is rotated by 0.3, 0.3, not by 0, 0"));
         CHECK(says(other, "the pairs turn by 1.7, 0.017, not by 1, 0.01"));
     }
 }

@@ -20,7 +20,7 @@ RowSize size_of_row(const Plan& plan, const Tensor& x, std::size_t row) {
 }
 
 std::string norm_note(const Subject& subject) {
-    const Tensor* x = subject.ledger.find("x");  // with all features, which its size depends on
+    const Tensor* x = subject.ledger.find("x");  // the size depends on all features
     std::string note = "Every token gets a row of the same size, whatever has been added to x.";
     if (x == nullptr || x->shape() != subject.tensor.shape()) return note;
     const RowSize size = size_of_row(subject.plan, *x, 0);

@@ -110,7 +110,7 @@ private:
         for (const std::string role : {"w_query", "w_value"}) {
             if (!same_numbers(given_["w_key"], given_[role])) continue;
             made_.questions.push_back(role.substr(2) +
-                                      " and key are made by the same matrix: is it meant?");
+                                      " and key come from the same matrix: is it intended?");
         }
         return true;
     }

@@ -38,7 +38,7 @@ std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidd
 
 /// The question about a causal mask that an attention does not use.
 inline constexpr const char* no_mask_here =
-    "the program has a causal mask, and this attention does not use it: is it meant?";
+    "the program has a causal mask, and this attention does not use it: is it intended?";
 
 /// True if no score is hidden and no weight is changed after the softmax.
 bool hides_nothing(const Heads& heads);

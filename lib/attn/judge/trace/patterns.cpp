@@ -35,7 +35,7 @@ void ask_about_order(const std::vector<Traced>& trace, const Heads& heads, Align
     for (const Part& each : parts) roles.push_back(each.role);
     made.questions.push_back(line_of(trace[parts.front().result]) +
                              ": the parts of this projection are used as " + joined(roles) +
-                             ", in this order: is it meant?");
+                             ", in this order: is it intended?");
 }
 
 /// A matrix for the output that no line uses.
@@ -51,7 +51,7 @@ void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::s
         }
         if (is_used) return;
         made.questions.push_back(line_of(each) + ": the context is not multiplied by " +
-                                 visible(each.name) + ": is it meant?");
+                                 visible(each.name) + ": is it intended?");
         return;
     }
 }
