@@ -30,6 +30,12 @@ std::string Explained::place(const std::string& file, std::size_t line) const {
     return fmt::format("cell {}, line {}", cell->second, line - cell->first + 1);
 }
 
+std::string Explained::asked(const attn::LineQuestion& question) const {
+    if (question.line == 0) return question.text;
+    return (question.file.empty() && program.cells.empty() ? "line " : "") +
+           place(question.file, question.line) + ": " + question.text;
+}
+
 const char* word(Verdict verdict) {
     switch (verdict) {
         case Verdict::right:
@@ -133,7 +139,9 @@ std::string lines_text(const Explained& explained, const attn::ExplainedAttentio
             }
         }
     }
-    for (const std::string& question : attention.diagnosis.open) text += "open: " + question + "\n";
+    for (const attn::LineQuestion& each : attention.questions) {
+        text += "open: " + explained.asked(each) + "\n";
+    }
     return text;
 }
 
@@ -199,7 +207,15 @@ attn::JsonText json_of(const Explained& explained, const attn::ExplainedAttentio
         if (!line.reason.empty()) row = row.with("reason", line.reason);
         lines.push_back(std::move(row));
     }
-    return {{"settings", attention.settings}, {"lines", {lines, ",\n   "}}};
+    std::vector<attn::JsonText> questions;
+    for (const attn::LineQuestion& each : attention.questions) {
+        attn::JsonText row{{"text", each.text}};
+        if (each.line > 0) row = row.with("line", each.line);
+        if (!each.file.empty()) row = row.with("file", each.file);
+        questions.push_back(std::move(row));
+    }
+    return {
+        {"settings", attention.settings}, {"questions", questions}, {"lines", {lines, ",\n   "}}};
 }
 
 std::string as_json(const Explained& explained) {
@@ -230,12 +246,13 @@ std::string escaped(const std::string& text, bool is_property) {
     return is_property ? attn::replaced_all(plain, {{":", "%3A"}, {",", "%2C"}}) : plain;
 }
 
-/// An annotation of GitHub Actions for each wrong line.
+/// An annotation of GitHub Actions for each wrong line, and for each question about a line.
 std::string as_github(const Explained& explained) {
     std::string text;
-    const auto add = [&](const std::string& file, std::size_t line, const std::string& title,
-                         const std::string& message) {
-        text += "::error file=" + escaped(file.empty() ? explained.path : file, true) +
+    const auto add = [&](const char* kind, const std::string& file, std::size_t line,
+                         const std::string& title, const std::string& message) {
+        text += "::" + std::string(kind) +
+                " file=" + escaped(file.empty() ? explained.path : file, true) +
                 ",line=" + std::to_string(line) + ",title=" + escaped(title, true) +
                 "::" + escaped(attn::visible_lines(message, false), false) + "\n";
     };
@@ -246,12 +263,15 @@ std::string as_github(const Explained& explained) {
             for (const auto& [head, body] : paragraphs(attention.diagnosis, line)) {
                 message += (message.empty() ? "" : "\n") + (head == "fix" ? "fix: " + body : body);
             }
-            add(line.file, line.line, attn::joined(line.steps), message);
+            add("error", line.file, line.line, attn::joined(line.steps), message);
+        }
+        for (const attn::LineQuestion& each : attention.questions) {
+            if (each.line > 0) add("warning", each.file, each.line, "question", each.text);
         }
     }
     if (explained.program.raised) {
         const RaisedLine& raised = *explained.program.raised;
-        add("", raised.line, attn::visible(raised.type), raised_text(explained.program));
+        add("error", "", raised.line, attn::visible(raised.type), raised_text(explained.program));
     }
     return text + summary(explained) + "\n";
 }

@@ -108,7 +108,8 @@ std::string listing(const Explained& explained, const ExplainedAttention& attent
     if (const std::string settings = assumed(attention); !settings.empty()) {
         opening.push_back(settings);
     }
-    std::ranges::copy(attention.diagnosis.open, std::back_inserter(opening));
+    for (const attn::LineQuestion& each : attention.questions)
+        opening.push_back(explained.asked(each));
     return attn::JsonText{{"opening", attn::joined(opening, ". ") + "."}, {"lines", lines}}.text;
 }
 

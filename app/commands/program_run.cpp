@@ -129,6 +129,7 @@ std::string text_of(const std::string& path) {
 void take_notes(const nlohmann::json& notes, TracedProgram& program) {
     program.source = notes.value("source", std::vector<std::string>());
     program.last = notes.value("last", std::map<std::string, std::string>());
+    program.names = notes.value("names", std::map<std::string, std::vector<std::string>>());
     program.left_out = notes.value("left_out", std::size_t{0});
     program.cells = notes.value("cells", std::vector<std::pair<std::size_t, std::size_t>>());
     for (const auto& each : notes.value("functions", nlohmann::json::array())) {
@@ -240,9 +241,11 @@ Flag python_flag(const std::string& programs) {
 attn::Explanation explanation_of(const TracedProgram& program, const attn::AskedWalk& base,
                                  const attn::DiagnoseOptions& options,
                                  const attn::Ledger& answers) {
-    const std::vector<attn::Traced> trace = attn::traced(program.tensors);
+    std::vector<attn::Traced> trace = attn::traced(program.tensors);
     std::vector<std::string> statements;
-    for (const attn::Traced& each : trace) {
+    for (attn::Traced& each : trace) {
+        const auto names = program.names.find(each.label);
+        if (names != program.names.end()) each.other_names = names->second;
         statements.push_back(each.file.empty() ? program.line(each.line) : std::string());
     }
     return attn::explain(trace, statements, base, options, answers);

@@ -36,6 +36,7 @@ struct TracedProgram {
     std::vector<std::pair<std::size_t, std::size_t>> cells{};
     std::vector<DefinedName> functions{};
     std::optional<RaisedLine> raised{};
+    std::map<std::string, std::vector<std::string>> names{};  ///< other variables of a tensor
     std::map<std::string, std::string> last{};  ///< the tensor that each variable held last
     std::size_t left_out = 0;                   ///< tensors beyond the limits of the tracer
 

@@ -39,11 +39,12 @@ _MOST_OF_ONE = (
 class Kept:
     """A copy of a tensor that a line computed."""
 
-    __slots__ = ("file", "line", "name", "named", "path", "array", "kind", "order", "place")
+    __slots__ = ("file", "line", "name", "named", "path", "array", "kind", "order", "place", "also")
 
     def __init__(self, place: "Place", path: Tuple[int, ...], kind: str, array: Any) -> None:
         self.file, self.line, self.name, self.named = place.file, place.line, place.text, False
         self.path, self.kind, self.array, self.order, self.place = path, kind, array, 0, place
+        self.also: List[str] = []  # other variables that it was assigned to
 
 
 class Place:
@@ -105,8 +106,12 @@ class Recorder:
         kept = self._keep(at, value)
         if kept is not None:
             self.bound[at.text] = kept
-        if kept is not None and not kept.named and at.line <= kept.line <= at.last:
+        if kept is None or kept.name == at.text:
+            return
+        if not kept.named and at.line <= kept.line <= at.last:
             kept.name, kept.named = at.text, True
+        elif at.text not in kept.also:
+            kept.also.append(at.text)
 
     def changed(self, place: int, value: Any) -> None:
         """Called when a statement has changed this value in place."""
@@ -256,6 +261,7 @@ class Recorder:
             for array in arrays:
                 out.write(array.tobytes())
         said["left_out"] = self.left_out
+        said["names"] = {keys[id(each)]: each.also for each in self.kept if each.also}
         said["functions"] = self.functions.get(main, [])
         said["last"] = {name: keys[id(kept)] for name, kept in self.bound.items()}
         Path(folder, "trace.json").write_text(json.dumps(said))

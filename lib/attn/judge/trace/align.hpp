@@ -8,6 +8,13 @@
 
 namespace attn {
 
+/// What only the author of a program knows, about one of its lines.
+struct LineQuestion {
+    std::string file{};    ///< empty for the main program
+    std::size_t line = 0;  ///< 0 if it is about none
+    std::string text{};
+};
+
 /// An attention in a trace: its steps and its settings.
 struct Alignment {
     AskedWalk asked{};                            ///< the walk, with its tensors by their labels
@@ -17,7 +24,7 @@ struct Alignment {
     /// several into one x . w.
     std::map<std::size_t, std::vector<std::string>> beside{};
     std::vector<std::size_t> parameters{};  ///< places in the trace of matrices and biases
-    std::vector<std::string> questions{};   ///< that the tensors leave open
+    std::vector<LineQuestion> questions{};  ///< that the tensors leave open
     double factor = 1;                      ///< the total factor of the scores
     std::size_t from = 0;                   ///< the first place of the attention in the trace
     bool takes_projections = false;         ///< starts from query, key and value

@@ -28,7 +28,7 @@ public:
         take_chains();
         take_mask();
         take_after();
-        ask_about_roles(trace_, statements_, one_, has_input, made_);
+        ask_about_roles(trace_, statements_, one_, has_input, output_, made_);
         SaidSettings said = made_.asked.said;
         said.heads = said.projection = said.source = true;
         if (has_input) {
@@ -57,9 +57,15 @@ private:
             std::size_t samples = 1, i = 0;
             while (samples * queries_ < origin->rows() && i < axes) samples *= shape[i++];
             if (samples * queries_ == origin->rows()) outer = i;
+            // Samples and heads may share one axis.
+            if (samples * queries_ > origin->rows() && origin->rows() % queries_ == 0 && i == 1) {
+                samples_ = origin->rows() / queries_;
+            }
         }
-        for (std::size_t i = 0; i < outer; ++i) samples_ *= shape[i];
-        has_batch_ = outer > 0;
+        if (samples_ == 1) {
+            for (std::size_t i = 0; i < outer; ++i) samples_ *= shape[i];
+        }
+        has_batch_ = outer > 0 || samples_ > 1;
         each_ = element_count(shape) / samples_ / queries_ / keys_;
         config().heads = static_cast<std::int64_t>(each_ * heads_.size());
         made_.factor = one_.changes.factor;
@@ -107,11 +113,6 @@ private:
         project("key", &Heads::key);
         project("value", &Heads::value);
         add_missing_biases();
-        for (const std::string role : {"w_query", "w_value"}) {
-            if (!same_numbers(given_["w_key"], given_[role])) continue;
-            made_.questions.push_back(role.substr(2) +
-                                      " and key come from the same matrix: is it intended?");
-        }
         return true;
     }
 
@@ -295,7 +296,7 @@ private:
         const bool is_square = queries_ == keys_ && keys_ > 1;
         const bool has_tensor = is_square && has_causal_tensor(trace_, one_.core.softmaxed, keys_);
         if (has_tensor && !hidden && hides_nothing(one_)) {
-            made_.questions.emplace_back(no_mask_here);
+            made_.questions.push_back(asked_of(trace_[one_.core.softmaxed], no_mask_here));
             return;
         }
         Arranged all = hidden.value_or(Arranged());
@@ -304,6 +305,7 @@ private:
         if (beside) all.all = *beside;
         const bool hides_more = hidden && std::ranges::count(all.all, 0) < std::ssize(all.all);
         if (!hides_more || (has_tensor && !beside)) return;
+        if (is_square && !beside) ask_about_mask(trace_, one_, hidden->all, keys_, made_);
         all.shape = {samples_, all.all.size() / samples_ / queries_ / keys_, queries_, keys_};
         if (heads_.size() > 1) return;
         config().mask.given = broadcast(std::move(all)).tensor();
@@ -339,9 +341,12 @@ private:
             if (trace_[*same].shape.back() == width) merged = same;
         }
         if (merged && context.shape[1] > 1) {
-            const Arranged numbers{
-                {samples_, queries_, width}, trace_[*merged].all, trace_[*merged].dtype};
-            take("merged", *merged, numbers);
+            const Traced& made = trace_[*merged];
+            const bool is_turned = has_tokens_first() && made.rank() == 3;
+            const Shape shape{samples_, queries_, width};
+            take("merged", *merged,
+                 is_turned ? arranged(made, {1, 0, 2}, shape)
+                           : Arranged{shape, made.all, made.dtype});
         }
         for (std::size_t i = first + 1; i < end; ++i) {
             for (const std::size_t form : forms) {
@@ -354,15 +359,21 @@ private:
         }
     }
 
+    bool has_tokens_first() const {
+        return one_.query.origin && one_.query.origin->has_tokens_first;
+    }
+
     bool take_output(std::size_t place, std::size_t from, std::size_t width, bool has_bias,
                      bool has_merged) {
-        const std::optional<Origin> origin = origins_.product_at(place, from);
+        std::optional<Origin> origin = origins_.product_at(place, from);
+        if (origin && has_tokens_first()) origin->turn();
         if (!origin || origin->rows() != samples_ * queries_) return false;
         if (has_bias && !origin->b) return false;
         const Arranged w = origins_.matrix(*origin, all_channels(*origin));
         const std::size_t all = static_cast<std::size_t>(config().heads) *
                                 (one_.context ? one_.context->shape.back() : 0);
         if (w.shape[1] != width || w.shape[1] != all) return false;
+        output_ = origin;
         take_parameters(*origin);
         given_.record("w_output", w.tensor());
         if (origin->b) {
@@ -384,6 +395,7 @@ private:
     std::size_t samples_ = 1, queries_ = 0, keys_ = 0;
     std::size_t each_ = 1;  ///< heads per core
     bool has_batch_ = false;
+    std::optional<Origin> output_{};
     Ledger given_{};
     Alignment made_{};
 };

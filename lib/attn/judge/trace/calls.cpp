@@ -57,8 +57,9 @@ Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size
                             ? beside_causal(hidden->numbers(), tokens)
                             : std::nullopt;
     const bool has_tensor = tokens > 1 && has_causal_tensor(trace, first, tokens);
-    if (has_tensor && hidden == nullptr) {
-        made.questions.emplace_back(no_mask_here);
+    const bool is_of_itself = given.has("x") && !given.has("memory");
+    if (has_tensor && (hidden == nullptr || (is_of_itself && !is_causal_call))) {
+        made.questions.push_back(asked_of(trace[first], no_mask_here));
     }
     if (is_causal_call && tokens > 1 && (beside || (has_tensor && hidden != nullptr))) {
         made.asked.config.mask.causal = true;  // together with the mask

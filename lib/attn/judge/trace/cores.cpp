@@ -12,10 +12,13 @@
 namespace attn {
 namespace {
 
-/// True if no number is nan or infinite, except for hidden scores.
-bool is_finite(const Traced& tensor) {
-    return std::ranges::all_of(
-        tensor.all, [](double number) { return std::isfinite(number) || is_hidden_score(number); });
+/// True if no number is infinite, except for hidden scores, and not all are nan: the softmax of a
+/// row that hides every key is nan.
+bool is_usable(const Traced& tensor) {
+    return std::ranges::none_of(
+               tensor.all,
+               [](double number) { return std::isinf(number) && !is_hidden_score(number); }) &&
+           !std::ranges::all_of(tensor.all, [](double number) { return std::isnan(number); });
 }
 
 bool is_called(const Traced& tensor, const char* role) { return called(tensor).ends_with(role); }
@@ -49,7 +52,7 @@ public:
         for (std::size_t i = 0; i < trace.size(); ++i) {
             const bool is_float =
                 trace[i].dtype != DType::int64 && trace[i].dtype != DType::boolean;
-            usable_.push_back(is_float && trace[i].rank() >= 2 && is_finite(trace[i]) &&
+            usable_.push_back(is_float && trace[i].rank() >= 2 && is_usable(trace[i]) &&
                               !has_two_values(trace[i]));
         }
     }
@@ -246,7 +249,7 @@ private:
     }
 
     /// True if the weights are the softmax of a tensor between the product and them, along the
-    /// keys.
+    /// keys, or exponentials of one divided by some sum.
     bool is_softmax_of_scores(const Core& core) const {
         const Traced& weights = trace_[core.softmaxed];
         if (softmax_with_sink(trace_, core.softmaxed)) return true;
@@ -255,6 +258,10 @@ private:
             for (std::size_t axis = 0; axis < weights.rank(); ++axis) {
                 const bool is_summed = !core.sum || core.sum->a[axis] < 0;
                 if (is_summed && is_softmax(trace_[i], weights, axis)) return true;
+                if (!is_summed || !is_softmaxed(core.softmaxed, core.softmaxed)) continue;
+                for (std::size_t e = i + 1; e < core.softmaxed; ++e) {
+                    if (is_exponential(trace_[i], trace_[e], axis)) return true;
+                }
             }
         }
         return false;
@@ -348,9 +355,13 @@ private:
 }  // namespace
 
 std::string called(const Traced& tensor) {
-    if (!tensor.is_variable()) return {};
-    const std::vector<std::string> steps = known_steps(tensor.name);
-    return steps.empty() ? std::string() : steps.front();
+    std::vector<std::string> names = tensor.other_names;
+    if (tensor.is_variable()) names.insert(names.begin(), tensor.name);
+    for (const std::string& name : names) {
+        const std::vector<std::string> steps = known_steps(name);
+        if (!steps.empty()) return steps.front();
+    }
+    return {};
 }
 
 std::vector<Core> cores_in(const std::vector<Traced>& trace,

@@ -60,6 +60,9 @@ double slack_of(const Traced& a, const Traced& b);
 /// Returns the largest number in a cell's row.
 double top_of_row(const Traced& tensor, const RowsAlong& rows, std::size_t cell);
 
+/// True if every cell is exp of a cell, minus the largest of its row or not.
+bool is_exponential(const Traced& from, const Traced& to, std::size_t axis);
+
 /// True if `to` is the softmax of `from` along an axis.
 bool is_softmax(const Traced& from, const Traced& to, std::size_t axis);
 

@@ -279,8 +279,11 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
         FittingDiagnosis fitting = judged(walk, of_this, each.factor, trace[each.from].dtype);
         ExplainedAttention& attention = made.attentions.emplace_back();
         attention.diagnosis = std::move(fitting.diagnosis);
-        std::ranges::copy(each.questions, std::back_inserter(attention.diagnosis.open));
-        attention.is_open = fitting.is_open || !attention.diagnosis.open.empty();
+        attention.questions = each.questions;
+        for (const std::string& open : attention.diagnosis.open) {
+            attention.questions.push_back({.text = open});
+        }
+        attention.is_open = fitting.is_open || !attention.questions.empty();
         attention.settings = settings_text(walk.config);
         attention.begins_at_query = each.takes_projections;
         add_lines(each, trace, attention);

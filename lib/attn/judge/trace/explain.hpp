@@ -41,7 +41,8 @@ struct ExplainedAttention {
     std::vector<ExplainedLine> lines;
     std::string settings;          ///< settings of the walk that are not the default, as flags
     bool begins_at_query = false;  ///< no parameters make query, key and value from an input
-    bool is_open = false;          ///< a question for the user is open
+    std::vector<LineQuestion> questions{};
+    bool is_open = false;  ///< a question for the user is open
 };
 
 /// A program, line by line.

@@ -40,6 +40,16 @@ std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidd
 inline constexpr const char* no_mask_here =
     "the program has a causal mask, and this attention does not use it: is it intended?";
 
+/// Returns a question about the line of a tensor.
+inline LineQuestion asked_of(const Traced& tensor, std::string text) {
+    return {tensor.file, tensor.line, std::move(text)};
+}
+
+/// Adds a question about a mask, square matrices of hidden cells, that hides each token from itself
+/// or from all later ones.
+void ask_about_mask(const std::vector<Traced>& trace, const Heads& heads,
+                    const std::vector<double>& hidden, std::size_t keys, Alignment& made);
+
 /// True if no score is hidden and no weight is changed after the softmax.
 bool hides_nothing(const Heads& heads);
 
@@ -53,9 +63,11 @@ bool is_alibi(const std::vector<double>& bias, std::size_t heads, std::size_t to
 /// True if the heads take the channels of a token in turn; the role has an origin.
 bool is_dealt(const Operand& role);
 
-/// Adds the questions that an unusual use of projections leaves to the user.
+/// Adds the questions that an unusual use of projections leaves to the user. `output`
+/// is the last projection, if there is one.
 void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                     const Heads& heads, bool has_input, Alignment& made);
+                     const Heads& heads, bool has_input, const std::optional<Origin>& output,
+                     Alignment& made);
 
 /// Finds the attentions that PyTorch computes in a single call. A trace names the inputs and
 /// outputs `step query`, `step output`, ..., and ends each call with `step heads`.

@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
 
 #include "attn/core/settings/parse.hpp"
 #include "attn/core/steps/position_bias.hpp"
@@ -9,12 +12,7 @@
 namespace attn {
 namespace {
 
-std::string line_of(const Traced& tensor) {
-    const std::string line = "line " + std::to_string(tensor.line);
-    return tensor.file.empty() ? line : visible(tensor.file) + ", " + line;
-}
-
-/// One projection of several roles is cut in the order query, key, value by most people.
+/// Asks if the parts of one projection are not in the usual order: query, key, value.
 void ask_about_order(const std::vector<Traced>& trace, const Heads& heads, Alignment& made) {
     struct Part {
         std::size_t result, channel;
@@ -33,12 +31,12 @@ void ask_about_order(const std::vector<Traced>& trace, const Heads& heads, Align
     std::ranges::sort(parts, {}, &Part::channel);
     std::vector<std::string> roles;
     for (const Part& each : parts) roles.push_back(each.role);
-    made.questions.push_back(line_of(trace[parts.front().result]) +
-                             ": the parts of this projection are used as " + joined(roles) +
-                             ", in this order: is it intended?");
+    made.questions.push_back(asked_of(trace[parts.front().result],
+                                      "the parts of this projection are used as " + joined(roles) +
+                                          ", in this order: is it intended?"));
 }
 
-/// A matrix for the output that no line uses.
+/// Asks about a matrix for the output that no line uses.
 void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
                       Alignment& made) {
     const auto is_output = [](const auto& each) { return each.second == "output"; };
@@ -50,18 +48,98 @@ void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::s
             is_used = trace[i].line != each.line && has_name(statements[i], each.name);
         }
         if (is_used) return;
-        made.questions.push_back(line_of(each) + ": the context is not multiplied by " +
-                                 visible(each.name) + ": is it intended?");
+        made.questions.push_back(asked_of(
+            each, "the context is not multiplied by " + visible(each.name) + ": is it intended?"));
         return;
     }
+}
+
+/// The projections of one attention by the role of their result; `output` is missing if it has
+/// none.
+using Projections = std::vector<std::pair<std::string, const Origin*>>;
+
+/// Projections that share a matrix.
+void ask_about_sharing(const std::vector<Traced>& trace, const Projections& all, Alignment& made) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+            const Origin &one = *all[i].second, &other = *all[j].second;
+            const bool is_shared = trace[one.w].all == trace[other.w].all &&
+                                   one.channel == other.channel && one.product.b == other.product.b;
+            if (!is_shared) continue;
+            made.questions.push_back(
+                asked_of(trace[one.result], all[i].first + " and " + all[j].first +
+                                                " come from the same matrix: is it intended?"));
+            return;
+        }
+    }
+}
+
+/// Asks about a square matrix that is used transposed, unlike the others.
+void ask_about_layout(const std::vector<Traced>& trace, const Projections& all, Alignment& made) {
+    std::map<bool, std::vector<const std::pair<std::string, const Origin*>*>> by_layout;
+    for (const auto& each : all) {
+        const Traced& w = trace[each.second->w];
+        if (w.rank() != 2 || w.shape[0] != w.shape[1]) return;
+        const bool is_turned = w.name.ends_with(".T") || w.name.ends_with(".t()");
+        by_layout[(each.second->product.b[0] < 0) != is_turned].push_back(&each);
+    }
+    if (by_layout.size() < 2 || all.size() < 3) return;
+    for (const auto& [layout, those] : by_layout) {
+        if (those.size() > 1) continue;
+        made.questions.push_back(
+            asked_of(trace[those[0]->second->result],
+                     "the matrix of the " + those[0]->first +
+                         " is used transposed, unlike the others: is it intended?"));
+        return;
+    }
+}
+
+/// The features of each head in the order of their channels.
+std::vector<std::size_t> order_of_features(const Operand& role) {
+    const std::vector<std::size_t>& channel = role.origin->channel;
+    std::vector<std::size_t> order(std::min(channel.size(), role.numbers.shape.back()));
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [&](std::size_t f) { return channel[f]; });
+    return order;
 }
 
 }  // namespace
 
 void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                     const Heads& heads, bool has_input, Alignment& made) {
-    if (has_input) ask_about_order(trace, heads, made);
+                     const Heads& heads, bool has_input, const std::optional<Origin>& output,
+                     Alignment& made) {
     if (heads.context) ask_about_output(trace, statements, made);
+    if (!has_input) return;
+    ask_about_order(trace, heads, made);
+    Projections all{{"key", &*heads.key.origin},
+                    {"query", &*heads.query.origin},
+                    {"value", &*heads.value.origin}};
+    if (output) all.emplace_back("output", &*output);
+    ask_about_sharing(trace, all, made);
+    ask_about_layout(trace, all, made);
+    if (order_of_features(heads.query) != order_of_features(heads.key)) {
+        made.questions.push_back(
+            asked_of(trace[heads.key.place],
+                     "the features of query and key are in different orders: is it "
+                     "meant?"));
+    }
+}
+
+void ask_about_mask(const std::vector<Traced>& trace, const Heads& heads,
+                    const std::vector<double>& hidden, std::size_t keys, Alignment& made) {
+    const auto hides_all = [&](auto&& is_meant) {
+        for (std::size_t i = 0; i < hidden.size(); ++i) {
+            if (is_meant(i / keys % keys, i % keys) && hidden[i] == 0) return false;
+        }
+        return true;
+    };
+    const bool hides_itself = hides_all(std::equal_to<std::size_t>());
+    if (!hides_itself && !hides_all(std::greater<std::size_t>())) return;
+    const auto masked = std::ranges::find(heads.scores, "masked_scores", &ScoreStep::step);
+    const std::size_t place = masked == heads.scores.end() ? heads.core.softmaxed : masked->place;
+    made.questions.push_back(
+        asked_of(trace[place], hides_itself ? "no token sees itself: is it intended?"
+                                            : "no token sees an earlier one: is it intended?"));
 }
 
 std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidden,

@@ -135,7 +135,7 @@ private:
                 const std::size_t flat = i * step % count;
                 if (is_hidden_score(result_.all[flat])) continue;
                 const Sum made = at(indices_of(flat, result_.shape));
-                if (std::abs(made.sum) <= largest) continue;
+                if (!(std::abs(made.sum) > largest)) continue;
                 largest = std::abs(made.sum);
                 factor = result_.all[flat] / made.sum;
             }
@@ -146,8 +146,9 @@ private:
         for (std::size_t i = 0; i < cells; ++i) {
             const std::size_t flat = i * step % count;
             if (is_hidden_score(result_.all[flat])) continue;
-            ++looked_at;
             const Sum made = at(indices_of(flat, result_.shape));
+            if (std::isnan(made.sum) && std::isnan(result_.all[flat])) continue;
+            ++looked_at;
             const double expected = factor * made.sum + bias_at(flat);
             const double bound =
                 unit_ * (std::abs(factor) * made.magnitude + std::abs(bias_at(flat))) * 32 + 1e-30;

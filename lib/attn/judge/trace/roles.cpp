@@ -33,6 +33,13 @@ std::vector<int> axes_for(const std::vector<int>& of_operand, const std::vector<
 
 std::vector<int> as_int(const std::vector<std::size_t>& axes) { return {axes.begin(), axes.end()}; }
 
+/// Returns the axes of the result that x has, samples first.
+std::vector<int> token_axes(const Origin& origin) {
+    std::vector<int> axes = as_int(origin.product.axes_of_a(false));
+    if (origin.has_tokens_first) std::ranges::reverse(axes);
+    return axes;
+}
+
 /// Returns the summed axes in x's order.
 std::vector<int> summed(const Contraction& product) {
     std::vector<int> all;
@@ -91,6 +98,12 @@ Arranged beside(const Arranged& a, const Arranged& b, std::size_t axis) {
         part(b, block);
     }
     return both;
+}
+
+void Origin::turn() {
+    if (tokens.size() != 2) return;
+    std::ranges::reverse(tokens);
+    has_tokens_first = !has_tokens_first;
 }
 
 std::vector<std::size_t> all_channels(const Origin& origin) {
@@ -185,7 +198,11 @@ std::optional<Origin> Origins::of_tokens(const Arranged& numbers, std::size_t be
         std::optional<Origin> origin = product_at(r, std::nullopt);
         std::optional<Origin> other = origin ? product_at(r, origin->w) : std::nullopt;
         for (std::optional<Origin>* each : {&origin, &other}) {
-            if (*each && take_channels(**each, numbers)) return *each;
+            if (!*each) continue;
+            if (take_channels(**each, numbers)) return *each;
+            Origin turned = **each;
+            turned.turn();
+            if (turned.has_tokens_first && take_channels(turned, numbers)) return turned;
         }
         for (const std::optional<Origin>& each : {origin, other}) {
             const bool is_whole = each && each->channels * each->rows() == numbers.all.size() &&
@@ -256,7 +273,7 @@ Arranged Origins::bias(const Origin& origin, const std::vector<std::size_t>& cha
 
 Arranged Origins::input(const Origin& origin) const {
     const Traced& x = trace_[origin.x];
-    std::vector<int> wanted = as_int(origin.product.axes_of_a(false));
+    std::vector<int> wanted = token_axes(origin);
     std::ranges::copy(summed(origin.product), std::back_inserter(wanted));
     const std::vector<int> axes = axes_for(origin.product.a, wanted);
     Shape lengths;
@@ -269,7 +286,7 @@ Arranged Origins::input(const Origin& origin) const {
 
 Arranged Origins::output(const Origin& origin, const std::vector<std::size_t>& channels) const {
     const Traced& result = trace_[origin.result];
-    std::vector<int> axes = as_int(origin.product.axes_of_a(false));
+    std::vector<int> axes = token_axes(origin);
     std::ranges::copy(as_int(origin.product.axes_of_b(false)), std::back_inserter(axes));
     Shape lengths;
     for (const int axis : axes) lengths.push_back(result.shape[static_cast<std::size_t>(axis)]);

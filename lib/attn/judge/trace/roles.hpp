@@ -37,6 +37,10 @@ struct Origin {
     /// The channel of each number of a token, (head, feature); empty if the tokens are not
     /// separate.
     std::vector<std::size_t> channel{};
+    bool has_tokens_first = false;  ///< x is (token, sample, feature); `tokens` is as usual
+
+    /// Exchanges samples and tokens.
+    void turn();
 
     std::size_t rows() const { return element_count(tokens); }
 };

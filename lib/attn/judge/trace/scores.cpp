@@ -53,22 +53,6 @@ bool is_masked(const Traced& from, const Traced& to) {
     return kept > 0 && changed > 0 && (is_one || is_low);
 }
 
-/// True if every cell is exp of a cell, minus the largest of its row or not.
-bool is_exponential(const Traced& from, const Traced& to, std::size_t axis) {
-    if (from.shape != to.shape) return false;
-    const RowsAlong rows(from, axis);
-    bool is_plain = true, is_shifted = true;
-    for (std::size_t i = 0; i < from.all.size(); ++i) {
-        const double top = top_of_row(from, rows, i);
-        const auto is_exp = [&](double number) {
-            return std::abs(to.all[i] - std::exp(number)) <= 1e-3 * std::exp(number) + 1e-12;
-        };
-        is_plain = is_plain && is_exp(from.all[i]);
-        is_shifted = is_shifted && is_exp(from.all[i] - top);
-    }
-    return is_plain || is_shifted;
-}
-
 /// Returns the tanh bound that maps `from` to `to`, from a list of common ones; 0 if there is none.
 double cap_between(const Traced& from, const Traced& to) {
     for (const double cap : {50.0, 30.0, 20.0, 15.0, 10.0, 5.0, 2.0, 1.0}) {

@@ -16,8 +16,9 @@ struct Traced {
     std::vector<double> all;  ///< its numbers
     Shape shape;
     DType dtype = DType::float32;
-    bool is_joined = false;  ///< from the passes of a loop
-    bool is_row = false;     ///< it has one axis; its shape begins with 1
+    bool is_joined = false;                  ///< from the passes of a loop
+    bool is_row = false;                     ///< it has one axis; its shape begins with 1
+    std::vector<std::string> other_names{};  ///< variables that other lines assigned it to
 
     /// True if the name is a variable, not an expression.
     bool is_variable() const;
