@@ -123,7 +123,7 @@ attn::AskedWalk walk_of(const Exercise& exercise) {
     return walk_by_flags(arguments);
 }
 
-/// Adds the first known mistake, or the rule that the numbers follow, to what is said. Returns
+/// Adds the first known mistake, or the rule that the numbers follow, to the judgement. Returns
 /// whether there is one.
 bool add_mistake(const attn::Explanation& found, bool has_lines, Judgement& judgement) {
     for (const attn::ExplainedAttention& attention : found.attentions) {

@@ -5,12 +5,13 @@
 #include "attn/judge/diagnose/judged_tensors.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
-// Tensors that were printed: the digits that are lost of them, and of what they were made of.
+// Printed tensors: the digits lost in them, and in the tensors from which they were computed.
 
 namespace attn {
 
-/// The decimals or significant digits that a tensor was printed with: those of all together, or
-/// fewer if that is no chance. 0 for one that has more, and for whole numbers, which are exact.
+/// Returns the number of decimals or significant digits with which a tensor was printed: that of
+/// all printed tensors, or fewer if that is no coincidence; 0 if it has more digits, and for
+/// integers, which are exact.
 int Judge::printed_digits(const Tensor& tensor) const {
     Ledger alone;
     alone.record("its", tensor);

@@ -32,8 +32,8 @@ std::string listed(const Numbers& numbers, std::size_t most = 6) {
     return joined(words) + (numbers.size() > most ? ", ..." : "");
 }
 
-/// Returns one number per place of an axis, that makes the user's tensor of the right one; nullopt
-/// if a place needs several, or all are the same.
+/// Returns one number per index of an axis that turns the right tensor into the user's; nullopt if
+/// an index needs several numbers, or all are the same.
 template <class Between>
 std::optional<Numbers> one_for_each(const Tensor& theirs, const Tensor& right, std::size_t axis,
                                     const Between& between) {
@@ -330,7 +330,7 @@ void angles_of_rotation(const Plan& plan, const std::string& step, const Tensor&
     } else {
         tell("token 0 is rotated", turn->angles[0], meant->angles[0]);
     }
-    tell("from token 0 to 1 the pairs turn", rates(*turn), rates(*meant));
+    tell("from token 0 to 1 the pairs rotate", rates(*turn), rates(*meant));
 }
 
 }  // namespace
