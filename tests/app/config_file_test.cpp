@@ -121,7 +121,7 @@ TEST_SUITE("app: config") {
         CHECK(run("--config " + file).out == run("--text 'a b' --heads 2").out);
         std::ofstream(file) << R"({"text": "a b", "heads": {"count": 2}})";
         program::check_refused("--config " + file,
-                               "'heads' is an object: write what --heads takes");
+                               "'heads' is an object: write the value of --heads");
     }
 
     TEST_CASE("a record restores words, ids, files and models, and writes the same record again") {

@@ -45,7 +45,7 @@ TEST_SUITE("app: everyday") {
               run("--text 'a b' --text 'b a' -q --only 'weights[1,0,0]'").out);
         program::check_refused("--only 'weights[short,wrod]'",
                                "'wrod' is no index: write numbers, start:stop:step or ..., as in "
-                               "0,:,1:3; a word of the input");
+                               "0,:,1:3, or for an axis of tokens a word of the input");
         program::check_refused("why 'weights[short]'", "weights[short] has 1 index but");
         program::check_refused("--only 'weights[2]' --figure arcs --format svg -o /dev/null",
                                "a row as weights[2:3]");

@@ -160,7 +160,7 @@ TEST_SUITE("app: look") {
     TEST_CASE("an array without a name that cannot be weights raises a question") {
         const auto refused = run("look", "[[1, 2], [3, 4]]");
         CHECK(refused.exit_code == 2);
-        CHECK(has(refused.err, "say what it is, as in scores = [[1, 2], [3, 4]]"));
+        CHECK(has(refused.err, "name it, as in scores = [[1, 2], [3, 4]]"));
         CHECK(has(run("look -q", "scores = [[1, 2], [3, 4]]").out, "0.2689, 0.7311"));
     }
 

@@ -188,7 +188,7 @@ TEST_SUITE("app: rule") {
         };
         refused("x[t,c] = 1", "x is drawn or given");
         refused("scores[q,k] = weights[q,k]", "weights is made after scores");
-        refused("scores[q,k] = scores[q,k]", "scores would be made of itself");
+        refused("scores[q,k] = scores[q,k]", "scores would depend on itself");
         refused("wieghts[q,k] = 1", "did you mean weights?");
         refused("mask[q,k] = k > q", "this walk has no mask");
         refused("weights[q,k] = k > q", "weights is a number, and this is a boolean");

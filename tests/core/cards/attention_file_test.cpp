@@ -341,7 +341,7 @@ TEST_SUITE("attention files") {
         CHECK(refusal(a + "axis o < D / 2\nstep b[o] = 1\n" + use + "b[0]\n")
                   .starts_with("mine.attn:2: the axis o would have 1.5"));
         CHECK(refusal(a + "step b[h,t,f] = b[h,t + 1,f] + b[h,t - 1,f]\n" + use + "b[h,q,f]\n")
-                  .starts_with("mine.attn:2: b would be made of itself"));
+                  .starts_with("mine.attn:2: b would depend on itself"));
         CHECK(refusal(a + "step b[t] = b[t - 1] + 1\n" + use + "b[q]\n")
                   .starts_with("mine.attn:2: the first t has none before it"));
         CHECK(refusal(a + "setting n = 2\n" + use + "1\n")

@@ -240,6 +240,6 @@ TEST_SUITE("explain: diagnose mechanisms") {
         };
         const Diagnosis other = turned("1.7 * t * inverse_frequencies[i] + 0.3");
         CHECK(says(other, "token 0 is rotated by 0.3, 0.3, not by 0, 0"));
-        CHECK(says(other, "the pairs turn by 1.7, 0.017, not by 1, 0.01"));
+        CHECK(says(other, "the pairs rotate by 1.7, 0.017, not by 1, 0.01"));
     }
 }
