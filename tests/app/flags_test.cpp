@@ -214,7 +214,7 @@ TEST_SUITE("app: flags") {
         CHECK(verified.find("PyTorch 1.13") != std::string::npos);
     }
 
-    TEST_CASE("the program itself prints the files that shells and man read") {
+    TEST_CASE("the program itself prints what shells and man read") {
         for (const std::string name : {"bash", "zsh", "fish"}) {
             const program::Result result = run("completions " + name);
             CHECK(result.exit_code == 0);

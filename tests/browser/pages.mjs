@@ -52,7 +52,7 @@ export function checkQuiet({ page, flags }) {
     check(others.length === 0, `${flags.join(" ")}: the page makes no request`, others);
 }
 
-/** Returns the output of the program. */
+/** The output of the program. */
 export function printed(words) {
     return String(execFileSync(program, words, { stdio: ["ignore", "pipe", "ignore"], maxBuffer: 1 << 28 }));
 }

@@ -45,7 +45,7 @@ onmessage = ({ data: { program, words, files, answers, seed, model, columns } })
             isWithinRead = true;
             return typed[at++];
         }
-        // The end of the typed answers ends this call; the next one would wait.
+        // The end of what was typed ends this call; the next one would wait.
         if (!isWithinRead && waitsAt < 0) waitsAt = out.length;
         isWithinRead = false;
         return null;

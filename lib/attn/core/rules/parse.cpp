@@ -80,9 +80,8 @@ private:
         while (begin > 0 && (is_letter(text_[begin - 1]) || is_digit(text_[begin - 1]))) --begin;
         const std::string before = text_.substr(begin, end + 1 - begin);
         if (!before.empty() && is_letter(before.front()) && is_letter(word_.front())) {
-            refuse(begin, quoted(before) +
-                              " does not take an index: sum, mean, max, min, prod, argmax and "
-                              "rank do");
+            refuse(begin, "nothing goes over an index as " + quoted(before) +
+                              ": sum, mean, max, min, prod, argmax and rank do");
         }
         refuse(at_, "the expression ends before " + quoted(word_));
     }
