@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Holds the attentions of data/attentions to PyTorch written here by hand from the papers: values
-of every form to 1e-12, gradients of x and of all parameters by autograd to 1e-9, --code run, and
-that each mistake changes something. A name may be a file.
+"""Compares the attentions of data/attentions with PyTorch code written by hand from the papers: the
+values of every form to 1e-12, the gradients of x and of all parameters to 1e-9. Also runs --code, and
+checks that each mistake changes something. A name may be a file.
 
     /usr/bin/python3 tests/check_attentions.py build/dev/app/attn-explain [NAME ...]"""
 
@@ -21,11 +21,11 @@ TYPES = ["--dtype", "float64", "--compute-dtype", "float64"]
 LENGTHS = {"swin": "16", "nsa": "12", "t5-bias": "20", "moba": "9"}  # others: 7
 FLAGS = {"nsa": ["--heads", "4", "--kv-heads", "2"]}
 LAST = {"gated-output": "gated_context", "exclusive": "exclusive_context",
-        "slot-attention": "new_slot"}  # where it is not context
+        "slot-attention": "new_slot"}  # unless it is context
 
 
 class Walk:
-    """x, and queries, keys and values of each head from it; i and j are places of query and key."""
+    """Returns x, and queries, keys and values of each head; i and j are positions of query and key."""
 
     def __init__(self, tensors, config):
         self.leaves = {name: tensor.clone().requires_grad_() for name, tensor in tensors.items()}
@@ -536,7 +536,7 @@ def code_agrees(binary, flags, last, ours):
 
 
 def idle_mistakes(binary, text, every, last, ours):
-    """Mistakes of a file whose rule changes nothing in any form that has what it reads."""
+    """Returns the mistakes of a file whose rule changes no form that has the tensors it reads."""
     for said in text.split("\nmistake ")[1:]:
         rule = said.split("\n  rule ")[1].split("\n")[0].strip()
         for flags in every:
@@ -594,7 +594,7 @@ def main():
         oracle = globals().get(stem.replace("-", "_"))
         if oracle is None:
             right = False
-            print(f"{name}: nothing here makes it by hand")
+            print(f"{name}: no function here computes it by hand")
         else:
             right = check(binary, name, oracle) and right
     sys.exit(0 if right else 1)

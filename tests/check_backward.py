@@ -1,13 +1,12 @@
 #!/usr/bin/python3
-"""Holds every gradient that --backward prints to PyTorch's autograd.
+"""Compares every gradient that --backward prints with PyTorch's autograd.
 
     tests/check_backward.py [PROGRAM] [COUNT] [SEED]
 
-The forward rules that JSON prints are worked out once more in PyTorch, cell by cell, from the
-tensors that the walk starts from; loss.backward() then fills .grad of every one of them. What the
-program prints as d_NAME must be that, to 1e-10. The walks are those of check_step_rules.py and
-COUNT random ones (40), in both variants and with losses of all kinds; then a few layers as PyTorch
-itself writes them, and the text of some gradients beside what PyTorch prints.
+Evaluates the forward rules in the JSON again in PyTorch, cell by cell, from the inputs of the walk;
+loss.backward() then fills .grad of every tensor. The program's d_NAME must agree to 1e-10. The walks
+are those of check_step_rules.py and COUNT random ones (40), in both variants and with all kinds of
+loss; then a few layers in PyTorch's own code, and the text of some gradients as PyTorch prints it.
 """
 import json
 import math
@@ -85,7 +84,7 @@ def leaf_where_plain(data):
 
 
 def forward(steps):
-    """All tensors of a walk as nested lists of numbers of PyTorch."""
+    """Returns all tensors of a walk as nested lists of PyTorch scalars."""
     tensors, faults = {}, []
     for step in steps:
         name = step["name"]
@@ -104,13 +103,13 @@ def forward(steps):
         def cell(at):
             value = body(dict(zip(indices, at)))
             if is_tensor(value) and value.requires_grad:
-                value = value + 0.0  # a number of its own, even where another is copied
+                value = value + 0.0  # a separate scalar, even for a copied number
                 value.retain_grad()
             return value
         shape = step["shape"] if name != "loss" else [1]
         data = nested(shape, cell)
         if any(is_tensor(value) and value.requires_grad for value in flat(data)):
-            # A constant cell, -inf where the mask hides, has a gradient like its neighbours.
+            # A constant cell, -inf under the mask, has a gradient like its neighbours.
             data = leaf_where_plain(data)
         tensors[name] = {"shape": shape, "data": data}
         printed = step["data"] if name != "loss" else [step["data"]]
@@ -153,7 +152,7 @@ def walk_of(words):
 
 
 def check(words):
-    """How many gradients were compared, and what is wrong."""
+    """Returns the number of compared gradients, and the faults."""
     try:
         steps = walk_of(words)
     except RuntimeError as error:
@@ -181,8 +180,8 @@ def check(words):
         count += 1
         made = numbers(printed[name]["data"])
         if any(value != value for _, value in rules.cells(numbers_of(tensors, "weights"))):
-            # A fully masked row is nan on the way back too, whatever comes back to it: nan times
-            # 0. Cell by cell nothing goes there.
+            # A fully masked row is nan in the backward pass too, for any upstream gradient: nan
+            # times 0. Cell by cell no gradient goes there.
             made = without_nan(made, is_)
         worst = differ(is_, made)
         if worst > 1e-10:
@@ -203,7 +202,7 @@ def without_nan(data, other):
 
 
 def padding_of(steps, words):
-    """The row of the embedding that learns nothing."""
+    """Returns the row of the embedding without a gradient."""
     if "--pad-id" in words:
         pad = words[words.index("--pad-id") + 1]
         return None if pad == "none" else int(pad)
@@ -342,8 +341,8 @@ def layers_of_pytorch():
 
 
 def texts_of_pytorch():
-    """In float64 what is printed of a gradient is what PyTorch prints of it, to the last letter."""
-    torch.set_default_dtype(torch.float64)  # the type that print() leaves out, as the walk's own
+    """Checks that the text of a gradient in float64 is PyTorch's, to the last character."""
+    torch.set_default_dtype(torch.float64)  # print() omits this type, the walk's own
     compared, faults = 0, []
     for heads, length, width, causal, bias, output, mean in (
             (1, 4, 4, False, False, False, False), (1, 6, 8, True, False, False, True),
@@ -369,7 +368,7 @@ def texts_of_pytorch():
         (last.mean() if mean else last.sum()).backward()
         for name, tensor in given.items():
             if name == "b_key":
-                continue  # it changes all scores of a row alike: 0 but for rounding
+                continue  # it shifts all scores of a row: 0 except for rounding
             ours = subprocess.run(
                 [PROGRAM, *flags, "--dtype=float64", "--backward", "--only", "d_" + name, "-q"],
                 capture_output=True, text=True, check=True).stdout
@@ -377,7 +376,7 @@ def texts_of_pytorch():
             if ours != f"{tensor.grad}\n":
                 faults.append(f"{shlex.join(flags)}: d_{name}\n{ours}{tensor.grad}")
     torch.set_default_dtype(torch.float32)
-    print(f"{compared} gradients are printed as PyTorch prints them, but for {len(faults)}")
+    print(f"{compared} gradients print as in PyTorch, except {len(faults)}")
     return faults
 
 
@@ -395,7 +394,7 @@ def main():
         try:
             words = with_loss(words, draw, folder)
         except RuntimeError:
-            refused += 1  # settings that do not go together
+            refused += 1  # incompatible settings
             if number_ < len(walks) - COUNT:
                 failed += 1
                 print(shlex.join(words), "\n    refused")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Walks in 16 bits against PyTorch, word by word and digit by digit.
+"""Compares walks in 16 bits with PyTorch, word by word and digit by digit.
 
     tests/check_bits.py build/dev/app/attn-explain [WORD]
 
-The walks of check_program.py (those with WORD in them) and some of our own are made with --dtype
-bfloat16, --dtype float16 and a --compute-dtype of the two; what PyTorch prints when it runs their
---code torch must be what the walk prints. Builds of PyTorch that lack a function for float16 get it
-here, in float32 and rounded. A text counts as equal only if all of it is; of others the tokens that
-differ are counted, since another order of adding in float32 may tip a number over a half.
+Runs the walks of check_program.py (those that contain WORD) and some more with --dtype bfloat16,
+--dtype float16 and a --compute-dtype of the two; PyTorch must print the same text when it runs their
+--code torch. Functions of float16 that a build of PyTorch lacks are computed here in float32 and
+rounded. A text counts as equal only if all of it is; otherwise the tokens that differ are counted,
+because another order of addition in float32 may round a number differently.
 """
 
 import contextlib
@@ -65,7 +65,7 @@ LACKING = {torch: "exp cos sin tanh sqrt rsqrt log sigmoid clamp maximum minimum
 
 
 def lend_float16():
-    """Functions that this build has for float32 only."""
+    """Functions that this build of PyTorch has for float32 only."""
     def lent(function):
         def call(first, *others, **named):
             if not isinstance(first, torch.Tensor) or first.dtype is not torch.float16:
@@ -82,7 +82,7 @@ def lend_float16():
 
 
 class Softmax(torch.autograd.Function):
-    """As PyTorch goes back through it in 16 bits: of the stored weights, their sum stored too."""
+    """The backward pass of PyTorch in 16 bits: from stored weights, with a stored sum."""
 
     @staticmethod
     def forward(context, scores, dim):
@@ -132,7 +132,7 @@ def main(program, word=""):
             expected = runs[0].stdout
             try:
                 printed = output_of(runs[1].stdout)
-            except Exception as error:  # whatever a program raises is a finding
+            except Exception as error:  # any exception of a program is a finding
                 raised += 1
                 print(f"RAISED {shlex.join(given + kind)}: {type(error).__name__}: {error}"[:300])
                 continue

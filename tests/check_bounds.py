@@ -1,13 +1,13 @@
-"""Holds the bounds of --bounds to what PyTorch makes: no cell of a step may be further from the
-exact number than its bound, and a bound that is never near is none.
+"""Compares the bounds of --bounds with the rounding errors of PyTorch: no cell of a step may be
+further from the exact number than its bound, and a bound that is never nearly reached is useless.
 
     tests/check_bounds.py PROGRAM [--count N] [--seed N]
 
-Each random walk is written as an archive with its bounds and as a notebook with its lines of
-PyTorch. The lines of a step are run from the tensors before it twice, in the walk's own type and in
-float64; what lies between is rounding. Float16, which PyTorch 1.13 adds up for small products alone,
-runs in float32 where it lacks a function, and is rounded. Prints every step with a cell beyond its
-bound, and for each step how large the median of its bounds is beside the largest error seen.
+Writes each random walk as an archive with its bounds and as a notebook with its lines of PyTorch.
+Runs the lines of each step on the tensors before it twice, in the walk's own type and in float64; the
+difference is the rounding error. float16 runs in float32, and is rounded, where PyTorch 1.13 lacks a
+function. Prints every step with a cell beyond its bound, and for each step the median of its bounds
+relative to the largest error seen.
 """
 import collections
 import json
@@ -52,13 +52,13 @@ def random_walk(chance):
                           (.3, ["--backward"])):
         if maybe(chosen):
             words += flags
-    if "--backward" in words and "--compute-dtype" in words:  # NumPy adds float16 up in float16
+    if "--backward" in words and "--compute-dtype" in words:  # NumPy sums float16 in float16
         words.remove("--backward")
     return [str(word) for word in words]
 
 
 class Lines:
-    """The lines of a walk run one step after another, each from the walk's own tensors, as `cast`
+    """Runs the lines of a walk step by step, each on the walk's own tensors, as `cast`
     makes them."""
 
     def __init__(self, cast, of_numpy, word=None):
@@ -66,8 +66,8 @@ class Lines:
         self.cast, self.of_numpy, self.word = cast, of_numpy, word
 
     def run(self, code, name, kept):
-        """What the lines make of the step; `kept` is then used in its place."""
-        if self.word:  # another type than the walk's
+        """Records the result of the lines of a step, and uses `kept` instead."""
+        if self.word:  # not the walk's type
             code = re.sub(r"(torch|np)\.(float32|bfloat16|float16)", r"\1." + self.word, code)
             torch.set_default_dtype(getattr(torch, self.word))
         try:
@@ -94,7 +94,7 @@ def half_of(lines, code, name, kept):
 
 
 def steps_of(program, words, of_numpy):
-    """The steps of a walk with their lines, tensors and bounds; nothing where it is refused."""
+    """Returns the steps of a walk with lines, tensors and bounds; nothing if it is refused."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "walk.npz")
         told = [program, *words, "--detail"]
@@ -122,7 +122,7 @@ def main():
     ratios, beyond, cells, walks = collections.defaultdict(list), 0, 0, 0
     for walk in range(asked.count):
         words = random_walk(random.Random(asked.seed * 100_003 + walk))
-        of_numpy = "--backward" in words  # PyTorch goes back at once
+        of_numpy = "--backward" in words  # PyTorch computes the backward pass at once
         exactly = Lines(floating(torch.float64), of_numpy, "float64")
         theirs = Lines(lambda tensor: tensor, of_numpy)
         walks += 1
@@ -135,7 +135,7 @@ def main():
                     if "'Half'" not in str(error):
                         raise
                     made = half_of(theirs, code, name, tensor)
-            except Exception as error:  # lines that need what is not there
+            except Exception as error:  # lines that need missing tensors
                 if bound is not None:
                     print(f"not run: {name}: {error}", file=sys.stderr)
                 continue

@@ -3,15 +3,15 @@
 
     tests/check_dropout.py build/dev/app/attn-explain [--count 60] [--seed 1]
 
-First the three outputs that the notebook Transformer_Captioning of Stanford's CS231n expects, which
-many took for wrong: a PyTorch with MKL drew them with a dropout of 0.1 that was on. Its masks are
-made here, by MKL's own generator, and given to the program.
+First checks the three outputs that the notebook Transformer_Captioning of Stanford's CS231n expects,
+which many took for wrong: a PyTorch with MKL drew them with a dropout of 0.1 that was on. This script
+draws its masks with MKL's own generator and passes them to the program.
 
-Then random walks. x and the parameters are drawn here and given to the program as a file. The layer is written as
-models write it, in float64 and 16 bits too; before it runs, torch.manual_seed sets the seed of
---dropout-seed, or NumPy draws the mask. The mask must be the same in every cell, other steps and
-the gradients but for rounding. Masks from a file, masked rows and every place of dropout are among
-the walks. PyTorch draws other masks if it was built with MKL: then only NumPy's are compared.
+Then random walks. Draws x and the parameters and passes them to the program as a file. The layer is
+written as in models, also in float64 and 16 bits; before it runs, torch.manual_seed sets the seed of
+--dropout-seed, or NumPy draws the mask. The mask must be the same in every cell, other steps and the
+gradients except for rounding. The walks include masks from a file, masked rows and every place of
+dropout. PyTorch draws other masks if it was built with MKL: then only NumPy's are compared.
 """
 import json
 import random
@@ -33,7 +33,7 @@ TYPES = {
 
 
 def dropout(tensor, walk):
-    """The mask and the tensor after dropout, as the library of the walk makes them."""
+    """Returns the mask and the tensor after dropout, computed by the library of the walk."""
     p, seed, shape = walk["p"], walk["dropout_seed"], tuple(tensor.shape)
     if walk["mask_file"] is not None:
         keep = torch.from_numpy(walk["mask_file"].astype(float)).expand(shape).to(tensor.dtype)
@@ -56,7 +56,7 @@ def dropout(tensor, walk):
 
 
 def layer(x, w, walk):
-    """Attention with dropout, and everything that it passes through."""
+    """Computes attention with dropout, and all its intermediate tensors."""
     heads, place, made = walk["heads"], walk["place"], {}
 
     def dropped(tensor, at):

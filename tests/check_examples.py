@@ -3,8 +3,9 @@
 
     tests/check_examples.py [PROGRAM]
 
-The file is read here by a reader of its own, the walk computed in float64 by the textbook formula,
-softmax(q k^T / sqrt(d)) v. The program's JSON is held to it, and each claim of the file to the weights.
+Parses the file independently, and computes the walk in float64 by the textbook formula,
+softmax(q k^T / sqrt(d)) v. The program's JSON must agree, and the weights must satisfy each claim of
+the file.
 """
 
 import json
@@ -33,7 +34,7 @@ def read(path):
 
 
 def walk(tables, flags):
-    """Weights and context of each head."""
+    """Returns weights and context of each head."""
     x = tables["x"][1]
     heads = 2 if "--heads 2" in flags else 1
     query, key, value = (
@@ -68,7 +69,7 @@ def main():
             row = weights[head, words.index(claim[0])]
             if not row[words.index(claim[2])] > 0.5:
                 faults += 1
-                print(f"{path.stem}: not so: {' '.join(claim)}, the row is {row.round(4)}")
+                print(f"{path.stem}: false claim: {' '.join(claim)}, the row is {row.round(4)}")
             claims_met += 1
     print(f"{len(paths)} examples, {claims_met} claims, {faults} faults")
     return 1 if faults or not paths else 0

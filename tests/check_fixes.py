@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Puts the fix of each mistake into the wrong program of that mistake and runs it.
+"""Runs the fix of each mistake in the wrong program of that mistake.
 
     tests/check_fixes.py [PROGRAM [ID ...]]
 
-Of a walk in which the mistake can show, --code writes the right program and the wrong one. The wrong one
-is run up to the first line that differs; there the fix is run, with short names for what is there (q, k,
-v, scores, hidden, ...), and what it makes must be a tensor of the right program that the wrong one has
-not. Fixes that are no line of arithmetic (a class, a flag, a comment) are counted and listed. Without
-PyTorch nothing is checked, which is said aloud.
+For a walk in which the mistake can show, --code writes the right program and the wrong one. Runs the
+wrong one up to the first line that differs, then the fix, with short names for the tensors (q, k, v,
+scores, hidden, ...). The result must be a tensor of the right program that the wrong one does not
+have. Fixes that are no line of arithmetic (a class, a flag, a comment) are counted and listed. Without
+PyTorch nothing is checked, and a line says so.
 """
 
 import ast
@@ -38,7 +38,7 @@ FIRST_OF = {
     "v": "repeated_value present_value value projected_value",
     "scores": "masked_scores biased_scores capped_scores scaled_scores scores",
 }
-# They mend by what they leave alone, or a program that --code does not write.
+# They fix by omission, or in a program that --code does not write.
 LEFT_ALONE = "rope-value rope-value=kept transpose-wrong-axes mask-tile-order softmax-overflow".split()
 POSITIONS = ("mask", "position_bias", "slopes", "biased_scores")
 
@@ -62,7 +62,7 @@ def tensors(names):
 
 
 def same(a, b, in_any_layout=True):
-    """Whether two tensors hold the same numbers, heads beside each other or in front of the tokens."""
+    """True if two tensors have the same numbers, with heads next to each other or before the tokens."""
     if not isinstance(a, torch.Tensor) or a.numel() != b.numel() or a.numel() == 0:
         return False
     ways = [a.reshape(b.shape)]
@@ -77,7 +77,7 @@ def halves_turned(x):
 
 
 def turned(x, right, positions=None):
-    """`x` rotated as the right program rotates, by its own positions or others."""
+    """Rotates `x` as the right program does, by its own positions or others."""
     angles = torch.atan2(right["sin"], right["cos"])
     if positions is not None:
         angles = positions.double()[..., None] * right["inverse_frequencies"].double()
@@ -98,7 +98,7 @@ def turned(x, right, positions=None):
 
 
 def surroundings(before, right, mistake, level, walk):
-    """Short names for what a program has computed so far, and for what its author knows."""
+    """Returns short names for the tensors computed so far, and for values that the author knows."""
     step, fix = mistake["step"], mistake["fix_torch"]
     names = {"math": math, "torch": torch, "F": F, "nn": torch.nn, "int": int, "range": range}
     names.update(before)
@@ -160,7 +160,7 @@ def surroundings(before, right, mistake, level, walk):
 
 
 def made_by(fix, names):
-    """The values that a fix leaves behind; None where it is no code that runs here."""
+    """Returns the values that a fix computes; None if it is not code that runs here."""
     try:
         body = ast.parse(fix).body
         stored = [n for s in body for n in ast.walk(s) if isinstance(getattr(n, "ctx", None), ast.Store)]
@@ -170,12 +170,12 @@ def made_by(fix, names):
         run(body, names)
         return [torch.as_tensor(names[n], dtype=torch.float64) if isinstance(names[n], list) else names[n]
                 for n in assigned if n in names]
-    except Exception:  # whatever stops it: it is no line that can stand there by itself
+    except Exception:  # any exception: the line cannot run alone
         return None
 
 
 def in_numpy(names):
-    """The same surroundings for a line of NumPy."""
+    """Returns the same namespace for a line of NumPy."""
     def array(value):
         return value.numpy() if isinstance(value, torch.Tensor) else value
 
@@ -195,7 +195,7 @@ def in_numpy(names):
 
 
 def verdict(mistake, walk, language="torch"):
-    """`right`, `wrong` or `not run` of a fix in one walk; None where the mistake cannot show."""
+    """Returns `right`, `wrong` or `not run` for a fix in one walk; None if the mistake cannot show."""
     if mistake["id"] in LEFT_ALONE:
         return "not run"
     right, wrong = program(walk), program(walk, ["--bug", mistake["id"]])
@@ -221,7 +221,7 @@ def verdict(mistake, walk, language="torch"):
             continue
         values = [torch.as_tensor(v) if isinstance(v, np.ndarray) else v for v in values]
         best = "wrong"
-        # What is read otherwise than it was made is right in both programs.
+        # A tensor that is right but read wrongly is the same in both programs.
         targets = {**missing, **{n: meant[n] for n in ("positions", "mask") if n in meant}}
         for table in ("angles", "cos"):
             if table in meant:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the Jupyter notebooks that attn-explain writes and compares what their cells print.
+"""Runs the Jupyter notebooks that attn-explain writes and compares the output of their cells.
 
     tests/check_ipynb.py build/dev/app/attn-explain
 
-All notebooks, a variety of walks and every mistake of the catalogue are written with --format
-ipynb. Their code cells are executed in one namespace, as Jupyter would, under the PyTorch and NumPy that are installed, and every
-printed number is compared with the output in the file: float64 exactly, float32 but for one unit in
-the last place here and there. Without PyTorch or NumPy nothing is checked, which is said aloud.
+Writes all notebooks, a variety of walks and every mistake of the catalogue with --format ipynb. Runs
+their code cells in one namespace, as Jupyter would, under the installed PyTorch and NumPy, and
+compares every printed number with the output in the file: float64 exactly, float32 except for an
+occasional unit in the last place. Without PyTorch or NumPy nothing is checked, and a line says so.
 """
 
 import contextlib
@@ -156,7 +156,7 @@ NOTEBOOKS = [
     for more in ([], ["--corrected"], ["--seed", "7"])
 ]
 
-# The tensors of cells that print shapes alone.
+# The tensors of cells that print only shapes.
 KEPT = {
     "001": "loop_context,array_weights,array_context,head_context",
     "002": "average_by_triangle,average_by_softmax,context,context_by_einsum,two_heads_weights,"
@@ -172,14 +172,14 @@ TOKEN = re.compile(
 
 
 def unit(token):
-    """One unit in the last printed digit."""
+    """Returns one unit in the last printed digit."""
     mantissa, _, exponent = token.partition("e")
     decimals = len(mantissa.partition(".")[2])
     return 10.0 ** (int(exponent or 0) - decimals)
 
 
 def run(notebook):
-    """Each code cell, the type of what it shows and what it prints, all in one namespace."""
+    """Runs all code cells in one namespace; yields each with the type of its output and its text."""
     namespace = {}
     kind = ""
     for cell in notebook["cells"]:
@@ -194,7 +194,7 @@ def run(notebook):
 
 
 def difference(ours, theirs, kind, largest):
-    """equal, one unit, rounding or other: how two printed numbers differ."""
+    """Classifies how two printed numbers differ: equal, one unit, rounding or other."""
     if ours == theirs:
         return "equal"
     if kind == "float64" or not re.search(r"[.]", ours):
@@ -202,12 +202,12 @@ def difference(ours, theirs, kind, largest):
     distance = abs(float(ours) - float(theirs))
     if distance < 1.5 * max(unit(ours), unit(theirs)):
         return "one unit"
-    # What would be 0 in exact arithmetic, as the gradient of a bias of the keys, is rounding alone.
+    # A number that is 0 in exact arithmetic, such as the gradient of a key bias, is only rounding.
     return "rounding" if distance <= max(4 * 2.0**-23 * largest, 5e-7) else "other"
 
 
 def check(notebook):
-    """Counts of each kind of difference, the roundings, and a complaint for what is none."""
+    """Returns counts of each kind of difference, the roundings, and a message for any other."""
     import numpy
     import torch
 
@@ -249,14 +249,14 @@ def child():
         try:
             start = time.perf_counter()
             results.append([title, *check(json.loads(text))])
-        except Exception as error:  # whatever a generated cell raises is a finding
+        except Exception as error:  # any exception of a generated cell is a finding
             results.append([title, {}, [], f"{type(error).__name__}: {error}"])
         results[-1].append(time.perf_counter() - start)
     json.dump(results, sys.stdout)
 
 
 def mistaken(program):
-    """The commands that make each mistake; a mistake that can show in none of the walks fails."""
+    """Returns the commands that make each mistake; a mistake that shows in no walk is a failure."""
     import shlex
 
     listed = subprocess.run([program, "bugs", "--json"], capture_output=True, check=True).stdout
@@ -266,7 +266,7 @@ def mistaken(program):
         made = []
         for line in MISTAKEN.strip().splitlines():
             walk = shlex.split(line) + ["--bug", bug]
-            # Mistakes of the way back are made on a walk that goes back.
+            # Mistakes of the backward pass need a walk with --backward.
             walk += ["--backward"] if bug.startswith("grad-") else []
             tried = subprocess.run([program, *walk, "--only", "x"], capture_output=True, text=True)
             if "cannot show here" not in tried.stderr:
@@ -289,7 +289,7 @@ def main():
     import shlex
 
     program = os.path.abspath(sys.argv[1])
-    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))  # files are of the project
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))  # files belong to the project
     commands = [["notebook"] + arguments for arguments in NOTEBOOKS]
     commands += [shlex.split(line) for line in WALKS.strip().splitlines()]
     commands += mistaken(program)
@@ -307,7 +307,7 @@ def main():
             print(f"FAILED {title}: {made.stderr.strip()}")
             failures += 1
             continue
-        # Which kernels PyTorch uses is settled once for a process.
+        # PyTorch chooses its kernels once per process.
         groups["ATEN_CPU_CAPABILITY" in made.stdout].append([title, made.stdout])
 
     for group in groups.values():

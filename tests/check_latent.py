@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Holds latent and differential attention, and longrope, against PyTorch in float64, written here
-with primitive operations from the formulas of DeepSeek-V3, the Differential Transformer and Phi-3:
-nothing of the program's own arithmetic is used.
+"""Compares latent and differential attention, and longrope, with PyTorch in float64: primitive
+operations after the formulas of DeepSeek-V3, the Differential Transformer and Phi-3, independent of
+the program's own arithmetic.
 
     /usr/bin/python3 tests/check_latent.py build/dev/app/attn-explain [--count 200] [--seed 1]
 
-Each random configuration is walked once as JSON (every step within 1e-10) and printed (identical to
-what PyTorch prints of the recomputed tensors). Every latent walk is made a second time in its
-absorbed form, whose output must agree to 1e-12."""
+Each random configuration is run once as JSON (every step within 1e-10) and once as text (identical
+to PyTorch's text of the recomputed tensors). Every latent walk also runs in its absorbed form, whose
+output must agree to 1e-12."""
 
 import json
 import math
@@ -29,7 +29,7 @@ def magnitude(factor, weight):
 
 
 def frequencies(c):
-    """Inverse frequencies, what cosines and sines are multiplied by, and the scores."""
+    """Returns inverse frequencies, the factor of cosines and sines, and the factor of the scores."""
     r, theta = c["rotary_dim"], c["theta"]
     inverse = torch.tensor([theta ** (-2 * i / r) for i in range(r // 2)], dtype=torch.float64)
     scaling = c.get("scaling")
@@ -58,7 +58,7 @@ def frequencies(c):
 
 
 def rotated(x, c, first):
-    """Turns the rotary features from `first` on, as complex numbers or by rotate_half."""
+    """Rotates the features from `first` on, as complex numbers or by rotate_half."""
     inverse, factor, _ = frequencies(c)
     angles = torch.tensor(c["positions"], dtype=torch.float64)[:, None] * inverse
     cos, sin = torch.cos(angles) * factor, torch.sin(angles) * factor
@@ -100,7 +100,7 @@ def product(c, x, weight):
 
 
 def latent_reference(c, given):
-    """As DeepSeek's own code: naive, or with the matrices absorbed."""
+    """DeepSeek's own code: naive, or with absorbed matrices."""
     out = {}
     x = given["x"]
     batch, length = x.shape[:2]
@@ -142,7 +142,7 @@ def latent_reference(c, given):
 
 
 def differential_reference(c, given):
-    """As multihead_diffattn.py of the paper's authors."""
+    """Follows multihead_diffattn.py of the paper's authors."""
     out = {}
     x = given["x"]
     batch, length = x.shape[:2]
@@ -202,7 +202,7 @@ def draw_scaling(rng, c, flags, kinds):
 
 
 def draw(rng):
-    """A configuration, and the flags that say it."""
+    """Returns a random configuration and its flags."""
     kind = rng.choice(["latent", "differential"])
     length = rng.choice([1, 2, 3, 5, 7, 9])
     c = {"kind": kind, "heads": rng.choice([1, 2, 3, 4, 5]), "head_dim": rng.choice([1, 2, 3, 4, 7, 8]),

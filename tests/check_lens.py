@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Holds lens, patch, heads --effect, heads --repeat, --without and the parts of why against PyTorch in
+"""Compares lens, patch, heads --effect, heads --repeat, --without and the parts of why with PyTorch in
 float64, on six families: stories and small random checkpoints of tests/models/fixtures.
 
     tests/check_lens.py build/dev/app/attn-explain
@@ -91,7 +91,7 @@ class Model:
         return torch.cat([one * cos - two * sin, two * cos + one * sin, rest], -1)
 
     def heads(self, n, x):
-        """The context of every head, (token, head, feature), and the weights."""
+        """Returns the context of every head, (token, head, feature), and the weights."""
         T = x.shape[0]
         if self.gpt2:
             q, k, v = self.linear(f"h.{n}.attn.c_attn", x).split(self.C, -1)
@@ -143,7 +143,7 @@ class Model:
         return cap * torch.tanh(y / cap) if cap else y
 
     def run(self, ids, without=(), head=None, row=None):
-        """All x by place, contexts and weights of each layer. `head` is (layer, head, its context),
+        """Returns x at each place, contexts and weights of each layer. `head` is (layer, head, its context),
         `row` (layer, token, x there)."""
         x = self.t["wte.weight" if self.gpt2 else "embed_tokens.weight"][ids]
         if self.gpt2:
@@ -221,7 +221,7 @@ def check_lens(model, folder, ids, text, without):
 
 
 def check_parts(model, folder, seen, text, one, flags, without):
-    """Each head's part: with the divisors of the norms held."""
+    """Returns the part of each head, with fixed divisors of the norms."""
     if any("attn" in word for word in without):
         return
     why = ask(folder, "why", f"next[{one}]", "--ids", text, "--json", *flags)

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Holds the rule of every mistake to its numbers, as check_step_rules.py does for right walks.
+"""Compares the rule of every mistake with its numbers, as check_step_rules.py does for right walks.
 
     tests/check_mistake_rules.py [PROGRAM] [OLDER_PROGRAM]
 
-Every mistake is made in the walks where it can show. Each step of them that JSON prints a rule for must
-follow from the tensors before it, to 1e-9. With a second program, both must print the same numbers.
+Makes every mistake in the walks where it can show. Each step with a rule in the JSON must follow from
+the tensors before it, to 1e-9. With a second program, both must print the same numbers.
 """
 
 import json
@@ -66,7 +66,7 @@ def catalogue():
 
 
 def same(one, other):
-    """The steps whose numbers differ."""
+    """Returns the steps whose numbers differ."""
     wrong = []
     for a, b in zip(one["steps"], other["steps"]):
         if a["name"] != b["name"] or a["shape"] != b["shape"]:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds the steps that models of today add against PyTorch, in float64, written here with primitive
-operations from the papers' formulas: nothing of the program's own arithmetic is used.
+"""Compares the steps of current models with PyTorch in float64: primitive operations after the
+papers' formulas, independent of the program's own arithmetic.
 
     /usr/bin/python3 tests/check_modern.py build/dev/app/attn-explain [--count 200] [--seed 1]
 
-Each random configuration is walked once as JSON (every step within 1e-10) and once as PyTorch's text
-(identical to what PyTorch prints of the recomputed tensors)."""
+Each random configuration is run once as JSON (every step within 1e-10) and once as PyTorch's text
+(identical to PyTorch's text of the recomputed tensors)."""
 
 import json
 import math
@@ -117,7 +117,7 @@ def visible(c, q_pos, k_pos):
                 if c.get("prefix"):
                     ok = ok or (n < c["prefix"] and p < c["prefix"])
             if c.get("window"):
-                ok = ok and n > p - c["window"]  # says nothing of later keys
+                ok = ok and n > p - c["window"]  # does not restrict later keys
             if c.get("chunk"):
                 ok = ok and n // c["chunk"] == p // c["chunk"]
             if documents:
@@ -127,7 +127,7 @@ def visible(c, q_pos, k_pos):
 
 
 def reference(c, given):
-    """Every step of one walk, from what was drawn."""
+    """Computes every step of one walk from the drawn tensors."""
     out = {}
     x = given["x"]
     h, k, d = c["heads"], c["kv_heads"], c["head_dim"]
@@ -232,7 +232,7 @@ def reference(c, given):
 
 
 def draw(rng):
-    """A configuration, and the flags that say it."""
+    """Returns a random configuration and its flags."""
     heads = rng.choice([2, 3, 4, 6, 8])
     kv = rng.choice([n for n in range(1, heads + 1) if heads % n == 0])
     d = rng.choice([2, 4, 6, 8])

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Mistakes that are in no catalogue: one step of a walk is made by a rule with one thing wrong in it,
-by the evaluator of check_step_rules.py, what follows by the right rules; `diagnose` is asked.
+"""Asks `diagnose` about mistakes that are in no catalogue: one step of a walk is computed by a rule
+with one error, by the evaluator of check_step_rules.py, and the later steps by the right rules.
 
     tests/check_mutations.py [PROGRAM [COUNT]]
 
 Counts how many are named, by a mistake of the catalogue or by the rule that the numbers follow, and
-the right walks that are accused (of which there may be none).
+the right walks that are accused, of which there must be none.
 """
 import json
 import random
@@ -40,7 +40,7 @@ WALKS = """
 
 
 def mutants(rule, tensors):
-    """Texts of the rule with one thing wrong."""
+    """Yields versions of a rule with one error."""
     left, right = rule.split(" = ", 1)
     name = left.split("[")[0]
     changes = []

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Recomputes what the notes of walks say from the numbers beside them, with NumPy alone.
+"""Recomputes the statements of notes on walks from the numbers next to them, with NumPy alone.
 
     tests/check_notes.py PROGRAM
 
-Each walk is asked for as JSON. Every sentence that names a number, a token or a fact about rows is
-looked up in the list below and computed anew; the end says how many were, and of which kinds.
+Reads each walk as JSON. Every sentence that names a number, a token or a fact about rows is matched
+with the list below and recomputed; the last line counts them by kind.
 """
 
 import json
@@ -109,7 +109,7 @@ def array(step):
 
 
 def near(said, value):
-    """Whether a number is the value as printed: four decimals or four digits."""
+    """True if a number is the value as printed: four decimals or four digits."""
     said = float(said)
     if np.isnan(said) or np.isnan(value):
         return np.isnan(said) and np.isnan(value)
@@ -128,7 +128,7 @@ class Walk:
         return name in self.steps
 
     def matrices(self, name):
-        """The tensor as (matrices, rows, columns), and how the JSON's axes in front are indexed."""
+        """Returns the tensor as (matrices, rows, columns), and the indices of its outer axes."""
         step = self.steps[name]
         whole = array(step)
         rows = whole.reshape((-1,) + whole.shape[-2:]) if whole.ndim > 1 else whole[None, None]
@@ -142,7 +142,7 @@ class Walk:
         return [step for step in CHAINS["scores"] if self.has(step)][-1]
 
     def group(self, name, sentence):
-        """The matrix that `in sequence 1, head 0` names; the first without such words."""
+        """Returns the matrix named by `in sequence 1, head 0`; the first one without these words."""
         step = self.steps[name]
         front = list(zip(step["axes"], step["shape"]))[:-2]
         place = 0
@@ -154,7 +154,7 @@ class Walk:
 
 
 def check(walk, name, sentence):
-    """True or False for a sentence that is known, None for others."""
+    """Returns True or False for a known sentence, None for others."""
     step = walk.steps[name]
     scores = walk.matrices(walk.latest_scores()) if walk.has("scores") else None
 
@@ -276,7 +276,7 @@ def step_axis(walk):
 
 
 def reasons(walk, mask, text):
-    """Whether each kind that is named hides a cell, and each that hides one is named."""
+    """True if each named kind hides a cell, and each kind that hides one is named."""
     named = {"causal": r"come after the query|come later|later keys", "window": r"back\b|window",
              "chunk": "chunk", "documents": "document", "padding": "padding"}
     queries, keys = walk.matrices(walk.latest_scores()).shape[-2:]
@@ -293,7 +293,7 @@ def reasons(walk, mask, text):
 
 
 def sees(walk, group, sentence):
-    """The counts in `'a' sees only itself, 'b' sees 2 of the 5 keys` are the least and the most."""
+    """The counts in `'a' sees only itself, 'b' sees 2 of the 5 keys` are the minimum and the maximum."""
     mask = walk.matrices("mask")
     keys = walk.matrices(walk.latest_scores()).shape[-1]
     visible = keys - np.broadcast_to(mask[group], mask[group].shape[:-1] + (keys,)).sum(-1)
@@ -322,7 +322,7 @@ def main():
                 shape = re.sub(r"'[^']*'", "W", re.sub(NUMBER, "#", sentence))
                 try:
                     true = check(walk, name, sentence)
-                except Exception as error:  # a sentence of a form that was not foreseen
+                except Exception as error:  # a sentence in an unexpected form
                     true = False
                     sentence += f" ({error!r})"
                 if true is None:

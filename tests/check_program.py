@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the programs that --code writes and compares what they print with the walk.
+"""Runs the programs that --code writes and compares their output with the walk.
 
     tests/check_program.py build/dev/app/attn-explain [WORD]
 
-The walks of check_ipynb.py (those with WORD in them) are written with --code torch and --code numpy,
-quiet, and executed. What they print is compared with what the walk prints in the form of the same
-library: word by word outside of numbers, numbers but for rounding. Without PyTorch or NumPy nothing
-is checked, which is said aloud.
+Writes the walks of check_ipynb.py (those that contain WORD) with --code torch and --code numpy, quiet,
+and runs them. Their output must be that of the walk in the form of the same library: word by word
+outside of numbers, numbers except for rounding. Without PyTorch or NumPy nothing is checked, and a
+line says so.
 """
 
 import contextlib
@@ -52,8 +52,8 @@ MORE = """
 
 
 def alike(ours, theirs):
-    """Whether two printed texts are the same but for the last digits."""
-    # A walk in two types says of one of them what it is, its program of the other.
+    """True if two printed texts are the same except for the last digits."""
+    # A walk in two types names one of them, its program the other.
     texts = [re.sub(r",\s+dtype=torch.float\d\d", "", text) for text in (ours, theirs)]
     words = [re.sub(r"\s+", "", TOKEN.sub("#", text)) for text in texts]
     numbers = [TOKEN.findall(text) for text in (ours, theirs)]
@@ -109,7 +109,7 @@ def main(program, word=""):
             done += 1
             try:
                 printed = output_of(code)
-            except Exception as error:  # whatever a program raises is a finding
+            except Exception as error:  # any exception of a program is a finding
                 printed = f"{type(error).__name__}: {error}"
             if not alike(expected, printed):
                 failures += 1

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Confirms the answers of the quiz with PyTorch, from what `quiz --json` prints of each walk.
+"""Confirms the answers of the quiz with PyTorch, from the walks in `quiz --json`.
 
     tests/check_quiz.py [PROGRAM] [COUNT] [SEED]
 
-Numbers of written walks are computed by PyTorch's own operators in float64 and its autograd, shapes and
-places by its views and cats, masks by comparisons of positions. Lines of rules are read by
-check_step_rules.py: only the wrong one does not make PyTorch's numbers, only the right choice does. Of
-"which mistake made this" the numbers are shown not to be those of the right walk.
+Computes numbers with PyTorch's own operators in float64 and its autograd, shapes and places with its
+views and cats, masks by comparing positions. check_step_rules.py evaluates lines of rules: only the
+wrong line does not give PyTorch's numbers, and only the right choice does. For the question which
+mistake made the numbers, they must differ from those of the right walk.
 """
 
 import json
@@ -31,7 +31,7 @@ def flag(flags, name, default):
 
 
 def hidden(flags, queries, keys):
-    """True where the mask hides: queries stand behind the past."""
+    """Returns the mask, true for hidden cells; queries come after the past."""
     past = flag(flags, "--past", 0)
     mask = flag(flags, "--mask", "")
     q = torch.arange(queries)[:, None] + past
@@ -48,7 +48,7 @@ def hidden(flags, queries, keys):
 
 
 def written_walk(question, flags):
-    """The steps of a walk whose query, key and value were written down."""
+    """Computes the steps of a walk from its stated query, key and value."""
     steps = {}
     for name, tensor in question["given"].items():
         steps[name] = torch.tensor(tensor["numbers"]).reshape(tensor["shape"]).requires_grad_()
@@ -75,7 +75,7 @@ def written_walk(question, flags):
 
 
 def state_of(question):
-    """What retention's first head remembers of the keys and values that were written down."""
+    """Computes the state of retention's first head from the stated keys and values."""
     key, value = (torch.tensor(question["given"][name]["numbers"]).reshape(1, 3, 2) for name in ("key", "value"))
     states = [torch.zeros(1, 2, 2)]
     for t in range(3):
@@ -84,7 +84,7 @@ def state_of(question):
 
 
 def is_of_form(question):
-    """A recurrence reads its own row before, chunks divide tokens by //, a parallel form does neither."""
+    """A recurrence reads its own previous row, chunks use //, a parallel form does neither."""
     lines = "\n".join(question["shown"])
     reads_before = any(re.search(rf"\b{line.split('[')[0]}\[[^\]]*t - 1", line.partition(" = ")[2])
                        for line in question["shown"])
@@ -93,7 +93,7 @@ def is_of_form(question):
 
 
 def shown_text(tensor):
-    """The numbers as the quiz writes them."""
+    """Formats numbers as the quiz does."""
     if tensor.dim() > 0:
         return "[" + ", ".join(map(shown_text, tensor)) + "]"
     number = tensor.item()
@@ -123,7 +123,7 @@ def shape_of(step, flags):
 
 
 def origin_of(step, cell, flags):
-    """Which cell of its source a cell of merged, repeated_key or present_value is: numbered views."""
+    """Returns the source cell of a cell of merged, repeated_key or present_value, by numbered views."""
     heads, tokens, size = flag(flags, "--heads", 1), flag(flags, "--seq-len", 4), flag(flags, "--head-dim", 4)
     if step == "merged":
         source = torch.arange(heads * tokens * size).view(heads, tokens, size)
@@ -139,7 +139,7 @@ def origin_of(step, cell, flags):
 
 
 def makes_its_step(rule, steps):
-    """Whether a rule makes the numbers that PyTorch made."""
+    """True if a rule gives PyTorch's numbers."""
     name = rule.split("[")[0]
     tensors = {key: {"name": key, "shape": list(tensor.shape), "data": tensor.tolist()}
                for key, tensor in steps.items()}
@@ -161,7 +161,7 @@ def confirm_rule(question, flags, step):
 
 
 def confirm(question):
-    """Whether PyTorch answers alike."""
+    """True if PyTorch gives the same answer."""
     flags = shlex.split(question["flags"])
     step, _, indices = question["cell"].partition("[")
     cell = tuple(int(i) for i in indices.rstrip("]").split(",") if i)
@@ -208,7 +208,7 @@ def main():
     verdicts = [confirm(question) for question in questions]
     for question, verdict in zip(questions, verdicts):
         if not verdict:
-            print("not so:", question["topic"], question["question"], question["answer"], question["flags"])
+            print("wrong answer:", question["topic"], question["question"], question["answer"], question["flags"])
     print(f"{verdicts.count(True)} of {len(verdicts)} answers confirmed")
     return 0 if all(verdicts) else 1
 

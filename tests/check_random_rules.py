@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Holds random rules to an evaluator of our own, to central differences and to PyTorch and NumPy.
+"""Compares random rules with an independent evaluator, central differences, PyTorch and NumPy.
 
     tests/check_random_rules.py [PROGRAM] [COUNT] [SEED]
 
-Each rule stands in a walk in float64. The walk's tensors must be those of tests/rule_oracle.py, its
-gradients (--backward) central differences of that evaluator, and the programs of --code torch and
---code numpy, with --backward too, must make the same tensors. A rule that the program refuses fails,
-unless the evaluator refuses it as well. Without PyTorch or NumPy nothing is checked, which is said
-aloud.
+Each rule replaces a step of a walk in float64. The walk's tensors must be those of
+tests/rule_oracle.py, its gradients (--backward) the central differences of that evaluator, and the
+programs of --code torch and --code numpy, with --backward too, must compute the same tensors. A rule
+that the program refuses is a failure unless the evaluator refuses it too. Without PyTorch or NumPy
+nothing is checked, and a line says so.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ WALKS = [
     "--seq-len 1 --embed-dim 3",
     "--ids 1,2,1,0 --embed-dim 4 --position-bias t5:4:8",
 ]
-# Which rules are made, and what they may read, latest name first.
+# The steps that get rules, and the tensors they may read, latest name first.
 READS = {
     "query": ["x"], "key": ["x", "query"], "value": ["query", "key"],
     "scores": ["query", "keys", "values"],
@@ -53,12 +53,12 @@ SCORES = ("scores", "scaled_scores", "biased_scores", "masked_scores")
 
 
 class Maker:
-    """Rules of the whole grammar that stay within their tensors."""
+    """Generates rules of the whole grammar that stay within their tensors."""
 
     def __init__(self, dice, outlines, last_scores):
         self.dice, self.outlines, self.last_scores = dice, outlines, last_scores
         self.letters, self.ranged = iter(()), set()
-        self.products = dice.choice([0, 3, 30])  # how likely beside the other kinds
+        self.products = dice.choice([0, 3, 30])  # relative probability
 
     def pick(self, *weighted):
         return self.dice.choices([one for one, _ in weighted], [w for _, w in weighted])[0]()
@@ -99,7 +99,7 @@ class Maker:
     # Indices.
 
     def index(self, length, scope, depth=2):
-        """Within 0..length-1."""
+        """Returns an index within 0..length-1."""
         fits = [name for name, (first, last) in scope.items()
                 if first >= 0 and (last < length if name in self.ranged else last + 1 == length)]
         options = [(lambda: str(self.dice.randrange(length)), 1)]
@@ -144,7 +144,7 @@ class Maker:
                                   self.dice.choice(list(scope)) + " + 1"])
         return f"{left} {sign} {right}"
 
-    # Truths and numbers.
+    # Booleans and numbers.
 
     def truth(self, depth, scope):
         options = [(lambda: self.index_truth(scope), 4)]
@@ -220,7 +220,7 @@ class Maker:
         return text if text[0] == "(" == text.count("(") or text.isalnum() else f"({text})"
 
     def guarded(self, depth, scope):
-        """A side that is taken alone lies outside where it is not."""
+        """Generates an if with one side that is outside its tensor when it is not taken."""
         cells = self.readable(False)
         if not cells or not scope:
             return self.literal()
@@ -272,7 +272,7 @@ class Maker:
         return f"{word} {letter} in {first}..{end}: {body}"
 
     def product(self, scope):
-        """What is worked as a product of matrices where it can be: at any place beside the sum."""
+        """Generates a sum that can be a matrix product, with other terms next to it."""
         rows = {}
         for name in self.readable(False):
             axes, shape = self.outlines[name]
@@ -301,7 +301,7 @@ class Maker:
         return f"{name}[{','.join(parts)}]"
 
     def range(self, scope):
-        """First, end and the span of what lies between."""
+        """Returns the first index, the end, and the span between them."""
         low, high = self.dice.choice([(0, 3), (0, 2), (-1, 2), (1, 4), (2, 2), (3, 1), (0, 6)])
         options = [(lambda: (str(low), str(high), (low, max(high - 1, low))), 3)]
         if scope:
@@ -352,7 +352,7 @@ def json_numbers(data):
 
 
 def off_by(a, b):
-    """The largest difference, of the largest number; nothing where both are alike."""
+    """Returns the largest difference relative to the largest number; nothing if both are equal."""
     a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape:
         return f"shape {a.shape}, not {b.shape}"
@@ -368,7 +368,7 @@ def off_by(a, b):
 
 
 class Walk:
-    """A walk under a rule, as the program tells it, and our own evaluation."""
+    """Returns a walk with a rule, by the program and by the independent evaluator."""
 
     def __init__(self, document, rule, settings):
         self.steps = {step["name"]: step for step in document["steps"]}
@@ -439,7 +439,7 @@ def settings_of(walk, document):
 
 
 def check(program, flags, rule, settings, dice):
-    """What is wrong with a rule; and how many gradients could not be judged."""
+    """Returns the faults of a rule, and the number of gradients that could not be judged."""
     common = [program, *flags, "--rule", rule, "-q"]
     told = run(*common, "--backward", "--format", "json")
     if told.returncode != 0:
@@ -457,7 +457,7 @@ def check(program, flags, rule, settings, dice):
             return [f"walk: {walk.step} {difference}"], 0
         infinite = met["infinity"]
         gradients, unsure = walk.wrong_gradients(dice)
-    # Rows that are divided by 0: what goes back through them is nan in one order of the same
+    # Rows divided by 0: their gradient is nan in one order of the same
     # products and 0 in another.
     infinite = infinite or not all(
         np.isfinite(tensor).all() for name, tensor in walk.tensors.items()
@@ -476,7 +476,7 @@ def check(program, flags, rule, settings, dice):
                 continue
             for tensor in list(gradients):
                 if np.isnan(walk.tensors[tensor]).any() and np.isnan(made.get(tensor, 0)).any():
-                    del gradients[tensor]  # PyTorch's own way back meets inf * 0 too
+                    del gradients[tensor]  # PyTorch's own backward pass has inf * 0 too
                     unsure += 1
             for tensor, value in walk.tensors.items():
                 if tensor not in made or tensor == "row_dot":
@@ -523,7 +523,7 @@ def main(program="build/dev/app/attn-explain", count="1000", seed="1"):
         rule = maker.rule(step)
         try:
             wrong, missing = check(program, flags, rule, settings, dice)
-        except Exception as error:  # noqa: BLE001: of the check itself
+        except Exception as error:  # noqa: BLE001: an error of this script
             wrong, missing = [f"CHECK: {type(error).__name__}: {error}"], 0
         unsure += missing
         if wrong:

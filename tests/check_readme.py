@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the Python that README.md and app/README.md show and compares it with the program.
+"""Runs the Python code on README.md and app/README.md and compares it with the program.
 
     tests/check_readme.py build/dev/app/attn-explain
 
-Checks three claims: the eight lines print the weights and the context of the default walk, what a
-walk prints with --format torch is valid Python, and diagnose calls the lines for a probe right.
-Needs PyTorch and NumPy; without them nothing is checked, which is said aloud.
+Checks three claims: the eight lines print the weights and the context of the default walk, the output
+of --format torch is valid Python, and diagnose calls the lines for a probe right. Without PyTorch and
+NumPy nothing is checked, and a line says so.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def main():
         walk(program, "probe", "-o", "probe.npz")
         exec(python_in("app/README.md"), {})
         walk(program, "diagnose", "mine.npz", "--given", "probe.npz")
-    print("README.md and app/README.md hold")
+    print("README.md and app/README.md are right")
 
 
 main()

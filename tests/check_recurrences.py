@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Holds random steps that read their own earlier rows to an evaluator of our own and to the
-programs that --code writes, which are executed.
+"""Compares random steps that read their own earlier rows with an independent evaluator and with the
+programs that --code writes, which are run.
 
     tests/check_recurrences.py [PROGRAM] [COUNT] [SEED]
 
-Each step stands in an attention file of its own, with axes in any order. The walk must make the
-numbers of tests/rule_oracle.py, row by row; --code numpy and --code torch must make them too, and
-with --backward every gradient of the walk, which PyTorch's autograd finds by itself.
+Each step is in its own attention file, with axes in any order. The walk must have the numbers of
+tests/rule_oracle.py, row by row; so must --code numpy and --code torch, and with --backward every
+gradient of the walk must be that of PyTorch's autograd.
 """
 
 import json
@@ -42,7 +42,7 @@ class Maker:
         return f"{name}[{','.join(letters)}]"
 
     def term(self):
-        """Numbers that the walk has, or a parameter of some of the axes, in any order."""
+        """Generates a tensor of the walk, or a parameter with some of the axes, in any order."""
         some = self.dice.sample(self.letters, self.dice.randint(1, len(self.letters)))
         if self.dice.random() < 0.5:
             return self.parameter(some)
@@ -52,14 +52,14 @@ class Maker:
         return f"{self.dice.choice(['key', 'value'])}[{head}{token},{feature}]"
 
     def own(self, place):
-        """The step itself at a place along its axis."""
+        """Generates the step itself at a place along its axis."""
         turned = self.dice.choice(self.letters) if self.dice.random() < 0.3 else ""
         parts = [place if x == self.along
                  else f"({x} + 1) % {self.lengths[x]}" if x == turned else x for x in self.letters]
         return f"made[{','.join(parts)}]"
 
     def mixed(self, place):
-        """A row of the step times a matrix."""
+        """Generates a row of the step times a matrix."""
         others = [x for x in self.letters if x != self.along and x not in "qkt"]
         if not others:
             return self.own(place)
@@ -102,7 +102,7 @@ class Maker:
 
 
 def oracle(document, rule, along, backwards):
-    """The step by our own evaluator, in the order of one axis."""
+    """Computes the step with the independent evaluator, in the order of one axis."""
     tensors = {step["name"]: array_of(step) for step in document["steps"]}
     outlines = {step["name"]: (step["axes"], step["shape"]) for step in document["steps"]}
     compiled = Compiled(rule, outlines)

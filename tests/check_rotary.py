@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Walks with positions and norms against PyTorch in float64, written with primitive operations.
+"""Compares walks with positions and norms with PyTorch in float64, in primitive operations.
 
     tests/check_rotary.py build/dev/app/attn-explain [WALKS]
 
-Random configurations of awkward sizes are walked with --dtype float64; every step from x to the
-scores is computed again from the drawn parameters, in the way of Hugging Face's models. All numbers
-must agree to 1e-10. Without PyTorch nothing is checked, which is said aloud.
+Runs random configurations of awkward sizes with --dtype float64, and recomputes every step from x to
+the scores from the drawn parameters, as Hugging Face's models do. All numbers must agree to 1e-10.
+Without PyTorch nothing is checked, and a line says so.
 """
 
 import json

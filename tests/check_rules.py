@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Rules of a user, judged by PyTorch and NumPy.
+"""Compares rules of a user with PyTorch and NumPy.
 
     /usr/bin/python3 tests/check_rules.py build/dev/app/attn-explain
 
-Each rule is worked out in three ways: by the program, by the lines that --code writes for it, and by
-hand in PyTorch from the tensors before it. Ends with 1 after naming what differs.
+Evaluates each rule in three ways: by the program, by the lines that --code writes for it, and by hand
+in PyTorch from the tensors before it. The exit code is 1 if any of them differ.
 """
 import json
 import math

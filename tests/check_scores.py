@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares caps, biases and masks of attn-explain with PyTorch in float64, written with primitive
-operations, over random configurations of awkward sizes.
+"""Compares caps, biases and masks of attn-explain with PyTorch in float64, in primitive operations,
+over random configurations of awkward sizes.
 
     tests/check_scores.py build/dev/app/attn-explain [HOW_MANY]
 
-Without PyTorch nothing is checked, which is said aloud.
+Without PyTorch nothing is checked, and a line says so.
 """
 
 import json
@@ -17,7 +17,7 @@ from oracles import torch
 
 
 def slopes_of(heads):
-    """As the code of the ALiBi paper finds them."""
+    """Computes ALiBi's slopes by the code of the paper."""
 
     def power_of_two(n):
         start = 2 ** (-(2 ** -(math.log2(n) - 3)))
@@ -30,7 +30,7 @@ def slopes_of(heads):
 
 
 def buckets_of(relative, bidirectional, buckets, most):
-    """As T5 finds them."""
+    """Computes T5's buckets by its own code."""
     result = torch.zeros_like(relative)
     if bidirectional:
         buckets //= 2

@@ -22,7 +22,7 @@ def run(program, flags):
 
 
 def pick(choose):
-    """The sizes and flags of one walk."""
+    """Returns the sizes and flags of one walk."""
     kv_heads = choose.choice([1, 1, 2, 3])
     size = {
         "kv_heads": kv_heads,
@@ -61,7 +61,7 @@ def split(tensor, heads):
 
 
 def expected(size, got):
-    """The steps, from x and the parameters."""
+    """Computes the steps from x and the parameters."""
     h, k, d, dv = (size[n] for n in ("heads", "kv_heads", "head_dim", "value_dim"))
     x = got["x"]
     steps = {}

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The program where every allocation in turn fails: all of them, some minutes.
+"""Runs the program with each allocation failing in turn; takes some minutes.
 
     tests/check_starved.py build/dev/tests/attn_starved [FIRST STEP]
 
 For N = FIRST, FIRST + STEP, ... (1, 1) the Nth allocation of each command fails, alone and with all
-after it. Each ends with exit code 2 and one line, "not enough memory", and writes no file, or all of them whole.
+later ones. Each run must end with exit code 2 and one line, "not enough memory", and must write
+either no file or complete files.
 """
 import os
 import shlex
@@ -20,7 +21,7 @@ failed = runs = 0
 
 
 def written(folder):
-    """What a command has left, by name."""
+    """Returns the files that a command has left, by name."""
     found = {}
     for base, _, names in os.walk(folder):
         for name in names:
@@ -37,7 +38,7 @@ def clear(folder):
 
 
 def starved(words, limit, folder, whole):
-    """Whether an allocation failed."""
+    """Returns whether an allocation failed."""
     global failed, runs
     clear(folder)
     mark = os.path.join(folder, "mark")
@@ -61,7 +62,7 @@ def starved(words, limit, folder, whole):
 with tempfile.TemporaryDirectory() as folder:
     for line in COMMANDS:
         words = shlex.split(line)
-        if words[0] == "!":  # what others read
+        if words[0] == "!":  # read by other commands
             subprocess.run([PROGRAM, *words[1:]], cwd=folder, check=True, capture_output=True)
             continue
         clear(folder)

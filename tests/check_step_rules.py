@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Holds the rule that JSON prints beside each step to its numbers, with an evaluator of our own
-reading of the notation, cell by cell in Python's floats.
+"""Compares the rule of each step in the JSON with its numbers, with an independent evaluator of the
+notation, cell by cell in Python's floats.
 
     tests/check_step_rules.py [PROGRAM]
 
-Every computed step of some fifty walks must have a rule, which names only earlier tensors, indices
-and numbers, and makes the step's numbers to 1e-9.
+Every computed step of some fifty walks must have a rule that names only earlier tensors, indices and
+numbers, and gives the step's numbers to 1e-9.
 """
 
 import json
@@ -253,7 +253,7 @@ class Reader:
         return run
 
     def cell(self, name):
-        tensor = self.tensors[name]  # a KeyError: not one of the tensors before it
+        tensor = self.tensors[name]  # a KeyError: no earlier tensor
         self.take("[")
         parts = []
         while True:
@@ -277,7 +277,7 @@ class Reader:
         return read
 
     def index(self):
-        """In an index a division rounds down."""
+        """Parses an index, in which division rounds down."""
         words, depth, start = [], 0, self.at
         while depth > 0 or self.words[self.at] not in (",", "]"):
             depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(self.words[self.at], 0)
@@ -322,7 +322,7 @@ def close(made, printed):
 
 
 def fault_of(step, tensors):
-    """What is wrong with the rule of a step; nothing where it makes the numbers."""
+    """Returns the fault of a step's rule; nothing if it gives the numbers."""
     try:
         made, indices, body = Reader(step["rule"], tensors).rule()
         assert made == step["name"] and len(indices) == len(step["shape"])

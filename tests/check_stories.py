@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs stories260K in float64 with NumPy and compares what attn-explain makes of the same file.
+"""Runs stories260K in float64 with NumPy and compares it with attn-explain on the same file.
 
     tests/check_stories.py build/dev/app/attn-explain
 
-Compared are the greedy text, all logits of the first 32 steps (to 1e-4), every figure of
-`heads` (to 1e-4) with the names that follow from them, and the texts of the mistakes.
+Compares the greedy text, all logits of the first 32 steps (to 1e-4), every figure of `heads` (to
+1e-4) with the names that follow from them, and the texts of the mistakes.
 """
 import json
 import pathlib
@@ -19,7 +19,7 @@ NEAR = 1e-4
 
 
 class Stories:
-    """The file's own layout, read without any help of the program's."""
+    """Reads the file's own layout, independent of the program."""
 
     def __init__(self):
         data = (MODELS / "stories260K.bin").read_bytes()
@@ -57,7 +57,7 @@ class Stories:
         return text[1:] if text.startswith(" ") else text
 
     def forward(self, ids, bug=""):
-        """Logits of every position and the attention weights of every layer (layer, head, q, k)."""
+        """Returns the logits of every position and the weights of every layer (layer, head, q, k)."""
         h, k_heads, d = self.heads, self.kv_heads, self.head_dim
         t = len(ids)
         position = np.arange(t)
@@ -124,7 +124,7 @@ class Stories:
 
 
 def figures_of(weights):
-    """Means over the queries from the third on, for each head of one layer."""
+    """Returns means over the queries from the third on, for each head of one layer."""
     tokens = weights.shape[-1]
     q = np.arange(2, tokens)
     rows = weights[:, 2:]
@@ -141,8 +141,8 @@ def figures_of(weights):
 
 
 def lift_of_first(weights):
-    """How many times an even share the first token gets over the queries from the ninth on: 0
-    where another of the first nine tokens gets more, or where there are less than 16."""
+    """Returns the mean weight of the first token, in multiples of an even share, over the queries from
+    the ninth on: 0 if another of the first nine tokens gets more, or with fewer than 16 tokens."""
     if weights.shape[-1] < 16:
         return np.zeros(len(weights))
     far = weights[:, 8:]

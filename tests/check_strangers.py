@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Programs as strangers write them: names, layouts and file formats of many libraries, right ones
-and ones with a single mistake, each computed here with NumPy; `diagnose` is asked.
+"""Asks `diagnose` about programs in the style of many libraries, with their names, layouts and file
+formats, right ones and ones with a single mistake, each computed here with NumPy.
 
     tests/check_strangers.py [PROGRAM [PART OF A NAME]]
 
@@ -41,7 +41,7 @@ def merge(t):
 
 
 class Attention:
-    """x, parameters and every step of one attention, with at most one thing wrong."""
+    """x, parameters and every step of one attention, with at most one mistake."""
 
     def __init__(self, seed, batch=2, tokens=6, features=12, count=3, causal=False, dtype="f4",
                  kv=None, width=None, wrong="", pad=None, window=0, layout="out_in", bias=False):
@@ -133,7 +133,7 @@ class Attention:
         return f"--heads {self.count}" + (" --mask causal" if self.causal else "")
 
 
-# The mistakes, by the ids that may be said of them.
+# The mistakes, with the ids that are acceptable names.
 WRONG = {
     "scale-missing": "scale-missing", "scale-dmodel": "scale-dmodel",
     "scale-inverted": "scale-multiplied", "scale-twice": "scale-twice",
@@ -148,7 +148,7 @@ MASKED = {"mask-inverted": "mask-inverted", "mask-strict": "causal-diag-minus1",
 
 
 def flash(a, start="block", block=2, log2=False):
-    """What a running softmax keeps, block of keys by block; `start`: where the maximum starts."""
+    """Returns the state of a running softmax over blocks of keys; `start` is the first maximum."""
     s = a.masked * np.float64(np.log2(np.e)) if log2 else a.masked
     exp = np.exp2 if log2 else np.exp
     shape = s.shape[:-1]
@@ -196,7 +196,7 @@ def add_plain():
 
 
 def add_without_wo():
-    """q, k, v and what followed, without parameters (C7)."""
+    """q, k, v and the later steps, without parameters (C7)."""
     for i, wrong in enumerate([""] + list(WRONG)):
         if wrong in ("weight-not-transposed", "split-view", "wo-transposed", "v-is-k"):
             continue
@@ -528,7 +528,7 @@ def ask(path, flags):
 
 
 def judged(code, found, mistake, asks):
-    """Whether the answer is right, and what it says."""
+    """Returns whether the verdict is right, and its text."""
     ids = [f["id"] or "unknown" for f in found.get("findings", []) if not f["harmless"]]
     ties = [t for f in found.get("findings", []) for t in f["ties"]]
     said = ", ".join(ids) + (f" (ties {', '.join(ties)})" if ties else "")

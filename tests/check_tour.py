@@ -3,10 +3,10 @@
 
     tests/check_tour.py [PROGRAM]
 
-The program only prints its pages and answers, as `tour -o FILE.md` writes them. Here the words are numbered,
-the tables drawn and the steps computed by PyTorch, in float64 after the draws, and the trained model is read
-from its own file. A number in the prose that no line below accounts for is a fault too, so whoever writes one
-says here how it follows. `answers` prints the table that tests/app/tour_test.cpp holds the program to.
+The program only writes its pages and answers (`tour -o FILE.md`). Here PyTorch numbers the words, draws
+the tables and computes the steps, in float64 after the draws, and reads the trained model from its own
+file. A number in the prose without a line below is a failure: a new number needs a line that derives
+it. `answers` prints the table of answers for tests/app/tour_test.cpp.
 """
 
 import math
@@ -29,7 +29,7 @@ def softmax(scores, axis=-1):
 
 
 class Walk:
-    """Attention over words, or over a drawn x, step by step."""
+    """Computes attention over words, or over a drawn x, step by step."""
 
     def __init__(self, *texts, heads=1, memory=None, causal=False, positions=None):
         torch.manual_seed(42)
@@ -68,7 +68,7 @@ class Walk:
 
 
 class Example:
-    """An example of data/examples, computed from its file."""
+    """Computes an example of data/examples from its file."""
 
     def __init__(self, name):
         tables, _, flags = check_examples.read(check_examples.EXAMPLES / f"{name}.txt")
@@ -90,7 +90,7 @@ def drawn(tokens, features):
 
 
 def state_of_retention(walk):
-    """The state after each word, one head that keeps 31 of 32 parts."""
+    """Returns the state after each word, for one head that keeps 31/32 of it."""
     state, states = torch.zeros(4, 4).double(), []
     for key, value in zip(walk.key, walk.value):
         state = state * 31 / 32 + key[:, None] * value[None, :]
@@ -113,7 +113,7 @@ class Trained:
             place += 8 + size
 
     def ids(self, text):
-        """Pairs of neighbours become one token, the best pair first."""
+        """Merges pairs of neighbours to tokens, the best pair first."""
         pieces = self.file.pieces
         ids = [pieces.index(letter) for letter in " " + text]
         while True:
@@ -125,7 +125,7 @@ class Trained:
             ids[-at:2 - at] = [best]
 
     def forward(self, ids):
-        """The x of each layer, the weights of each, and the logits after the last token."""
+        """Returns the x and the weights of each layer, and the logits after the last token."""
         of = self.file
         tensor = lambda name, n: self.first[name] if n == 0 and name in self.first else torch.tensor(getattr(of, name)[n])
         rms = lambda x, gain: x / (x.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt() * torch.tensor(gain)
@@ -155,7 +155,7 @@ class Trained:
         return -torch.log_softmax(self.forward(self.ids(text))[2], -1)[self.file.pieces.index(word)]
 
     def learned(self, text, word, rate):
-        """The loss after one step, and the first layer's parameters then."""
+        """Returns the loss after one step, and the first layer's parameters then."""
         before = self.loss(text, word)
         gradients = torch.autograd.grad(before, list(self.first.values()))
         changed = {name: (old - rate * d).detach() for (name, old), d in zip(self.first.items(), gradients)}
@@ -176,7 +176,7 @@ def word_of(row, text=SENTENCE, most=True):
 
 
 def second_engine():
-    """The answers in their order, for each page its numbers in prose with whether each is so, and other claims."""
+    """Returns the answers in order, and for each page its numbers in prose, each with its truth, and other claims."""
     one, two = Walk(), Walk(heads=2)
     dog, heads = Example("adjective"), Example("heads")
     alike = torch.tensor(check_examples.read(check_examples.EXAMPLES / "alike.txt")[0]["x"][1]).double()
@@ -204,7 +204,7 @@ def second_engine():
         softmax(dog.scores * 0.25)[2, 1], model.learned("Lily likes to", " play", 0.02)[2]["wv"][0, 0], word_of(scaled.grad[2], most=False),
         softmax(one.scaled, 0)[0].sum(), one.value[3, 0]]
     of_six = [(said, f"{deviation(6, width):.3g}" == said) for said, width in (("2.27", 4), ("7.42", 64), ("39.6", 1024))]
-    # A number that is only an input, or counts what the sentence itself lists, stands alone.
+    # A number that is only an input, or counts items of its own sentence, has no computation.
     hidden_first = softmax(drawn(4, 64)[0] @ drawn(4, 64)[1].T)[0]
     prose = {
         0: [("Twenty-five", len(answers) == 25)],
@@ -250,7 +250,7 @@ NUMBERS = re.compile(r"(?<![\w.-])(?:\d+(?:[.,]\d+)?|twenty-five|two|three|four|
 
 
 def numbers_in(page):
-    """Those of the prose: not of commands and what they print."""
+    """Returns the numbers of the prose, without commands and their output."""
     prose = re.sub(r"```.*?```", "", page, flags=re.S)
     return NUMBERS.findall(re.sub(r"`[^`]*`", "", prose).split("\n", 1)[1])
 
@@ -282,7 +282,7 @@ def main():
     printed = re.findall(r"^\d+\. (\S+)", document.split("\n## Answers")[1], flags=re.M)
     assert len(printed) == 25 and len(pages) == 26, "pages and answers"
     found = list(faults(pages, printed))
-    print("\n".join(found) or f"{len(printed)} answers and all numbers in the prose of {len(pages) - 1} pages are so")
+    print("\n".join(found) or f"{len(printed)} answers and all numbers in the prose of {len(pages) - 1} pages are right")
     return 1 if found else 0
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Rounding, or a mistake? Small factors, dropped keys and masks one too far in three types and three
-sizes must be named or at least not be called right; right programs of 16 bits, in the ways in which
-libraries run, must not be accused. Every second diagnosis is told the type, which the files, of 32
-bits, do not say.
+"""Tests verdicts close to rounding. Small factors, dropped keys and masks shifted by one, in three
+types and three sizes, must be named or at least not be called right; right programs in 16 bits, as
+libraries run them, must not be accused. Every second run passes the type, which files of 32 bits do
+not reveal.
 
     tests/check_verdicts.py PROGRAM [--count N] [--seed N]
 
@@ -19,7 +19,7 @@ import numpy as np
 from oracles import random_walks, torch
 
 SHAPES = ((8, 8, 1), (8, 16, 2), (32, 64, 4))  # tokens, features, heads
-SIZES = (0.02, 1, 30)  # of the numbers in x
+SIZES = (0.02, 1, 30)  # scale of the numbers in x
 YARN = ["--rope", "half", "--rope-scaling", "yarn:4:32"]
 WHERE = ("scores", "weights", "context")
 FACTORS = (0.9, 0.98, 0.995, 1.005, 1.02, 1.1)
@@ -28,7 +28,7 @@ WAYS = ("", "exp2", "split", "low-probabilities", "float-probabilities", "low-su
 
 
 class Program:
-    """Attention of one head after another, in a type, with at most one thing wrong."""
+    """Computes attention head by head in a type, with at most one mistake."""
 
     def __init__(self, seed, shape, dtype, causal, way="", size=1.0):
         tokens, features, self.heads = shape
@@ -39,11 +39,11 @@ class Program:
             self.given[name] = (r.normal(size=(features, features)) / features ** .5).astype("f4")
 
     def low(self, tensor):
-        """As it is stored."""
+        """Rounds to the stored type."""
         return tensor.to(self.dtype).to(torch.float32)
 
     def product(self, a, b):
-        """Sums in float32, or stored after each addition."""
+        """Sums in float32, or rounds after each addition."""
         if self.way != "low-sums":
             return a @ b
         total = torch.zeros(*a.shape[:-1], b.shape[-1], dtype=torch.float32)
@@ -57,9 +57,9 @@ class Program:
         return e / e.sum(-1, keepdim=True)
 
     def attend(self, s, v):
-        """Weights as they are saved, and the context."""
+        """Returns the saved weights and the context."""
         w = self.softmax(s)
-        if self.way == "split":  # keys in two parts, put together by their sums
+        if self.way == "split":  # keys in two parts, combined by their sums
             cut = max(1, s.shape[-1] // 2)
             parts = []
             for a, b in ((s[..., :cut], v[..., :cut, :]), (s[..., cut:], v[..., cut:, :])):
@@ -109,7 +109,7 @@ class Program:
 
 
 def said_type(dtype, number):
-    """The flag that says a 16-bit type, for every second number."""
+    """Returns the flag for a 16-bit type, for every second number."""
     return ["--compute-dtype", dtype] if dtype != "float32" and number % 2 else []
 
 
@@ -124,7 +124,7 @@ def diagnosed(program, tool, tensors, flags):
 
 
 def without_yarns_factor(tool, dtype, shape, size):
-    """The walk of the program itself, whose cosines and sines lack YaRN's factor."""
+    """Returns the program's own walk, but without YaRN's factor in cosines and sines."""
     tokens, features, heads = shape
     with tempfile.TemporaryDirectory() as folder:
         x = os.path.join(folder, "x.npy")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What goes wrong around the program: full disks, limits, signals, folders of other people.
+"""Tests the program under full disks, limits, signals and folders of other users.
 
     tests/faults.py build/dev/app/attn-explain [folders file_sizes full_disks memory signals]
 
-Whatever happens, a target is whole or not there (an old one stays), no temporary is left, an error
-is one line on standard error with exit code 2, and nothing takes longer than 20 seconds. Needs
-nothing but Python's standard library.
+In every case a target is complete or absent (an old one stays), no temporary file is left, an error
+is one line on standard error with exit code 2, and nothing takes longer than 20 seconds. Needs only
+Python's standard library.
 """
 import os
 import resource
@@ -53,7 +53,7 @@ def limited(**limits):
 
 
 def run(arguments, what, folder, expected=(2,), limits=None, **options):
-    """Runs to the end: one of the exit codes, one line where it is 2, no time-out."""
+    """Runs a command; checks its exit code, one line if that is 2, and the time limit."""
     try:
         result = subprocess.run([PROGRAM, *arguments], cwd=folder, timeout=TIMEOUT,
                                 stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -76,7 +76,7 @@ def parts(folder):
 
 
 def with_old(folder, kind):
-    """A target that exists: a small walk of the same kind."""
+    """Writes an existing target: a small walk of the same kind."""
     target = os.path.join(folder, "target")
     subprocess.run([PROGRAM, *KINDS[kind], target], check=True, stderr=subprocess.DEVNULL,
                    stdout=subprocess.DEVNULL)
@@ -107,7 +107,7 @@ def signals():
                 process.send_signal(getattr(signal, "SIG" + name))
                 process.wait(timeout=TIMEOUT)
                 if process.returncode == 0:
-                    continue  # it was done before the signal came
+                    continue  # it ended before the signal
                 check(process.returncode == -getattr(signal, "SIG" + name),
                       f"{what}: ended with {process.returncode}")
                 check(snapshot(target) == before, f"{what}: the old target is not what it was")
@@ -122,7 +122,7 @@ def full_disks():
             run([*LARGE, *flags, "/dev/full"], f"{kind} to /dev/full", folder)
             with open("/dev/full", "wb") as full:
                 run([*LARGE, *flags, "-"], f"{kind} to a full standard output", folder, stdout=full)
-    # A disk of its own needs a user namespace.
+    # A separate disk needs a user namespace.
     script = ('mount -t tmpfs -o size=300k none "$1" && cd "$1" && shift && "$@"; code=$?; '
               'ls -A >&3; exit $code')
     for kind, flags in KINDS.items():

@@ -1,4 +1,4 @@
-"""PyTorch and NumPy as oracles: what the check scripts need and no build does."""
+"""PyTorch and NumPy as oracles: functions that only the check scripts need."""
 import argparse
 import sys
 
@@ -11,20 +11,20 @@ except ImportError as missing:
 
 
 def numbers(nested):
-    """JSON's "nan" and "inf" are words."""
+    """Converts a number of the JSON, in which "nan" and "inf" are strings."""
     if isinstance(nested, list):
         return [numbers(one) for one in nested]
     return float(nested) if isinstance(nested, str) else nested
 
 
 def tensor_of(step):
-    """A step of a walk's JSON as a tensor, its numbers in float64."""
+    """Returns a step of a walk's JSON as a tensor in float64."""
     dtype = {"int64": torch.int64, "bool": torch.bool}.get(step["dtype"], torch.float64)
     return torch.tensor(numbers(step["data"]), dtype=dtype).reshape(step["shape"])
 
 
 def random_walks(doc):
-    """What a check of random walks is asked for; it computes in float64."""
+    """Parses the arguments of a check of random walks, and sets float64 as the default."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--count", type=int, default=200)

@@ -1,7 +1,7 @@
-"""An evaluator of rules of our own, in NumPy's float64, for tests/check_random_rules.py.
+"""An independent evaluator of rules, in NumPy's float64, for tests/check_random_rules.py.
 
-A rule is read by a parser written from app/rules.md alone and becomes a Python function of one cell
-of the result, so that nothing is shared with the program but the notation.
+Parses a rule by the grammar in app/rules.md and compiles it to a Python function of one cell of the
+result; it shares only the notation with the program.
 """
 
 import math
@@ -16,11 +16,11 @@ CHAINS = {"queries": "query", "keys": "key", "values": "value", "contexts": "con
 F = np.float64
 
 
-met = {"infinity": False}  # gradients of PyTorch are nan where 0 is multiplied with it
+met = {"infinity": False}  # 0 times it is nan in gradients of PyTorch
 
 
 class Refused(Exception):
-    """What no rule may do: leave a tensor, divide an index by 0."""
+    """An error of a rule: an index outside a tensor, an index divided by 0."""
 
 
 def words_of(text):
@@ -37,7 +37,7 @@ def words_of(text):
 
 
 class Parser:
-    """Trees: (kind, ...), as in ("sum", index, first, end, body)."""
+    """Parses to trees (kind, ...), as in ("sum", index, first, end, body)."""
 
     def __init__(self, text):
         self.words, self.at = words_of(text), 0
@@ -199,7 +199,7 @@ def cell(tensor, places):
 
 
 class Compiled:
-    """A rule as a function of its tensors. `outlines`: name -> (axes, shape)."""
+    """Compiles a rule to a function of its tensors. `outlines`: name -> (axes, shape)."""
 
     def __init__(self, text, outlines, settings=None, latest=None):
         self.step, indices, value = Parser(text).rule()
@@ -229,7 +229,7 @@ class Compiled:
         return self.latest.get(name, CHAINS.get(name, name))
 
     def length_of(self, tree, index):
-        """Of the first axis that an index goes over by itself."""
+        """Returns the length of the first axis that an index addresses alone."""
         if tree[0] == "cell":
             name = self.called(tree[1])
             axes, shape = self.outlines[name]
@@ -252,7 +252,7 @@ class Compiled:
         return str(int(number)) if whole else f"F({number!r})"
 
     def place(self, name, axes, shape, left_out, axis):
-        """The index of an axis that is left out."""
+        """Returns the index of an axis that is omitted."""
         if shape[axis] == 1:
             return "0"
         for own, letter in zip(self.axes, self.front):
@@ -303,7 +303,7 @@ class Compiled:
         return f"reduced({word!r}, {limits}, lambda {index}: {self.value(body, bound | {index})})"
 
     def whole(self, tree, bound):
-        """An index: whole numbers, whose division rounds down."""
+        """Compiles an index: integers, whose division rounds down."""
         kind = tree[0]
         if kind == "number":
             return str(int(tree[1]))

@@ -113,7 +113,7 @@ std::string x_by_shape(const attn::WalkConfig& config, const attn::Ledger& named
     return found.size() == 1 ? found.front() : "";
 }
 
-/// A file of inputs under the steps' names. What it has besides is not used, which is said.
+/// Returns the inputs in a file under the steps' names, and reports unused tensors.
 attn::Ledger inputs_by_step(const attn::WalkConfig& config, const attn::Ledger& file) {
     attn::Ledger named;
     std::string unused;

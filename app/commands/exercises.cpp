@@ -67,7 +67,7 @@ Parts parts_of(const std::string& program) {
     return parts;
 }
 
-/// Where the hint is in the text of an exercise.
+/// Returns the position of the hint in the text of an exercise.
 std::pair<std::size_t, std::size_t> hint_in(const std::string& program) {
     const std::size_t from = program.find("\nHint: ");
     return {from, program.find("\"\"\"", from)};
@@ -79,7 +79,7 @@ const attn::Tensor* last_variable(const TracedProgram& program, const std::strin
     return last == program.last.end() ? nullptr : program.tensors.find(last->second);
 }
 
-/// How a variable differs from that of the solution; empty if it does not.
+/// Returns how a variable differs from that of the solution; empty if it does not.
 std::string difference_in(const std::string& name, const attn::Tensor& mine,
                           const attn::Tensor& right) {
     if (mine.shape() != right.shape()) {
@@ -123,7 +123,7 @@ attn::AskedWalk walk_of(const Exercise& exercise) {
     return walk_by_flags(arguments);
 }
 
-/// Adds the first known mistake, or the rule that the numbers follow, to what is said. Returns
+/// Adds the first known mistake, or the rule that the numbers follow, to the judgement. Returns
 /// whether there is one.
 bool add_mistake(const attn::Explanation& found, bool has_lines, Judgement& judgement) {
     for (const attn::ExplainedAttention& attention : found.attentions) {

@@ -21,7 +21,7 @@ struct Exercise {
     std::string solution() const;
     /// The program as the learner gets it: a placeholder instead of the solution.
     std::string task() const;
-    /// The words at the beginning of the task, and what follows them.
+    /// The words at the beginning of the task, and the text after them.
     std::pair<std::string, std::string> words_and_program() const;
 };
 

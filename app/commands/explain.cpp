@@ -64,7 +64,7 @@ std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosi
     const attn::Mistake* const mistake = line.finding->mistake();
     if (mistake == nullptr) {
         if (line.verdict == Verdict::open) {
-            all.emplace_back("", "no known mistake or rule makes these numbers: a variant?");
+            all.emplace_back("", "no known mistake or rule gives these numbers: a variant?");
         } else {
             all.emplace_back("", "no known mistake matches");
             all.emplace_back("rule", attn::followed_rule(*line.finding));
@@ -91,7 +91,7 @@ std::string summary(const Explained& explained) {
         }
     }
     if (lines == 0) {
-        return "no attention was found: no softmax of products whose weights meet values";
+        return "no attention was found: no softmax of products whose weights multiply values";
     }
     std::string text = fmt::format("{} step{} of attention, ", lines, lines == 1 ? "" : "s");
     if (wrong > 0) {

@@ -19,7 +19,7 @@ struct Explained {
     }
     /// `12`, of a notebook `cell 3, line 2`, of another file `model.py:12`.
     std::string place(const std::string& file, std::size_t line) const;
-    /// A question after its line, `line 12: is it meant?`.
+    /// A question after its line, `line 12: is it intended?`.
     std::string asked(const attn::LineQuestion& question) const;
     /// True if the name of a line is an expression within it, not the variable that it assigns.
     bool is_part(const attn::ExplainedLine& line) const {
@@ -34,7 +34,7 @@ const char* word(attn::LineVerdict verdict);
 std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosis& diagnosis,
                                                             const attn::ExplainedLine& line);
 
-/// How many steps of attention were found, and which are wrong.
+/// The number of attention steps found, and the wrong ones.
 std::string summary(const Explained& explained);
 /// The settings that were found, `assumed: --heads 2`; empty if they are the default.
 std::string assumed(const attn::ExplainedAttention& attention);

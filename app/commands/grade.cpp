@@ -177,7 +177,7 @@ Command grade_command() {
             {grade_flags, json_flags},
             run_grade,
             {{"attn-explain grade submissions -o grades.csv",
-              "Runs each answer in a process of its own, with limits, and names its mistake."}}};
+              "Runs each answer in its own process, with limits, and names its mistake."}}};
 }
 
 }  // namespace app

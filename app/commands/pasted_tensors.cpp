@@ -97,8 +97,7 @@ attn::Ledger pasted_tensors(const std::string& spec, std::vector<std::string>& t
         if (each.name.empty()) {
             throw attn::InputError(attn::file_label(spec) +
                                    ": contains one array without a name, and its rows do not sum "
-                                   "to 1 as weights do: say "
-                                   "what it is, as in " +
+                                   "to 1 as weights do: name it, as in " +
                                    (spec == "-" ? "scores = [[1, 2], [3, 4]]" : spec + ":scores"));
         }
         const std::string step = given_as(each.name, each.tensor);

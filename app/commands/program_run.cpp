@@ -76,7 +76,7 @@ void write_text_file(const std::string& path, const char* text) {
     } else {
         bound(RLIMIT_FSIZE, std::size_t{1} << 30);
         bound(RLIMIT_CORE, 0);
-        static_cast<void>(unshare(CLONE_NEWUSER | CLONE_NEWNET));  // as far as it is allowed
+        static_cast<void>(unshare(CLONE_NEWUSER | CLONE_NEWNET));  // if allowed
         const int nothing = open("/dev/null", O_RDWR);
         for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
             dup2(nothing, stream);
@@ -176,7 +176,7 @@ TracedProgram program_of_trace(attn::Ledger tensors, const std::string& trace,
 
 TracedProgram traced_program(const std::string& path, const std::string& python,
                              const Limits& limits) {
-    text_of(path);  // a file that is not there is told before Python starts
+    text_of(path);  // reports a missing file before Python starts
     const ScratchFolder folder;
     write_text_file(folder.file("attn_explain.py"), attn_python_module);
     write_text_file(folder.file("attn_trace.py"), attn_python_tracer);

@@ -129,7 +129,8 @@ std::string sheet_form(const Arguments& arguments, const std::string& path) {
         if (std::ranges::find(form.endings, ending_of(path)) == form.endings.end()) continue;
         if (!said.empty() && said != form.name && path == arguments[flags::output]) {
             throw attn::ConfigError("-o " + path + " means " + form.name + " and --format means " +
-                                    said + ": leave --format out, or give the file another ending");
+                                    said +
+                                    ": leave --format out, or give the file another extension");
         }
         return form.name;
     }
@@ -233,7 +234,7 @@ const std::vector<Flag>& quiz_flags() {
             .needing(asking),
         {flags::sheet, "N", "write a sheet of N questions instead of asking", integer(1, 1000)},
         Flag{flags::format, "FORMAT", "form of the sheet", one_of(form_names),
-             "from the ending of --output, else markdown"}
+             "from the extension of --output, otherwise markdown"}
             .needing(sheet),
         Flag{flags::solutions, "FILE",
              "write the answers to the sheet, with their derivations, to a file", file()}

@@ -278,7 +278,7 @@ std::string derivation(const Arguments& arguments, const attn::Walked& walk,
         report_note(std::string(flag) + " has no effect here: it needs " + what);
     };
     note(flags::top, &attn::WhyOptions::top, "a sum of more terms");
-    note(flags::depth, &attn::WhyOptions::depth, "a number made of others");
+    note(flags::depth, &attn::WhyOptions::depth, "a number computed from others");
     return text;
 }
 

@@ -184,7 +184,7 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
                    "this record does not contain the " + setting.key + " itself: pass " +
                        (is_input ? "--text, --ids or --x"
                                  : "--memory-text, --memory-ids or --memory") +
-                       " too, or use what --save-config writes");
+                       " too, or use the file of --save-config");
         }
         // Output flags of a walk have no meaning for a command that prints other things.
         const Arguments walk({output_flags, print_flags, bug_flags, notebook_walk_flags});
@@ -193,8 +193,8 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
         const Flag& flag = flag_of_setting(typed, setting, label);
         if (setting.is_object) {
             refuse(label, setting,
-                   "'" + setting.key + "' is an object: write what " + flag.name +
-                       " takes, a text, a number or a list");
+                   "'" + setting.key + "' is an object: write the value of " + flag.name +
+                       ", a text, a number or a list");
         }
         if (flag.never_in_files) {
             refuse(label, setting,

@@ -31,7 +31,7 @@ enum Trait : unsigned {
     of_model = 4,        ///< decided by the model of --model-file, so flags must not set it
     of_draws = 8,        ///< without effect if nothing is drawn
     of_arithmetic = 16,  ///< how numbers are computed or named, not their values
-    of_replay = 32,      ///< changes numbers, but no line, of a notebook
+    of_replay = 32,      ///< changes the numbers of a notebook, but not its lines
     or_file = 64,        ///< accepts a file as well as its words or its number
     of_output = 128,     ///< where and how output is shown; changes no number
     of_source = 256,     ///< belongs to the source of x

@@ -152,7 +152,7 @@ void note_beginning(const Arguments& arguments, attn::WalkConfig& config,
         config.scale = {attn::ScaleChoice::By::none, 1};
         notes.emplace_back(
             "assumed: --scale none, as scores do not reveal head-dim: pass --head-dim "
-            "N to divide by its root");
+            "N to divide by its square root");
     }
     std::vector<Name> late{flags::rope};
     if (beginning != "scores") late.push_back(flags::scale);

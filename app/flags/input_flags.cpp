@@ -52,7 +52,7 @@ std::vector<Flag> input_rows() {
              "number); ';' between sequences"}
             .being(of_arithmetic),
         setting(flags::vocab, "HOW",
-                "source of each word's vector: words, a draw from a seed made of the word; "
+                "source of each word's vector: words, drawn from a seed that depends on the word; "
                 "text, one table of random rows in alphabetical order; or a file, one word and its "
                 "numbers per line")
             .being(of_model | of_source)

@@ -78,9 +78,9 @@ attn::Ledger read_ledger(const std::string& spec, bool takes_unnamed) {
 
 const std::vector<Flag>& tolerance_flags() {
     static const std::vector<Flag> all{
-        Flag{flags::atol, "X", "largest absolute difference that is let pass", number(), "rounding"}
+        Flag{flags::atol, "X", "largest accepted absolute difference", number(), "rounding"}
             .typed_only(),
-        Flag{flags::rtol, "X", "largest relative difference that is let pass", number(), "rounding"}
+        Flag{flags::rtol, "X", "largest accepted relative difference", number(), "rounding"}
             .typed_only(),
     };
     return all;

@@ -50,7 +50,7 @@ constexpr std::array refusals{
     Refusal{flags::html_compare, "--live has one walk on its page: leave --html-compare out"},
     Refusal{flags::hide_mistake, "--live shows which mistake is made: leave --hide-mistake out"},
     Refusal{flags::notebook,
-            "--live takes flags alone: attn-explain notebook --as-flags prints those of "
+            "--live takes only flags: attn-explain notebook --as-flags prints those of "
             "--notebook"},
     Refusal{flags::model_file,
             "--live has stories on its page and no other model: pass --model-file stories, or "

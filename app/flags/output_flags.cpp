@@ -319,7 +319,7 @@ const std::vector<Flag>& output_flags() {
             Flag{flags::pace, "", "wait for Enter between the steps, on a terminal"}
                 .being(of_output)
                 .needing({prints_in_steps, nullptr,
-                          "steps that are printed: they go to files, or in a line"}),
+                          "steps printed one by one: they go to a file, or on one line"}),
             Flag{flags::code, "LANGUAGE", "write a program that makes and prints the same tensors",
                  one_of("torch numpy")}
                 .needing({format_has<&Format::has_code>, nullptr,

@@ -77,7 +77,7 @@ void check_ending(const Arguments& arguments, const Flag& flag, const std::strin
         if (!differs || !flag.endings.empty()) return;
         throw attn::ConfigError("-o " + path + " asks for " + std::string(by_file->name) + " and " +
                                 said + " for " + form + ": leave " + said +
-                                " out, or give the file another ending");
+                                " out, or give the file another extension");
     }
     const auto made = std::ranges::find_if(foreign(), [&](const Foreign& each) {
         return std::ranges::find(each.endings, ending) != each.endings.end();

@@ -110,8 +110,8 @@ std::vector<Flag> model_rows() {
             .being(of_arithmetic)
             .needing({nullptr, masks, "a mask: add --mask causal or padding"}),
         setting(flags::scale, "HOW",
-                "divide the scores by the root of head-dim or embed-dim, by nothing (none), or "
-                "multiply them by a number"),
+                "divide the scores by the square root of head-dim or embed-dim, by nothing "
+                "(none), or multiply them by a number"),
         setting(flags::softcap, "X",
                 "bound the scores softly: X * tanh(score / X), as Gemma 2; 0: none"),
         setting(flags::softmax_axis, "AXIS", "axis over which the weights sum to 1"),

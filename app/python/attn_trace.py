@@ -1,11 +1,11 @@
-"""Traces a Python program: which tensor each line, and each part of a line, computes.
+"""Traces a Python program: records the tensor that each line, and each part of a line, computes.
 
-    python3 attn_trace.py FOLDER FILE.py|FILE.ipynb     # what `attn-explain explain` runs
+    python3 attn_trace.py FOLDER FILE.py|FILE.ipynb     # run by `attn-explain explain`
 
-The program runs as it is written. In its own files each expression is compiled together with a
-call that copies the tensor which it gives, so that a formula in one line is taken apart as well.
-FOLDER gets trace.safetensors, the tensors in the order of time under `LINE:NAME@PASS#TIME`, and
-trace.json: the source, the files that are not the main one, and what the program raised.
+The program runs unchanged. In its own files each expression is compiled with a call that copies
+its tensor, so that a formula in one line is decomposed as well. FOLDER gets trace.safetensors, the
+tensors in the order of time under `LINE:NAME@PASS#TIME`, and trace.json: the source, the functions,
+and the exception that the program raised.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, Ty
 
 import attn_explain as ae
 
-_HOOK = "__attn_{}__"  # a name that no class changes
+_HOOK = "__attn_{}__"  # a name that Python does not mangle in classes
 _CALLED = ("value", "bind", "changed", "filled", "listed", "loop", "called", "slice")
-_MOST_BYTES = 1 << 30  # of all tensors that are kept
-_MOST_PASSES = 4096  # of one expression
-_MOST_OF_ONE = 1 << 22  # bytes of one expression; four passes are kept whatever their size
+_MOST_BYTES = 1 << 30  # limit for all tensors together
+_MOST_PASSES = 4096  # limit for one expression
+_MOST_OF_ONE = (
+    1 << 22
+)  # limit in bytes for one expression; four passes are recorded whatever their size
 
 
 class Kept:
-    """A tensor as a line gave it."""
+    """A copy of a tensor that a line computed."""
 
     __slots__ = ("file", "line", "name", "named", "path", "array", "kind", "order", "place", "also")
 
@@ -57,14 +59,14 @@ class Place:
 
 
 class Recorder:
-    """Keeps copies of the tensors of a program, in the order of time."""
+    """Records copies of the tensors of a program, in the order of time."""
 
     def __init__(self) -> None:
         self.kept: List[Kept] = []
         self.places: List[Place] = []
         self.left_out = 0
-        self.functions: Dict[str, List[Tuple[str, int, int]]] = {}  # of each file
-        self.bound: Dict[str, Kept] = {}  # what each variable held last
+        self.functions: Dict[str, List[Tuple[str, int, int]]] = {}  # by file
+        self.bound: Dict[str, Kept] = {}  # the last tensor of each variable
         self._bytes = self._time = 0
         self._alive: Dict[int, Tuple[Any, Kept, int]] = {}
         self._others = {int, float, bool, str, tuple, type(None), dict, list, type}
@@ -75,11 +77,11 @@ class Recorder:
         return len(self.places) - 1
 
     def install(self) -> None:
-        """Makes what the compiled program calls known in every module."""
+        """Makes the functions that the compiled program calls available in every module."""
         others, places, keep = self._others, self.places, self._keep
 
         def value(place: int, value: Any) -> Any:
-            """The value of an expression, which is kept if it is a tensor."""
+            """Returns the value of an expression, and records it if it is a tensor."""
             if type(value) not in others:
                 keep(places[place], value)
             return value
@@ -91,10 +93,10 @@ class Recorder:
         for name in _CALLED:
             delattr(builtins, _HOOK.format(name))
 
-    # What the compiled program calls.
+    # The functions that the compiled program calls.
 
     def bind(self, place: int, value: Any) -> None:
-        """A statement gave this value its name."""
+        """Called when a statement has assigned this value to a name."""
         at = self.places[place]
         if type(value) is list:
             value = _matrix(value)
@@ -112,12 +114,12 @@ class Recorder:
             kept.also.append(at.text)
 
     def changed(self, place: int, value: Any) -> None:
-        """A statement changed this value in place."""
+        """Called when a statement has changed this value in place."""
         self._alive.pop(id(value), None)
         self.bind(place, value)
 
     def filled(self, place: int, value: Any, indices: Tuple[Any, ...]) -> None:
-        """A statement wrote the cells at these indices, one after the other into the last."""
+        """Called when a statement has written to these cells: `a[i][j]` has two indices."""
         if not ae._is_tensor(value):
             return
         at, held = self.places[place], self._alive.get(id(value))
@@ -141,25 +143,25 @@ class Recorder:
     slice = slice
 
     def listed(self, place: int, value: Any) -> None:
-        """A loop has filled this list."""
+        """Called when a loop has filled this list."""
         if type(value) is list:
             self.bind(place, value)
 
     def loop(self, values: Any) -> Iterator[Any]:
-        """The values of a loop; what is kept meanwhile knows in which pass it was."""
+        """Yields the values of a loop; tensors recorded meanwhile have the number of the iteration."""
         path: List[int] = self._path()
         depth = len(path)
         try:
             for count, value in enumerate(values):
-                # A generator goes on after loops around it, or in another's place.
+                # A generator may resume in another loop, or after the loop around it has ended.
                 path[:] = (path + [0] * depth)[:depth] + [count]
                 yield value
         finally:
             del path[depth:]
 
     def called(self, place: int, function: Any) -> Any:
-        """A function that is about to be called: of a module of PyTorch the parameters are kept;
-        of attention that PyTorch computes, what goes in and what comes out."""
+        """Called before a function is called. Records the parameters of a PyTorch module, and the inputs
+        and outputs of PyTorch's own attention."""
         at = self.places[place]
         if hasattr(function, "named_parameters") and hasattr(function, "_parameters"):
             for name, each in function.named_parameters(recurse=False):
@@ -172,7 +174,7 @@ class Recorder:
             return self._attending("scaled_dot_product_attention", at, function)
         return function
 
-    # How it is kept.
+    # How tensors are recorded.
 
     def _attending(self, word: str, at: Place, function: Any) -> Callable[..., Any]:
         def attended(*args: Any, **kwargs: Any) -> Any:
@@ -184,10 +186,10 @@ class Recorder:
                 else:
                     tensors, said = ae._attention(given, result)
                 if said.get("dropout"):
-                    return result  # what it draws is not known
+                    return result  # its dropout mask is unknown
                 tensors["mask"] = _hidden(tensors, said)
             except (ae.AttnError, KeyError, TypeError):
-                return result  # what it computed is kept as the value of its line
+                return result  # its result is recorded as the value of its line
             tensors["heads"] = ae._numpy().array([said.get("heads", 1)])
             for name, each in tensors.items():
                 if each is not None:
@@ -227,7 +229,7 @@ class Recorder:
             kept = Kept(at, tuple(self._path()), kind, array)
             self._alive[id(value)] = (weakref.ref(value), kept, version)
         except (ae.AttnError, TypeError, ValueError, RuntimeError, AttributeError):
-            return None  # no numbers that a file can hold: text, objects, masked cells
+            return None  # a file cannot store it: text, objects, masked cells
         at.passes += 1
         at.bytes += array.nbytes
         self._bytes += array.nbytes
@@ -237,7 +239,7 @@ class Recorder:
         return kept
 
     def write(self, folder: str, main: str, said: Dict[str, Any]) -> None:
-        """trace.safetensors and trace.json of what was kept."""
+        """Writes trace.safetensors and trace.json."""
         header: Dict[str, Any] = {}
         place = 0
         arrays = []
@@ -266,15 +268,15 @@ class Recorder:
 
 
 def _version(value: Any) -> int:
-    """How often PyTorch changed a tensor in place."""
+    """Returns how often PyTorch changed a tensor in place."""
     try:
         return int(getattr(value, "_version", 0))
     except RuntimeError:
-        return 0  # a tensor of inference mode does not count
+        return 0  # tensors in inference mode have no version
 
 
 def _hidden(tensors: Dict[str, Any], said: Dict[str, Any]) -> Any:
-    """The cells that a call of attention hides, as an array; None if it hides none."""
+    """Returns the cells that a call of attention hides, as an array; None if it hides none."""
     np, mask = ae._numpy(), tensors.get("mask")
     if said.get("mask") == "causal":
         shape = (tensors["query"].shape[-2], tensors["key"].shape[-2])
@@ -288,7 +290,7 @@ def _hidden(tensors: Dict[str, Any], said: Dict[str, Any]) -> Any:
 
 
 def _matrix(value: List[Any]) -> Any:
-    """A list of numbers or rows as an array; None if it is neither."""
+    """Returns a list of numbers or rows as an array; None if it is neither."""
     first: Any = value
     while isinstance(first, (list, tuple)) and first:
         first = first[0]
@@ -300,7 +302,7 @@ def _matrix(value: List[Any]) -> Any:
         rows = [each.detach().numpy() if hasattr(each, "detach") else each for each in value]
         array = np.array(rows, dtype=float)
     except (TypeError, ValueError, RuntimeError):
-        return None  # rows of several lengths, or something else
+        return None  # rows of different lengths, or no numbers
     return array if array.size < 1 << 20 else None
 
 
@@ -342,7 +344,7 @@ class _Rewriter(ast.NodeTransformer):
             return self.generic_visit(node)
         place = self._place(node)
         function = self._place(node.func)
-        if isinstance(node.func, ast.Attribute):  # the function itself is no tensor
+        if isinstance(node.func, ast.Attribute):  # do not record the function itself
             func: ast.expr = self.generic_visit(node.func)  # type: ignore[assignment]
         else:
             func = self.visit(node.func)
@@ -352,12 +354,12 @@ class _Rewriter(ast.NodeTransformer):
         return self._call("value", node, place, node)
 
     def visit_Name(self, node: ast.Name) -> Any:
-        """Arguments of a lambda and targets of a comprehension, which no statement binds."""
+        """Records arguments of a lambda and targets of a comprehension, which no statement binds."""
         is_read = isinstance(node.ctx, ast.Load) and node.id in self._inner
         return self._call("value", node, self._place(node), node) if is_read else node
 
     def _inside(self, node: Any) -> Any:
-        """Visits an expression that has names of its own."""
+        """Visits an expression that binds its own names."""
         outer = self._inner
         if isinstance(node, ast.Lambda):
             self._inner = {*outer, *(each.arg for each in node.args.args)}
@@ -388,7 +390,7 @@ class _Rewriter(ast.NodeTransformer):
         return made
 
     def _lists_of(self, node: ast.For) -> List[ast.stmt]:
-        """Statements after a loop that keep the lists which it fills."""
+        """Returns statements after a loop that record the lists it fills."""
         found: Dict[str, ast.AST] = {}
         for each in ast.walk(node):
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute):
@@ -412,7 +414,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Expr(call), like)
 
     def _bound(self, target: ast.expr, at: ast.stmt, how: str = "bind") -> List[ast.stmt]:
-        """Statements that keep what a statement has just assigned."""
+        """Returns statements that record the values that a statement has assigned."""
         if isinstance(target, (ast.Tuple, ast.List)):
             return [more for each in target.elts for more in self._bound(each, at, how)]
         if isinstance(target, ast.Starred):
@@ -463,7 +465,7 @@ class _Rewriter(ast.NodeTransformer):
         return [node, *more]
 
     def _define(self, node: Any) -> List[ast.stmt]:
-        """The statements of a function or class, visited; its name and lines are kept."""
+        """Visits the statements of a function or class, and records its name and lines."""
         outer = self._within
         self._within = f"{outer}.{node.name}".lstrip(".")
         defined = (self._within, node.lineno, node.end_lineno or node.lineno)
@@ -507,12 +509,12 @@ def _listed(made: Any) -> List[Any]:
 
 
 def _loaded(node: ast.expr) -> ast.expr:
-    """A copy of an expression, to be read."""
+    """Returns a copy of an expression in load context."""
     return ast.parse(ast.unparse(node), mode="eval").body
 
 
 class _Slices(ast.NodeTransformer):
-    """`1:n` within an index as a value of its own."""
+    """Replaces `1:n` in an index by a call that returns a slice."""
 
     def visit_Slice(self, node: ast.Slice) -> ast.expr:
         parts = [each or ast.Constant(None) for each in (node.lower, node.upper, node.step)]
@@ -528,7 +530,7 @@ def _as_index(node: ast.expr) -> ast.expr:
 
 
 def _is_plain(node: ast.AST) -> bool:
-    """Whether an expression may be read twice: it calls nothing and names nothing."""
+    """True if an expression may be evaluated twice: it calls nothing and binds nothing."""
     return not any(
         isinstance(each, (ast.Call, ast.NamedExpr, ast.Await, ast.Yield)) for each in ast.walk(node)
     )
@@ -541,7 +543,7 @@ def _rewritten(recorder: Recorder, file: str, source: str) -> types.CodeType:
 
 
 class _Finder(importlib.machinery.PathFinder):
-    """Finds the modules that lie beside the program, to be traced as it is."""
+    """Finds the modules next to the program, which are traced too."""
 
     def __init__(self, recorder: Recorder, folder: str) -> None:
         self._recorder, self._folder = recorder, folder
@@ -563,7 +565,7 @@ class _Finder(importlib.machinery.PathFinder):
 
 
 def _source(path: str) -> Tuple[str, List[Tuple[int, int]]]:
-    """The program of a file; of a notebook the code of its cells, and at which line each begins."""
+    """Returns the program in a file; for a notebook, the code of its cells and their first lines."""
     text = Path(path).read_text(encoding="utf-8")
     if not path.endswith(".ipynb"):
         return text, []
@@ -589,7 +591,7 @@ def _without_magic(line: str) -> str:
 
 
 def _raised(recorder: Recorder, error: BaseException) -> Dict[str, Any]:
-    """The line that raised, and the shapes that met there."""
+    """Returns the line that raised an exception, and the shapes of its operands."""
     files = {each.file for each in recorder.places}
     trace, frame, at = error.__traceback__, None, 0
     while trace is not None:
@@ -629,7 +631,7 @@ def _raised(recorder: Recorder, error: BaseException) -> Dict[str, Any]:
 
 
 def _known_shapes(node: ast.AST, shapes: Dict[str, Any]) -> List[Tuple[str, List[int]]]:
-    """The operands of a product or sum with their shapes; none if one of them has no known shape."""
+    """Returns the operands of a product or sum that have known shapes, with their shapes."""
     parts: List[ast.expr] = []
     if isinstance(node, ast.BinOp):
         parts = [node.left, node.right]
@@ -640,7 +642,7 @@ def _known_shapes(node: ast.AST, shapes: Dict[str, Any]) -> List[Tuple[str, List
 
 
 def _met(a: List[int], b: List[int], is_product: bool) -> Optional[List[int]]:
-    """The shape that two tensors make together; None if they do not fit."""
+    """Returns the shape of a product or sum of two tensors; None if they do not fit."""
     tail: List[int] = []
     if is_product:
         if min(len(a), len(b)) < 2 or a[-1] != b[-2]:
@@ -653,7 +655,7 @@ def _met(a: List[int], b: List[int], is_product: bool) -> Optional[List[int]]:
 
 
 def _fitting(node: ast.AST, shapes: Dict[str, Any]) -> str:
-    """What would fit instead of an expression whose operands do not; empty if nothing simple does."""
+    """Returns an operand that would fit, if those of an expression do not; empty if none is simple."""
     known = _known_shapes(node, shapes)
     word = (
         node.func.attr
@@ -690,7 +692,7 @@ def _fitting(node: ast.AST, shapes: Dict[str, Any]) -> str:
 
 
 def _fitting_sizes(node: ast.AST, shapes: Dict[str, Any], names: Dict[str, Any]) -> str:
-    """The sizes of a view or reshape that would fit, with one of them changed; empty if none do."""
+    """Returns sizes of a view or reshape that would fit, with one changed; empty if none do."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return ""
     word, base = node.func.attr, shapes.get(ast.unparse(node.func.value))
@@ -717,7 +719,7 @@ def _run(
     said: Dict[str, Any],
     kind: Type[BaseException] = Exception,
 ) -> None:
-    """Runs a rewritten program. An exception of this kind is what the user wants to hear of."""
+    """Runs a rewritten program, and reports an exception of this kind."""
     recorder.install()
     try:
         program()
@@ -727,9 +729,9 @@ def _run(
 
 
 def trace_file(path: str, folder: str) -> int:
-    """Runs a program; what it computed and what it raised is in the folder.
+    """Runs a program, and writes its tensors and its exception to the folder.
 
-    Returns 0, or 2 with error.txt if it cannot be read."""
+    Returns 0, or 2 with error.txt if the file cannot be read."""
     try:
         source, cells = _source(path)
         recorder = Recorder()
@@ -754,11 +756,11 @@ def trace_file(path: str, folder: str) -> int:
 
 
 def trace_call(function: Callable[..., Any], folder: str, *args: Any) -> str:
-    """Calls a function as trace_file runs a program, and returns the name of its file."""
+    """Calls a function with the same trace as trace_file; returns the name of its file."""
     function = getattr(function, "forward", function)
     code = getattr(function, "__code__", None)
     if code is None:
-        raise ae.AttnError("give a function, or a module, that is written in Python")
+        raise ae.AttnError("pass a function or a module that is written in Python")
     main: str = code.co_filename
     recorder = Recorder()
     undo: List[Tuple[types.FunctionType, types.CodeType]] = []
@@ -792,12 +794,12 @@ def trace_call(function: Callable[..., Any], folder: str, *args: Any) -> str:
 
 
 def trace_cell(source: str, names: Dict[str, Any], folder: str) -> str:
-    """Runs the cell of a notebook among its names, as trace_call calls a function."""
+    """Runs a notebook cell in the namespace of the notebook, with the same trace as trace_file."""
     recorder = Recorder()
     lines = [_without_magic(line) for line in source.split("\n")]
     code = _rewritten(recorder, "cell", "\n".join(lines))
     said: Dict[str, Any] = {"file": "cell", "source": lines, "cells": []}
-    for name, value in list(names.items()):  # what earlier cells have computed
+    for name, value in list(names.items()):  # tensors of earlier cells
         if ae._is_tensor(value) and not name.startswith("_"):
             place = recorder.place("earlier cells", ast.Module([], []), name)
             recorder.bind(place, value)

@@ -1,7 +1,7 @@
-"""An independent checker: holds each number of a walk to the rule beside it.
+"""Checks each number of a walk against its rule, independently of the program.
 
-It reads rules and numbers as anybody may who has the page on rules, and makes each tensor from those
-before it in float64, beside how far right code can be from that. It shares no code with the program.
+It parses the rules by the grammar on the page on rules, and recomputes each tensor in float64 from
+the tensors before it, with a bound on rounding errors. It shares no code with the program.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 import numpy as np
 
 _Arrays = Dict[str, Any]
-_Ball = Tuple[Any, Any]  # numbers, and how far each may be off
-_Tree = Tuple[Any, ...]  # a word and its parts: ("+", left, right), ("cell", name, [places])
-_Order = List[Tuple[int, int]]  # axes, slowest first, each with 1 or backwards with -1
+_Ball = Tuple[Any, Any]  # numbers, and a bound on the error of each
+_Tree = Tuple[Any, ...]  # an operator and its parts: ("+", left, right), ("cell", name, [places])
+_Order = List[Tuple[int, int]]  # axes, slowest first, each with the direction 1 or -1
 _PAGE = re.compile(r'<script type="application/json" id="\w*walk"[^>]*>(.*?)</script>', re.S)
 _WORD = re.compile(
     r"\s*(\d+(?=\.\.)|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[A-Za-z_]\w*|[<>=!]=|//|\*\*|\.\.|\S)",
     re.ASCII,
 )
-# Of each type: what rounding may do to a number, the least number, and what is infinite. Vector
-# code may take float32's numbers below 2^-126 as 0.
+# For each type: relative rounding error, smallest number, smallest infinite number. Vector code may
+# flush float32 numbers below 2^-126 to 0.
 _STORED = {
     "float64": (2.0**-52, 5e-324, np.inf),
     "float32": (2.0**-24, 2.0**-126, 3.4028236e38),
@@ -38,11 +38,11 @@ _COMPARES: dict[str, Any] = {
     ">=": np.greater_equal,
 }
 _COMPARES.update({"==": np.equal, "!=": np.not_equal})
-# How tightly operators hold together, loosest first.
+# Precedence of operators, lowest first.
 _RANKS = (("or",), ("and",), ("not",), tuple(_COMPARES), ("+", "-"), ("*", "/", "//", "%"))
 _REDUCTIONS = ("sum", "mean", "max", "min", "prod", "argmax", "rank")
 _erf: Any = np.vectorize(math.erf, otypes=[float])
-# Functions that never fall, so that a ball's ends go to the ends of its image.
+# Increasing functions: the ends of an interval map to the ends of its image.
 _RISING: dict[str, Callable[[Any], Any]] = {
     **{name: getattr(np, name) for name in ("exp", "tanh", "floor", "sign")},
     "sqrt": lambda x: np.sqrt(x),
@@ -54,7 +54,7 @@ _RISING: dict[str, Callable[[Any], Any]] = {
     "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
     "erf": _erf,
 }
-# Others, with the steepest that they are.
+# Other functions, with a bound on their slope.
 _STEEP: dict[str, tuple[Callable[[Any], Any], float]] = {
     **{name: (getattr(np, name), 1.0) for name in ("sin", "cos", "abs")},
     "silu": (lambda x: x / (1 + np.exp(-x)), 1.1),
@@ -68,15 +68,15 @@ _WORK = 2**33  # and of all arrays of a step
 
 
 class _Large(Exception):
-    """Too many numbers at a time."""
+    """An array would be too large."""
 
 
 class _Open(Exception):
-    """Why a step cannot be checked."""
+    """A step cannot be checked, with the reason."""
 
 
 class _Parser:
-    """The tree of a rule's right side, by the grammar of `help rules`."""
+    """Parses the right side of a rule by the grammar of `help rules`."""
 
     def __init__(self, text: str) -> None:
         self.words: list[str] = [*_WORD.findall(text), ""]
@@ -103,7 +103,7 @@ class _Parser:
     def name(self) -> str:
         word = self.take()
         if not (word[0].isalpha() or word[0] == "_"):
-            raise ValueError(f"'{word}' is no name")
+            raise ValueError(f"'{word}' is not a name")
         return word
 
     def expression(self, rank: int = 0) -> _Tree:
@@ -176,7 +176,7 @@ class _Parser:
 
 
 def _cells(tree: Any) -> Iterator[_Tree]:
-    """All cells that a tree reads."""
+    """Yields all cells that a tree reads."""
     if isinstance(tree, tuple) and tree[0] == "cell":
         yield tree
     for part in tree if isinstance(tree, (tuple, list)) else []:
@@ -184,23 +184,26 @@ def _cells(tree: Any) -> Iterator[_Tree]:
 
 
 def _is_product(tree: _Tree) -> bool:
-    """What a product of matrices adds up, which is not rounded before."""
+    """True for a matrix product, whose terms are not rounded before they are added."""
     while tree[:2] == ("over", "sum"):
         tree = tree[4]
     return tree[0] == "*" and (tree[1][0], tree[2][0]) == ("cell", "cell")
 
 
 class _Evaluator:
-    """Trees as balls. An index is an axis of every array; those of sums come before those of the
-    result, so that what does not depend on them is broadcast."""
+    """Evaluates trees with error bounds. Each index is an axis of every array; axes of sums come
+    before those of the result, so that parts that do not depend on them are broadcast."""
 
     def __init__(self, tensors: _Arrays, errors: _Arrays, stored: Any, sums: float) -> None:
         self.tensors, self.errors = tensors, errors
         self.unit, self.least, self.most = stored
         self.sums, self.work, self.depth = sums, 0, 0
-        self.at: dict[str, Any] = {}  # the places of each index
-        self.own: Tuple[str, _Order] = ("", [])  # the step, and in which order its cells are made
-        self.here: Tuple[Any, ...] = ()  # the places of the cells that are made
+        self.at: dict[str, Any] = {}  # the values of each index
+        self.own: Tuple[str, _Order] = (
+            "",
+            [],
+        )  # the step, and the order in which its cells are computed
+        self.here: Tuple[Any, ...] = ()  # the indices of the cells that are computed
 
     def room(self, *shaped: Any) -> None:
         size = math.prod(np.broadcast_shapes(*map(np.shape, shaped)))
@@ -211,19 +214,19 @@ class _Evaluator:
             raise _Open("it takes too long")
 
     def made(self, x: Any, error: Any, more: float = 0) -> _Ball:
-        """What is worked out is rounded, unless it is whole."""
+        """Adds the rounding error of a result, unless it is an integer."""
         if np.asarray(x).dtype.kind in "iub":
             return x, error
         size = np.abs(x)
         error = error + (self.unit + more * self.sums) * size + self.least * (size > 0)
-        # Nothing moves what is 0 or infinite by itself, and near the end of a type any may come.
+        # 0 and infinities are exact; near the end of a type any result is possible.
         error = np.where(np.isnan(error), np.where(size > 0, np.inf, 0.0), error)
         x = np.where(size - error >= self.most, np.copysign(np.inf, x), x)
         error = np.where(size + error >= self.most, np.inf, error)
         return x, np.where(np.isfinite(x), error, 0.0)
 
     def ball(self, tree: _Tree, whole: bool = False) -> _Ball:
-        """`whole`: an index, where `/` rounds down."""
+        """Evaluates a tree. `whole` means an index, in which `/` rounds down."""
         kind = tree[0]
         if kind == "number":
             exact = isinstance(tree[1], int) or (tree[1] * 4 % 1 == 0 and tree[1] < 32)
@@ -253,7 +256,7 @@ class _Evaluator:
             is_near = (np.abs(np.subtract(a, b, dtype=float)) <= ea + eb) & (np.add(ea, eb) > 0)
             return _COMPARES[kind](a, b), np.where(is_near, 1.0, 0.0)
         if kind in ("and", "or"):
-            wants = kind == "or"  # one side that is so for sure decides
+            wants = kind == "or"  # a side that is certain decides
             x = np.logical_or(a, b) if wants else np.logical_and(a, b)
             decided = ((np.not_equal(a, 0) == wants) & np.equal(ea, 0)) | (
                 (np.not_equal(b, 0) == wants) & np.equal(eb, 0)
@@ -320,7 +323,7 @@ class _Evaluator:
     def cell(self, name: str, parts: list[_Tree]) -> _Ball:
         tensor, error = self.tensors.get(name), self.errors.get(name)
         if tensor is None or len(parts) != tensor.ndim:
-            raise ValueError(f"{name} is none of the tensors before it, or has other axes")
+            raise ValueError(f"{name} is no earlier tensor, or has other axes")
         there, places, unsure = np.bool_(True), [], np.bool_(False)
         for (place, off), length in zip(self.balls(parts, True), tensor.shape):
             place = np.nan_to_num(np.rint(place), nan=-1, posinf=-1, neginf=-1).astype(np.int64)
@@ -337,7 +340,7 @@ class _Evaluator:
         return x, np.where(unsure, np.inf, off) if np.any(unsure) else off
 
     def is_earlier(self, places: list[Any]) -> Any:
-        """Of its own cells a rule reads those that are made before, in one order for all."""
+        """True for cells of the same step that are computed earlier, in one order for all."""
         before, same = np.bool_(False), np.bool_(True)
         for axis, step in self.own[1]:
             there, here = places[axis], self.here[axis]
@@ -347,7 +350,9 @@ class _Evaluator:
 
     def reduced(self, tree: _Tree, whole: bool) -> _Ball:
         _, word, index, span, body = tree
-        for _, name, parts in [] if span else _cells(body):  # as far as where it stands alone
+        for _, name, parts in (
+            [] if span else _cells(body)
+        ):  # the length of the axis that it indexes alone
             shape = np.shape(self.tensors.get(name, 0))
             for length, part in zip(shape, parts):
                 if part == ("name", index):
@@ -372,7 +377,9 @@ class _Evaluator:
         self.room(inside, x, error)
         full = np.broadcast_shapes(inside.shape, np.shape(x), np.shape(error))
         is_float = np.asarray(x).dtype.kind == "f"
-        if word == "rank":  # how many come before this one, of equal ones the first
+        if (
+            word == "rank"
+        ):  # the number of elements before this one; the first of equal ones comes first
             if here is None:
                 raise ValueError(f"nothing binds '{index}'")
             mine, off = self.ball(body, whole)
@@ -407,7 +414,7 @@ class _Evaluator:
 
 
 def _orders(name: str, axes: list[str], tree: _Tree) -> list[_Order]:
-    """The orders in which cells that read others of their own step can have been made."""
+    """Returns the possible orders of computation for cells that read cells of their own step."""
     own = [parts for _, word, parts in _cells(tree) if word == name]
     moved = {at for parts in own for at, part in enumerate(parts) if part[1:] != (axes[at],)}
     ones = [(axis, step) for axis in sorted(moved) for step in (1, -1)]
@@ -416,7 +423,7 @@ def _orders(name: str, axes: list[str], tree: _Tree) -> list[_Order]:
 
 
 def _fill(evaluator: _Evaluator, axes: list[str], tree: _Tree, ends: Any, x: Any, off: Any) -> None:
-    """Makes the cells between these ends, in parts where all of them need too much room."""
+    """Computes the cells in these ranges, in parts if they need too much memory."""
     evaluator.here = np.ix_(*[np.arange(begin, end) for begin, end in ends])
     evaluator.at, evaluator.depth = dict(zip(axes, evaluator.here)), len(axes)
     part = tuple(slice(begin, end) for begin, end in ends)
@@ -441,7 +448,7 @@ class _Verdict(NamedTuple):
 
 
 class _Walk:
-    """The steps of a walk that were read so far."""
+    """The steps of a walk read so far."""
 
     def __init__(self, walk: _Arrays) -> None:
         self.steps = [step for step in walk["steps"] if "data" in step]
@@ -458,7 +465,7 @@ class _Walk:
         self.tensors[step["name"]] = numbers.astype(float) if is_float else numbers
 
     def remade(self, step: _Arrays, axes: list[str], tree: _Tree, errors: _Arrays) -> Any:
-        """The tensors of a step by its rule, by each order in which its cells may be made."""
+        """Yields the tensor of a step by its rule, for each possible order of its cells."""
         type_of = _STORED.get(step["dtype"], _STORED["float64"])
         is_half = step["dtype"] in ("float16", "bfloat16")
         sums = 2.0**-24 if is_half or step["dtype"] == "float32" else 2.0**-52
@@ -474,20 +481,20 @@ class _Walk:
             evaluator = _Evaluator(self.tensors, errors, stored, sums)
             evaluator.own, x, off = (step["name"], order), np.zeros(shape), np.zeros(shape)
             _fill(evaluator, axes, tree, [(0, length) for length in shape], x, off)
-            # What was only moved is as it was.
+            # Copied numbers are exact.
             unit, least, most = type_of
             is_moved = (off == 0) & (np.frexp(x)[0] / unit % 1 == 0) | ~np.isfinite(x)
             yield x, np.where(is_moved, off, off + unit * np.abs(x) + least), most
 
     def held(self, step: _Arrays) -> _Verdict:
-        """Whether the numbers of a step follow from those before it."""
+        """Checks whether the numbers of a step follow from those before it."""
         rule = step.get("rule")
         try:
             self.read(step)
             if rule is not None:
                 return self.judge(step, rule)
         except (_Open, _Large, MemoryError, RecursionError) as why:
-            return _Verdict(f"not checked: {why or 'it takes too much room'}", is_checked=False)
+            return _Verdict(f"not checked: {why or 'it takes too much memory'}", is_checked=False)
         except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
             return _Verdict(f"WRONG: {error}: {rule}", False)
         if self.kinds[step["name"]] in ("input", "parameter"):
@@ -501,12 +508,12 @@ class _Walk:
         axes, name = [each for each in head[2].split(",") if each] if head else [], step["name"]
         kept = self.tensors[name]
         if not head or head[1] != name or len(axes) != kept.ndim:
-            raise ValueError("the rule is of another tensor")
+            raise ValueError("the rule belongs to another tensor")
         tree = _Parser(head[3]).tree()
         for _, read, _ in _cells(tree):
             if read not in self.tensors and read not in self.kinds:
-                raise _Open(f"it reads {read}, which is not here")
-        # Softmax in 16 bits, and a fused kernel, keep more digits than they store.
+                raise _Open(f"it reads {read}, which is missing")
+        # Softmax in 16 bits, and a fused kernel, compute with more digits than they store.
         known, found = [dict[str, Any]()], []
         if self.is_fused and tree[0] != "cell":
             known.append(self.errors)
@@ -517,7 +524,7 @@ class _Walk:
             for x, bound, most in self.remade(step, axes, tree, errors):
                 same = (kept == x) | (np.isnan(kept) & np.isnan(x))
                 off = np.where(same, 0.0, np.abs(np.subtract(kept, x, dtype=float)))
-                # Beyond the end of the type is infinity.
+                # Numbers beyond the end of the type are infinite.
                 off = np.where(
                     (np.abs(x) + bound >= most) & (kept == np.copysign(np.inf, x)), 0, off
                 )
@@ -527,13 +534,13 @@ class _Walk:
                     return self.passed(step, tree, x, bound, off)
         count, x, bound, off, wrong = min(found, key=lambda each: int(each[0]))
         at = np.unravel_index(int(wrong.argmax()), wrong.shape)
-        line = f"at [{','.join(map(str, at))}], one of {count}: {kept[at]:.9g}, by its rule"
-        line = f"{line} {x[at]:.9g}, {off[at]:.1e} off of at most {bound[at]:.1e}"
+        line = f"at [{','.join(map(str, at))}], one of {count}: {kept[at]:.9g}, its rule gives"
+        line = f"{line} {x[at]:.9g}, off by {off[at]:.1e}, allowed {bound[at]:.1e}"
         return _Verdict(f"WRONG {line}: {rule}", False)
 
     def passed(self, step: _Arrays, tree: _Tree, x: Any, bound: Any, off: Any) -> _Verdict:
-        """What is said of numbers within their bounds: those that any number would be within are
-        not checked, nor what a rule makes of itself."""
+        """Returns the verdict on numbers within their bounds. Bounds that admit any number, and rules
+        that only repeat their own tensor, check nothing."""
         name, kept = step["name"], self.tensors[step["name"]]
         self.errors[name] = np.where(np.isfinite(bound), bound, 0.0)
         reads = {word for _, word, _ in _cells(tree)}
@@ -542,24 +549,24 @@ class _Walk:
         is_loose = (kept != x) & (16 * bound > np.abs(x))
         is_loose |= np.isnan(kept) & (name in reads)
         far, most = max(zip(off.flat, bound.flat), default=(0.0, 0.0))
-        line = f"largest difference {far:.1e} of at most {most:.1e}"
+        line = f"largest difference {far:.1e}, allowed {most:.1e}"
         if is_loose.all() and is_loose.size and np.all(bound > largest):
             return _Verdict(f"not checked: any number fits its rule: {line}", False, False)
         if is_loose.all() and is_loose.size:
             return _Verdict(
-                f"not checked: rounding may be 1/16 of its numbers: {line}", is_checked=False
+                f"not checked: rounding errors may be 1/16 of its numbers: {line}", is_checked=False
             )
         if is_loose.any():
             count = f"{is_loose.sum()} of {is_loose.size} numbers not checked"
-            line = f"but {count}, of which rounding may be 1/16: {line}"
+            line = f"but {count}, because rounding errors may be 1/16 of them: {line}"
         return _Verdict(f"ok, {line}")
 
 
 def verify(path: str, tell: Callable[[str], None] = print) -> bool:
-    """Holds each step of a walk, a page or a record to its rule, a line a step, and how many of
-    them at the end. False where a number or a missing rule is wrong.
+    """Checks each step of a walk, a page or a record against its rule. Prints one line per step, and
+    the number of checked steps at the end. Returns False if a number or a missing rule is wrong.
 
-    Errors  ValueError where nothing could be checked."""
+    Errors  ValueError if nothing could be checked."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     walks, follows, steps, checked = _PAGE.findall(text) or [text], True, 0, 0

@@ -3,7 +3,7 @@
 # Offers the words that begin with what is typed.
 _attn_explain_offer() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur"); }
 
-# The same for the last of several words with commas between them.
+# Offers them for the last of several words with commas between them.
 _attn_explain_offer_list() {
     local done=
     [[ $cur == *,* ]] && done=${cur%,*},

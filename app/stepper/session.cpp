@@ -46,7 +46,7 @@ Scene changed_scene(const Scene& scene, const std::string& settings) {
     } catch (const UnknownFlag& error) {
         if (settings.find(' ') == settings.npos) throw;
         throw attn::ConfigError(std::string(error.what()) +
-                                "; quote a value with blanks: text='the cat'");
+                                "; quote a value with spaces: text='the cat'");
     }
 }
 

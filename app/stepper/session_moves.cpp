@@ -171,7 +171,7 @@ void Session::look_at(const attn::Cell& cell) {
         const std::ptrdiff_t at = beyond / part.step;
         if (beyond % part.step != 0 || at < 0 || at >= static_cast<std::ptrdiff_t>(part.count)) {
             throw attn::ConfigError(attn::cell_text(cell) +
-                                    " lies outside the part that is shown: only shows all again");
+                                    " is outside the shown part: type only to show all");
         }
         if (!part.drops_axis)
             place[section.counted_by(tensor.axes()[axis++])] = static_cast<std::size_t>(at);

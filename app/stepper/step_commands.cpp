@@ -160,7 +160,7 @@ const std::vector<StepCommand>& step_commands() {
          done<&Session::go_to_gradient, Shows::step>},
         {"set", "NAME=VALUE", "", "walk again with it, mark what changed: set mask=causal",
          done<&Session::set, Shows::message>},
-        {"undo", "", "u", "take the last set back", done<&Session::undo, Shows::message>},
+        {"undo", "", "u", "undo the last set", done<&Session::undo, Shows::message>},
         {"only", "[STEPS]", "", "keep steps or parts: only weights[0],x; alone: all again",
          done<&Session::only, Shows::step>},
         {"detail", "", "d", "show or hide parameters and the parts of softmax",
@@ -178,7 +178,7 @@ const std::vector<StepCommand>& step_commands() {
         {"fewer-digits", "", "-", "one decimal less", done<add_decimals<-1>, Shows::step>},
         {"print", "", "t", "the step as the walk prints it",
          done<&Session::step_text, Shows::page>},
-        {"write", "FILE", "", "write the step, as the ending says: weights.npy, .csv, .svg",
+        {"write", "FILE", "", "write the step to a file: weights.npy, .csv, .svg",
          [](Session& s, Words path) {
              s.write(path);
              return Reply{Shows::message, "wrote " + attn::visible(path) + "\n"};
@@ -243,8 +243,8 @@ std::string step_help() {
            ":                   any command by its name\n"
            "PgUp PgDn           move by a screen\n"
            "\n"
-           "A cell with * changed with the last set. Underlined cells are those that the\n"
-           "number of the last dive was made of.\n";
+           "A cell with * changed with the last set. Underlined cells are the inputs of\n"
+           "the number of the last dive.\n";
 }
 
 }  // namespace app

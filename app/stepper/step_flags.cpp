@@ -28,7 +28,8 @@ bool takes_the_screen(const Arguments& arguments) {
                 "--full-screen reads keys: leave --lines, --script and --output out");
         }
         if (!terminal || !has_screen(true)) {
-            throw attn::ConfigError("--full-screen needs a terminal that has one: leave it out");
+            throw attn::ConfigError(
+                "--full-screen needs a terminal with a full screen: leave it out");
         }
         return true;
     }

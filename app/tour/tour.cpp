@@ -93,7 +93,7 @@ public:
             show_page(document_.pages[number_]);
         }
         if (is_left_) {
-            write("attn-explain tour " + std::to_string(number_ + 1) + " goes on from here.\n");
+            write("attn-explain tour " + std::to_string(number_ + 1) + " continues from here.\n");
             return;
         }
         page_text_ =

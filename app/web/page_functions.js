@@ -1,2 +1,2 @@
-// What the page gives the core (core.js): named here for the linker, which lets no other symbol stay undefined.
+// The function that the page provides to the core (core.js); the linker allows no other undefined symbol.
 mergeInto(LibraryManager.library, { letter: () => {} });

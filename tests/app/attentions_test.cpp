@@ -6,7 +6,7 @@ using program::has;
 using program::run;
 
 TEST_SUITE("app: attentions") {
-    TEST_CASE("a shipped attention walks, in each form, and its record makes it again") {
+    TEST_CASE("a shipped attention runs in each form, and its record reproduces the run") {
         const program::Folder folder;
         const std::string walk = "--attention retention --seq-len 5 --only context -q ";
         const std::string printed = run(walk).out;
@@ -17,8 +17,7 @@ TEST_SUITE("app: attentions") {
         CHECK(run(walk + "--form recurrent --save-config " + record).exit_code == 0);
         CHECK(run("--only context -q --config " + record).out == printed);
     }
-    TEST_CASE(
-        "every shipped attention walks, its forms agree, and it is written as page and code") {
+    TEST_CASE("every shipped attention runs, its forms agree, and it is written as page and code") {
         const program::Folder folder;
         std::istringstream list(run("attentions").out);
         for (std::string line; std::getline(list, line);) {
@@ -36,7 +35,8 @@ TEST_SUITE("app: attentions") {
         }
     }
     TEST_CASE(
-        "a new step comes before all of the walk's own that read it, and one token suffices") {
+        "a new step is inserted before every built-in step that reads it, and one token is "
+        "enough") {
         const program::Folder folder;
         const std::string file = folder / "mine.attn";
         std::ofstream(file) << "attention mine\nbegins --mask causal\n"
@@ -50,7 +50,7 @@ TEST_SUITE("app: attentions") {
         CHECK(run(walk + " --only context").exit_code == 0);
         CHECK(run("--attention deltanet --form parallel --seq-len 1").exit_code == 0);
     }
-    TEST_CASE("a file of one's own walks, and its record holds its text") {
+    TEST_CASE("a user's file runs, and its record contains the text of the file") {
         const program::Folder folder;
         const std::string file = folder / "mine.attn", record = folder / "walk.json";
         CHECK(run("attentions --new " + file).exit_code == 0);
@@ -61,7 +61,7 @@ TEST_SUITE("app: attentions") {
         CHECK(run("--only weights -q --config " + record).out == made.out);
         CHECK(run(walk + "--attention " + file).exit_code == 2);
     }
-    TEST_CASE("a file of one's own comes through a pipe as well") {
+    TEST_CASE("a user's file can come through a pipe") {
         for (const char* const command :
              {"--attention -", "--attention /dev/stdin --only context", "attentions - --forms",
               "why 'context[0,0,0]' --attention -", "bugs --attention -", "lint --attention -",
@@ -82,7 +82,9 @@ TEST_SUITE("app: attentions") {
                       nothing.err);
     }
 
-    TEST_CASE("an edited attention is never overwritten, and a new one says how to walk it") {
+    TEST_CASE(
+        "an edited attention is never overwritten, and a new one reports the command that runs "
+        "it") {
         const program::Folder folder;
         const std::string in = "cd '" + folder.path().string() + "' && attn-explain attentions ";
         const program::Result made = program::shell(in + "--new mine");
@@ -110,16 +112,16 @@ TEST_SUITE("app: attentions") {
         CHECK(has(program::shell(in + "--new 'my own.attn'").err, "'my own.attn'"));
         CHECK(has(program::read_file(folder / "my own.attn"), "--attention 'my own.attn'\n"));
     }
-    TEST_CASE("a walk asks for the memory of its own steps: a recurrent form has no scores") {
+    TEST_CASE("the memory limit counts the walk's own steps: a recurrent form has no scores") {
         const std::string walk =
             "--attention retention --seq-len 60000 --embed-dim 4 --only context[0,59999] -q ";
         CHECK(run(walk + "--form recurrent").exit_code == 0);
         const program::Result squares = run(walk);
         CHECK(squares.exit_code == 2);
         CHECK(has(squares.err, "of it for scores"));
-        CHECK(has(squares.err, "take another form (--form recurrent or --form chunked), or make"));
+        CHECK(has(squares.err, "use another form (--form recurrent or --form chunked), or make"));
     }
-    TEST_CASE("lengths of heads in a file that has none are told with their cause") {
+    TEST_CASE("head lengths in a file that has no heads are refused with the reason") {
         const program::Result refused = run("--attention additive --heads 2");
         CHECK(refused.exit_code == 2);
         CHECK(refused.err.find("c is 8 in w_of_query and 4 in query; this attention has one head: "
@@ -130,7 +132,7 @@ TEST_SUITE("app: attentions") {
         CHECK(other.err.find("leave --heads out") == other.err.npos);
     }
 
-    TEST_CASE("a broken promise is a finding, and names the cell") {
+    TEST_CASE("a broken promise is a finding and names the cell") {
         const program::Folder folder;
         const std::string file = folder / "mine.attn";
         std::ofstream(file) << "attention mine\nform a\nstep context[q,f] = 1\n"
@@ -141,7 +143,7 @@ TEST_SUITE("app: attentions") {
         CHECK(run("attentions " + file + " --forms").exit_code == 1);
         CHECK(run("attentions retention --forms").exit_code == 0);
     }
-    TEST_CASE("a file begins from flags that name no file") {
+    TEST_CASE("a file can be started from flags that name no file") {
         const program::Folder folder;
         const std::string file = folder / "mine.attn";
         for (const std::string begins : {"--weights w.npz", "--rule @r.txt", "-o out.txt",
@@ -154,7 +156,7 @@ TEST_SUITE("app: attentions") {
         }
         CHECK(run("--attention retention --variant fused").exit_code == 2);
     }
-    TEST_CASE("the list names every file, and one is shown as it is") {
+    TEST_CASE("the list names every file, and a file is shown as it is") {
         const std::string list = run("attentions").out;
         CHECK(has(list, "deltanet "));
         CHECK(has(run("attentions deltanet").out, "\nform recurrent\n"));

@@ -24,10 +24,10 @@ nlohmann::json walk(const std::string& flags) {
 }  // namespace
 
 TEST_SUITE("app: backward") {
-    TEST_CASE("who asks for a gradient alone is told the flag") {
+    TEST_CASE("asking for a gradient alone is answered with the flag") {
         program::check_refused("--only d_weights", "no step 'd_weights' here: add --backward");
     }
-    TEST_CASE("the gradients come after the walk, which stays as it is") {
+    TEST_CASE("gradients come after the walk, which stays the same") {
         const std::string plain = run("-q --heads 2 --mask causal").out;
         const std::string both = run("-q --heads 2 --mask causal --backward").out;
         CHECK(both.starts_with(plain));
@@ -35,7 +35,8 @@ TEST_SUITE("app: backward") {
         const std::string names = run("--heads 2 --mask causal --backward --only d_scores").out;
         CHECK(has(names, "# d_scores[h,q,k] = d_scaled_scores[h,q,k] / sqrt(4)"));
     }
-    TEST_CASE("a walk in chunks goes back too, and its program with a mistake is the whole way") {
+    TEST_CASE(
+        "a walk in chunks has a backward pass too, and its program with a mistake is complete") {
         const std::string chunks = run("--mask causal --prefill 4 --backward --only context").out;
         CHECK(has(chunks, "# cache in 2 chunks"));
         const std::string code =
@@ -44,7 +45,7 @@ TEST_SUITE("app: backward") {
         CHECK(!has(code, ".grad"));
         CHECK(!has(code, "requires_grad"));
     }
-    TEST_CASE("the loss of a model's next word is that of its probability, in every layer") {
+    TEST_CASE("the loss of a model's next word follows from its probability, in every layer") {
         const auto next = nlohmann::json::parse(
             run("why 'next[big]' --model-file stories --text 'Lily had a' --json").out);
         const double loss = -std::log(next["probability"].get<double>());
@@ -105,12 +106,12 @@ TEST_SUITE("app: backward") {
         CHECK(number(mse, "d_context", "/0/1") ==
               doctest::Approx((number(mse, "context", "/0/1") - 2) / 2));
     }
-    TEST_CASE("a gradient's rule names steps, not the latest of their kind") {
+    TEST_CASE("a gradient's rule names steps, not the latest step of a chain") {
         CHECK(run("--differential --heads 4 --seq-len 3 --backward -q").exit_code == 0);
         const std::string capped = run("--backward --softcap 3 --mask causal --list-rules").out;
         CHECK(has(capped, "(1 - tanh(scaled_scores[q,k] / 3)^2)"));
     }
-    TEST_CASE("what cannot be gone back from is said in one line") {
+    TEST_CASE("a walk that has no backward pass is refused in one line") {
         check_refused("--backward --variant fused", "--variant vectorized");
         CHECK(has(run("--loss mean --only x").err, "--loss has no effect here"));
         // Frequencies are not learned, but gradients pass through rounded ones as through any
@@ -120,7 +121,7 @@ TEST_SUITE("app: backward") {
         const nlohmann::json right = walk("--backward --seq-len 5 --rope half");
         CHECK(number(rounded, "d_query", "/4/0") != number(right, "d_query", "/4/0"));
     }
-    TEST_CASE("central differences are beside each gradient") {
+    TEST_CASE("central differences are printed next to each gradient") {
         const std::string text = run("--seq-len 3 --embed-dim 2 --backward --check-gradient").out;
         CHECK(has(text, "# d_scores_central"));
         CHECK(has(text, "# d_w_query_error"));
@@ -143,7 +144,7 @@ TEST_SUITE("app: backward") {
         CHECK(has(json.out, "\"gradient_check\":{\"right\": false"));
         CHECK(has(run(walk + "--check-gradient --format csv").err, "all gradients are within"));
     }
-    TEST_CASE("kinks are said and not accused; what is not shown is not checked") {
+    TEST_CASE("kinks are reported but not accused; gradients that are not shown are not checked") {
         const std::string walk =
             "--random randn --seq-len 3 --embed-dim 4 --backward --check-gradient ";
         const Result kink =
@@ -163,16 +164,16 @@ TEST_SUITE("app: backward") {
         CHECK(long_one.exit_code == 2);
         CHECK(has(long_one.err, " walks, about "));
     }
-    TEST_CASE("why derives a gradient, and needs no flag for it") {
+    TEST_CASE("why derives a gradient without a flag for it") {
         const std::string text = run("why 'd_weights[short,eat]'").out;
         CHECK(has(text, "= sum f: d_context[q,f] * value[k,f]"));
         CHECK(has(text, "together"));
     }
-    TEST_CASE("lint says where softmax lets nothing through") {
+    TEST_CASE("lint reports where softmax lets no gradient through") {
         CHECK(has(run("lint --backward --scale 20 --embed-dim 16").out, "no-gradient"));
         CHECK(!has(run("lint --backward").out, "no-gradient"));
     }
-    TEST_CASE("PyTorch goes back by itself, NumPy by the rules") {
+    TEST_CASE("PyTorch backpropagates on its own, NumPy by the rules") {
         const std::string torch = run("--backward --code torch -q").out;
         CHECK(has(torch, "loss.backward()"));
         CHECK(has(torch, "d_scores = scores.grad"));
@@ -181,7 +182,7 @@ TEST_SUITE("app: backward") {
         CHECK(given.find("w_key = torch.tensor") < given.find("w_key.requires_grad_()"));
         CHECK(!has(run("--backward --code numpy -q").out, ".grad"));
     }
-    TEST_CASE("mistakes of the way back are made, listed, and named from gradients") {
+    TEST_CASE("mistakes of the backward pass are made, listed and named from gradients") {
         const Folder folder;
         const std::string file = (folder.path() / "mine.npz").string();
         const std::string flags =

@@ -1,4 +1,4 @@
-// Invalid attention files: the error names the line and the place, and nothing is walked.
+// Invalid attention files: the error names the line and the place, and no walk runs.
 #include <algorithm>
 
 #include "tests/support/program.hpp"
@@ -30,7 +30,7 @@ const std::vector<Bad> bad_files{
     {"step weights[h,q,k] = exp(1, 2)", "exp"},
     {"step weights[h,q,k] = sum z: 1", "z"},
     {"step weights[h,h,k] = 1", "h"},
-    {"step weights[h,q,k] = weights[h,q,k]", "made of itself"},
+    {"step weights[h,q,k] = weights[h,q,k]", "depend on itself"},
     {"step weights[h,q,k] = weights[h,q,k - 1]", "has none before it"},
     {"step weights[h,q,k] = if k == 0 then 0 else weights[h,q,k + 1]", ""},
     {"step weights[h,q,k] = context[h,q,0]", "context"},
@@ -53,7 +53,7 @@ const std::vector<Bad> bad_files{
     {"axis o < 2.5\nstep z[o] = 1\nstep weights[h,q,k] = z[0]",
      "a whole number from 1 to 100000000"},
     {"axis o < H\naxis o < H\nstep z[o] = 1\nstep weights[h,q,k] = z[0]", "occurs twice"},
-    {"parameter w\nS", "says its letters"},
+    {"parameter w\nS", "needs its letters"},
     {"parameter w[h] ~\nS", "no distribution"},
     {"parameter w[h] ~ normal(1)\nstep weights[h,q,k] = w[h]", "take two numbers"},
     {"parameter w[h] ~ gauss\nstep weights[h,q,k] = w[h]", "no distribution 'gauss'"},
@@ -66,7 +66,7 @@ const std::vector<Bad> bad_files{
     {"same context\nS", "no two forms"},
     {"form a\nS\nform b\nS\nsame", "same names"},
     {"form a\nS\nform b\nS\nsame nothing", "makes no nothing"},
-    {"S\nmistake m", "says its step"},
+    {"S\nmistake m", "names its step"},
     {"S\nmistake m at weights\n  title t", "lacks its rule"},
     {"S\nmistake m at weights\n  rule weights[h,q,k] = 1", "lacks its rule or its title"},
     {"S\nmistake m at nothing\n  title t\n  rule nothing[q] = 1", "no step nothing"},
@@ -103,7 +103,7 @@ const std::vector<Bad> bad_files{
     {"step weights[h,q,k] = scaled_scores[h,q,-1]", "there is no key -1"},
     {"step a[q] = b[q]\nstep b[q] = a[q]\nS", "join them in a line `together a b`"},
     {"step s[t] = if t == 0 then 1 else s[t + 1]\nstep weights[h,q,k] = s[q]", "ask first"},
-    {"step s[t] = s[0]\nstep weights[h,q,k] = s[q]", "would be made of itself"},
+    {"step s[t] = s[0]\nstep weights[h,q,k] = s[q]", "would depend on itself"},
     {"parameter w[c,c] ~ linear\nstep weights[h,q,k] = w[0,0]", "stands here twice"},
     {"parameter w[c] = x[0,c]\nstep weights[h,q,k] = w[0]", "begins as numbers"},
     {"parameter w[c] ~ normal(0, 1) linear\nstep weights[h,q,k] = w[0]", "take two numbers"},
@@ -118,7 +118,7 @@ const std::vector<Bad> bad_files{
     {"axis o < 1e12\nstep z[o] = 1\nstep weights[h,q,k] = z[0]", "would have 1e+12 places"},
     {"form a\nS\nsame weights", "no two forms"},
     {"form a b\nS", "is no name"},
-    {"S\nmistake m m at weights\n  title t\n  rule weights[h,q,k] = 1", "says its step"},
+    {"S\nmistake m m at weights\n  title t\n  rule weights[h,q,k] = 1", "names its step"},
     {"attention b\nS", "occurs twice"},
     {"S\n  note {nothing} is the largest", "no fact {nothing}"},
     {"S\n  note {largest", "is not closed"},
@@ -140,7 +140,7 @@ const std::vector<Bad> bad_files{
 }  // namespace
 
 TEST_SUITE("app: attentions") {
-    TEST_CASE("bad files are refused by one line, their own line and a caret") {
+    TEST_CASE("bad files are refused with one message, their own line and a caret") {
         const program::Folder folder;
         const std::string file = folder / "bad.attn";
         for (const Bad& each : bad_files) {

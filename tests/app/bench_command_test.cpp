@@ -8,7 +8,7 @@ using program::check_refused;
 using program::run;
 
 TEST_SUITE("app: bench") {
-    TEST_CASE("tiny shapes are timed by all variants, which agree") {
+    TEST_CASE("every variant is timed on tiny shapes, and all agree") {
         for (const std::string mask : {"none", "causal"}) {
             const program::Result result = run(
                 "bench --batch 2 --heads 1 --seq-len 3,6 --head-dim 2 --rounds 1 --json --mask " +
@@ -34,7 +34,7 @@ TEST_SUITE("app: bench") {
             CHECK(json.at("growth").size() == 3);
         }
     }
-    TEST_CASE("the table names the machine and every shape, the plot is written beside it") {
+    TEST_CASE("the table names the machine and every shape, and the plot is written next to it") {
         const program::Folder folder;
         const program::Result result =
             run("bench --variant vectorized,fused --shape 1,3,2 --shape 2,5,3 --rounds 1 "
@@ -62,12 +62,12 @@ TEST_SUITE("app: bench") {
         CHECK(err.find("OPENBLAS_CORETYPE") != std::string::npos);
         CHECK(std::count(err.begin(), err.end(), '\n') == 1);
     }
-    TEST_CASE("bad input is refused, naming the flag") {
+    TEST_CASE("bad input is refused with the flag") {
         check_refused("bench --threads 0", "--threads");
         check_refused("bench --arch avx99", "--arch");
         check_refused("bench --variant loop --shape 1,1000000000,1", "make the shape smaller");
     }
-    TEST_CASE("nothing is left over by what fails") {
+    TEST_CASE("a failed command leaves no files behind") {
         const program::Folder folder;
         check_refused("bench --variant loop --shape 1,1000000000,1 --plot " +
                           (folder / "time.svg") + " -o " + (folder / "table.txt"),

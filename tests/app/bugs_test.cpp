@@ -21,7 +21,7 @@ TEST_SUITE("app: bugs") {
         CHECK(unknown.exit_code == 2);
         CHECK(unknown.err.find("softmax-axis") != std::string::npos);
     }
-    TEST_CASE("a walk with a mistake shows its numbers and names it in the margin") {
+    TEST_CASE("a walk with a mistake prints its numbers and names the mistake in the margin") {
         const std::string weights = "--variant loop --ids 1,2 --only weights ";
         const program::Result wrong = run(weights + "--bug softmax-axis=query");
         CHECK(wrong.out.find("# ! [softmax-axis=query]") != std::string::npos);

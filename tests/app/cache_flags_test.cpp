@@ -4,14 +4,16 @@
 using namespace program;
 
 TEST_SUITE("app: cache") {
-    TEST_CASE("a flag that does not fit is refused in one line that says what to change") {
+    TEST_CASE("a flag that does not fit is refused in one line with the change to make") {
         check_refused("--past 2 --memory-len 3", "leave the memory out");
         check_refused("--prefill 2 --mask causal --past 1", "leave the memory and the past out");
         const program::Folder folder;
         check_refused("--position-bias " + (folder / "missing:bias"), "missing: cannot be read");
     }
 
-    TEST_CASE("the cache of one walk is the past of the next, which makes the rows of the whole") {
+    TEST_CASE(
+        "the cache of one walk is the past of the next, which computes the rows of the whole "
+        "walk") {
         const Folder folder;
         const std::string whole = folder / "whole.npz";
         const std::string flags =
@@ -34,7 +36,7 @@ TEST_SUITE("app: cache") {
         CHECK(last == run("--seq-len 6" + flags + " --only 'output[4:6]' -q").out);
     }
 
-    TEST_CASE("prefill says what the chunks gave beside the whole") {
+    TEST_CASE("prefill prints the chunks next to the whole walk") {
         const program::Folder folder;
         const std::string bias = folder / "bias.csv";
         std::ofstream(bias) << "1,2,0\n3,4,1\n0,2,9\n";
@@ -56,7 +58,7 @@ TEST_SUITE("app: cache") {
         CHECK_FALSE(note_with("k-dot-k"));
     }
 
-    TEST_CASE("a sink of one's own is read from a file, and its length is checked") {
+    TEST_CASE("a user's sink is read from a file, and its length is checked") {
         const Folder folder;
         const std::string sink = folder / "sinks.csv";
         std::ofstream(sink) << "0.5,-1\n";

@@ -24,7 +24,7 @@ std::string diagnosed(const program::Folder& folder) {
 }  // namespace
 
 TEST_SUITE("app: colors") {
-    TEST_CASE("headings are bold, formulas dim, mistakes red and other digits underlined") {
+    TEST_CASE("headings are bold, formulas dim, mistakes red and changed digits underlined") {
         const std::string walk = run("--color always --bug scale-missing").out;
         CHECK(has(walk, "\x1b[1m# scores: "));
         CHECK(has(walk, "\x1b[2m# scores[q,k] = sum f: query[q,f] * key[k,f] (query @ key^T)"));
@@ -40,7 +40,7 @@ TEST_SUITE("app: colors") {
                   "\x1b[31mrow_max: softmax-axis=query\x1b[0m"));
     }
 
-    TEST_CASE("colours say nothing that words do not: without them the bytes are the same") {
+    TEST_CASE("colours carry no information of their own: without them the bytes are the same") {
         const program::Folder folder;
         for (const std::string& command : std::vector<std::string>{
                  "--bug scale-missing", "notebook 002", "--code torch",
@@ -61,7 +61,7 @@ TEST_SUITE("app: colors") {
         CHECK(run("--color always --json").out.find('\x1b') == std::string::npos);
     }
 
-    TEST_CASE("a screen with them, and one of a terminal that has none") {
+    TEST_CASE("a screen with colours, and the screen of a terminal that has none") {
         Terminal colored(
             "attn-explain --text 'the cat' --bug scale-missing --from scores --until "
             "weights 2>&1",
@@ -78,7 +78,8 @@ TEST_SUITE("app: colors") {
         CHECK(has(refused.screen(true), "attn-explain: \x1b[31merror:"));
     }
 
-    TEST_CASE("a walk on a terminal ends with one line on what to try next, and it can be tried") {
+    TEST_CASE(
+        "a walk on a terminal ends with a line that suggests a command, and the command works") {
         const auto next_of = [](const std::string& flags) {
             Terminal terminal("attn-explain " + flags, 200, 24);
             const std::string screen = terminal.wait_for("[ended]");

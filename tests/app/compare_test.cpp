@@ -5,12 +5,12 @@
 using program::run;
 
 TEST_SUITE("app: compare") {
-    TEST_CASE("the two variants agree but for rounding") {
+    TEST_CASE("the two variants agree except for rounding") {
         const program::Result result = run("compare loop vectorized --heads 2 --mask causal");
         CHECK(result.exit_code == 0);
         CHECK(result.out.find("rounding explains every difference") != std::string::npos);
     }
-    TEST_CASE("settings that differ are found at the first step they touch") {
+    TEST_CASE("different settings are found at the first step they touch") {
         const program::Result result =
             run("compare loop '--variant loop --scale embed-dim' --heads 2 --json");
         CHECK(result.exit_code == 1);
@@ -25,7 +25,7 @@ TEST_SUITE("app: compare") {
             }
         }
     }
-    TEST_CASE("a step that one walk has not is the first difference, not what reads it") {
+    TEST_CASE("a step that only one walk has is the first difference, not the step that reads it") {
         const program::Result scale = run("compare '--scale none' ''");
         CHECK(scale.exit_code == 1);
         CHECK(scale.out.find("first difference: scaled_scores (the scores, scaled), which only the "
@@ -34,7 +34,7 @@ TEST_SUITE("app: compare") {
         CHECK(mask.out.find("first difference: masked_scores (the scores, with -inf where the mask "
                             "hides), which only the first has") != std::string::npos);
     }
-    TEST_CASE("16 bits beside more digits: each step is judged by the tensors of its own walk") {
+    TEST_CASE("16 bits against more digits: each step is judged by the tensors of its own walk") {
         const std::string walk = "--heads 2 --mask causal --rope half --qk-norm head ";
         for (const std::string type : {"float16", "bfloat16"}) {
             const std::string half = "'" + walk + "--compute-dtype " + type;
@@ -52,7 +52,7 @@ TEST_SUITE("app: compare") {
         }
         CHECK(run("compare '' '--compute-dtype float16 --scale 1e6'").exit_code == 1);
     }
-    TEST_CASE("a file is compared with a run, and a tolerance can be said") {
+    TEST_CASE("a file is compared with a run, and a tolerance can be given") {
         const program::Folder folder;
         const std::string file = folder / "run.json";
         REQUIRE(run("--variant loop --format json -o " + file).exit_code == 0);

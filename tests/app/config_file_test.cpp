@@ -102,7 +102,7 @@ TEST_SUITE("app: config") {
         CHECK(walked > 200);
     }
 
-    TEST_CASE("the configuration of --format json is read too") {
+    TEST_CASE("the configuration in --format json is accepted too") {
         const program::Folder folder;
         const std::string file = folder / "walk.json";
         const std::string flags =
@@ -121,10 +121,10 @@ TEST_SUITE("app: config") {
         CHECK(run("--config " + file).out == run("--text 'a b' --heads 2").out);
         std::ofstream(file) << R"({"text": "a b", "heads": {"count": 2}})";
         program::check_refused("--config " + file,
-                               "'heads' is an object: write what --heads takes");
+                               "'heads' is an object: write the value of --heads");
     }
 
-    TEST_CASE("a record restores words, ids, files and models: read again it says the same") {
+    TEST_CASE("a record restores words, ids, files and models, and writes the same record again") {
         const program::Folder folder;
         const std::string file = folder / "walk.json";
         const auto without_command = [](const std::string& text) {
@@ -149,7 +149,7 @@ TEST_SUITE("app: config") {
         CHECK(walked > 40);
     }
 
-    TEST_CASE("a record is what was said: defaults and files of rules apart") {
+    TEST_CASE("a record holds what the user set, without defaults and files of rules") {
         const program::Folder folder;
         const std::string rules = folder / "mine.txt";
         std::ofstream(rules) << "# mine\nscaled_scores[q,k] = scores[q,k] / 3\n";
@@ -168,7 +168,7 @@ TEST_SUITE("app: config") {
         CHECK(run("-q --only weights --backward" + config).err.empty());
     }
 
-    TEST_CASE("what a person changes in a record counts, beside what was said too") {
+    TEST_CASE("an edit of a record counts, even beside the settings that the user gave") {
         const program::Folder folder;
         auto record = nlohmann::json::parse(run("--heads 2 --mask causal --seed 7 --json").out);
         record["config"]["seed"] = 8;
@@ -201,7 +201,7 @@ TEST_SUITE("app: config") {
         CHECK(made == R"(attn-explain --text=$'-a\x09b' --format json)");
     }
 
-    TEST_CASE("flags win over the file, also another source") {
+    TEST_CASE("flags win over the file, and so does another source") {
         const program::Folder folder;
         std::ofstream(folder / "c.json")
             << R"({"text": ["the cat sat"], "heads": 2, "embed_dim": "8", "bias": true})";
@@ -214,7 +214,7 @@ TEST_SUITE("app: config") {
               run("why 'weights[0,0,1]' --text 'the cat sat' --heads 2 --embed-dim 8 --bias").out);
     }
 
-    TEST_CASE("a setting that is unknown or wrong is named with its line") {
+    TEST_CASE("an unknown or wrong setting is reported with its line") {
         const program::Folder folder;
         const std::string path = folder / "c.json";
         std::ofstream(path) << "{\n  \"heads\": 2,\n  \"embed-dimm\": 8\n}\n";
@@ -235,7 +235,7 @@ TEST_SUITE("app: config") {
         program::check_refused("--config " + path + ".nowhere", "c.json.nowhere");
     }
 
-    TEST_CASE("no file of settings writes, watches, performs or loosens anything") {
+    TEST_CASE("no settings file writes files, watches files, runs commands or loosens a check") {
         const program::Folder folder;
         const std::string path = folder / "c.json";
         const std::string mine = folder / "mine.json";
@@ -268,7 +268,7 @@ TEST_SUITE("app: config") {
         CHECK(run("--config " + path).out == program::read_file(other));
     }
 
-    TEST_CASE("the comment of a probe's archive says settings of the walk alone") {
+    TEST_CASE("the comment in a probe's archive holds only settings of the walk") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         const attn::Tensor x({"token", "feature"}, attn::Array<float>({{1, 2}, {3, 4}}));
@@ -282,7 +282,7 @@ TEST_SUITE("app: config") {
         }
     }
 
-    TEST_CASE("settings that contradict each other are named with their lines") {
+    TEST_CASE("contradicting settings are reported with their lines") {
         const program::Folder folder;
         const std::string path = folder / "c.json";
         std::ofstream(path)

@@ -154,7 +154,9 @@ std::map<std::string, Rows> saved(const Hand& h) {
 }  // namespace
 
 TEST_SUITE("diagnose_back") {
-    TEST_CASE("in 16 bits the way back of a wrong way forth is right, whose gradients are all 1") {
+    TEST_CASE(
+        "in 16 bits the backward pass of a wrong forward pass is right if all its gradients are "
+        "1") {
         const program::Folder folder;
         const std::string mine = folder / "mine.npz";
         for (const std::string type : {"float32", "bfloat16", "float16"}) {
@@ -199,7 +201,7 @@ TEST_SUITE("diagnose_back") {
                 tells(diagnosed(saved(Hand::of_loss([](double) { return 1.0; }, wrong))).out, id));
         }
     }
-    TEST_CASE("as many heads as tokens: what is saved of each head is not taken for merged") {
+    TEST_CASE("with as many heads as tokens, a tensor saved per head is not taken for merged") {
         for (const std::string wrong : {"", "scale"}) {
             std::map<std::string, Rows> all;
             for (std::size_t head = 0; head < Hand::tokens; ++head) {
@@ -225,7 +227,7 @@ TEST_SUITE("diagnose_back") {
                                                   : "grad-scale-missing"));
         }
     }
-    TEST_CASE("a loss that nobody said is read off the gradients, and said") {
+    TEST_CASE("a loss that was not given is inferred from the gradients and reported") {
         const auto mean = diagnosed(saved(Hand::of_loss([](double) { return 1.0 / 24; })));
         CHECK(mean.exit_code == 0);
         CHECK(tells(mean.out, "assumed: the loss is the mean of context; save the gradient"));
@@ -241,7 +243,7 @@ TEST_SUITE("diagnose_back") {
         CHECK(!tells(cosine.out, "wrong:"));
         CHECK(tells(cosine.out, "which loss is it?"));
     }
-    TEST_CASE("a loss can be said, and is then not guessed") {
+    TEST_CASE("a loss that was given is not guessed") {
         const Hand h = Hand::of_loss([](double) { return 1.0 / 24; });
         const auto said = diagnosed(saved(h), "--backward --loss mean");
         CHECK(said.exit_code == 0);
@@ -254,7 +256,7 @@ TEST_SUITE("diagnose_back") {
         CHECK(none.exit_code == 2);
         CHECK(tells(none.err, "no tensor of"));
     }
-    TEST_CASE("a target or an upstream gradient of any name is taken for what it fits") {
+    TEST_CASE("a target or upstream gradient of any name is matched by its shape") {
         const Hand h = Hand::made();
         auto tensors = saved(h);
         tensors["cotangent"] = h.d_out;
@@ -263,7 +265,7 @@ TEST_SUITE("diagnose_back") {
         CHECK(result.exit_code == 0);
         CHECK(tells(result.out, "the sum of context times cotangent"));
     }
-    TEST_CASE("gradients alone are judged, and tell of a mask that nobody said") {
+    TEST_CASE("gradients alone are judged, and reveal a mask that was not given") {
         const Hand h = Hand::made("", true);
         const auto result = diagnosed({{"q", h.q},
                                        {"k", h.k},
@@ -277,7 +279,7 @@ TEST_SUITE("diagnose_back") {
         CHECK(tells(result.out, "with --mask causal the gradients are right"));
         CHECK(!tells(result.out, "wrong:"));
     }
-    TEST_CASE("a gradient goes by the step as which its tensor was read") {
+    TEST_CASE("a gradient is matched to the step that its tensor was read as") {
         const Hand h = Hand::made();
         const Rows scaled = each(h.scores, [&](auto i, auto j) { return h.scores[i][j] / 2; });
         auto tensors = saved(h);
@@ -298,7 +300,7 @@ TEST_SUITE("diagnose_back") {
         INFO(result.out);
         CHECK(result.exit_code == 0);
     }
-    TEST_CASE("a gradient that is wrong by itself is judged by theirs before it") {
+    TEST_CASE("a gradient with a mistake of its own is judged from the user's gradient before it") {
         const Hand h = Hand::made("dk alone");
         auto tensors = saved(h);
         tensors["d_out"] = h.d_out;
@@ -321,7 +323,7 @@ TEST_SUITE("diagnose_back") {
         CHECK(unknown.exit_code == 3);
         CHECK(tells(unknown.out, "with two indices exchanged"));
     }
-    TEST_CASE("two mistakes at once are looked for where pairs are asked for") {
+    TEST_CASE("two mistakes at once are searched for if --pairs is given") {
         Hand h = Hand::made("row");
         h.dq = product(h.ds, h.k);
         h.dk = product(turned(h.ds), h.q);
@@ -333,7 +335,7 @@ TEST_SUITE("diagnose_back") {
         CHECK(tells(pairs.out, "grad-softmax-no-row-sum"));
         CHECK(tells(pairs.out, "and grad-scale-missing"));
     }
-    TEST_CASE("what is made of parameters that nobody gave is not judged") {
+    TEST_CASE("a tensor made from missing parameters is not judged") {
         const Hand h = Hand::made();
         auto tensors = saved(h);
         tensors["d_out"] = h.d_out;
@@ -345,7 +347,7 @@ TEST_SUITE("diagnose_back") {
         CHECK(tells(result.out, "not compared: dx: there is no w_"));
         CHECK(!tells(result.out, "wrong:"));
     }
-    TEST_CASE("a probe of a way back has an uneven gradient to start from, or that of a loss") {
+    TEST_CASE("a probe of a backward pass has an uneven upstream gradient, or that of a loss") {
         const program::Folder folder;
         const std::string probe = folder / "p.npz";
         const std::string walk = " --heads 2 --seq-len 5 --embed-dim 6 --batch 2 -o " + probe;
@@ -361,7 +363,7 @@ TEST_SUITE("diagnose_back") {
         CHECK(start_of(" --loss sum") == std::vector<double>(60, 1.0));
         CHECK(run("probe --backward --loss 'weights[0,1]'" + walk).exit_code == 2);
     }
-    TEST_CASE("the gradient of a probe is where the way back begins") {
+    TEST_CASE("the backward pass starts from the gradient in a probe") {
         const Hand h = Hand::made("", true);
         const program::Folder folder;
         write_file(folder / "given.npz", {{"d_context", h.d_out}});
@@ -373,7 +375,7 @@ TEST_SUITE("diagnose_back") {
         CHECK(!tells(result.err, "not used"));
         CHECK(tells(diagnosed(saved(Hand::made("row", true)), flags).out, "grad-softmax-no-row"));
     }
-    TEST_CASE("in JSON the gradients say the same") {
+    TEST_CASE("JSON reports the same about gradients") {
         const auto result =
             diagnosed(saved(Hand::of_loss([](double) { return 1.0; }, "scale")), "--json");
         CHECK(tells(result.out, "\"mistakes\": [\"grad-scale-missing\"]"));

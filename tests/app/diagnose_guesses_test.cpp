@@ -55,7 +55,7 @@ const std::string left_out_words = ": there is no w_output to make it with";
 }  // namespace
 
 TEST_SUITE("app: diagnose does not guess") {
-    TEST_CASE("names that compete for one step stop nothing, and the one too many is left out") {
+    TEST_CASE("names that compete for one step are no error: the surplus one is left out") {
         for (const char* mask : {"", " --mask causal"}) {
             TheirFile theirs("--heads 3 --batch 2 --seq-len 5 --head-dim 4" + std::string(mask));
             for (const auto& [name, step] :
@@ -76,7 +76,7 @@ TEST_SUITE("app: diagnose does not guess") {
         }
     }
 
-    TEST_CASE("a result after a projection that nobody gave accuses nothing before it") {
+    TEST_CASE("a result after a projection without parameters accuses no step before it") {
         TheirFile theirs(
             "--heads 3 --batch 2 --seq-len 5 --head-dim 4 --mask causal "
             "--output-projection --embed-dim 12");
@@ -98,7 +98,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(guess_tells(known.out, "merged, output"));
     }
 
-    TEST_CASE("what a drawn parameter would make is left out, whichever it is") {
+    TEST_CASE("a tensor made from any drawn parameter is left out") {
         TheirFile alone("--heads 2 --batch 2 --seq-len 4 --output-projection --seed 7");
         for (const char* step : {"query", "key", "value", "weights", "merged"}) {
             alone.save(step, step);
@@ -121,7 +121,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(guess_tells(some.diagnose("--heads 2 --batch 2 --seq-len 4 --seed 7").out,
                           "right: x, weights, context"));
     }
-    TEST_CASE("a query that nothing follows from is not right, whatever comes after it") {
+    TEST_CASE("a query from which nothing follows is not called right, whatever comes after it") {
         TheirFile theirs("--heads 2 --batch 3 --seq-len 5 --head-dim 4 --mask causal");
         theirs.save("attn", "weights");
         for (const char* name : {"q", "k"}) {
@@ -147,7 +147,7 @@ TEST_SUITE("app: diagnose does not guess") {
                 .exit_code == 0);
     }
 
-    TEST_CASE("nothing but inputs is no success") {
+    TEST_CASE("inputs alone are no success") {
         TheirFile theirs("--heads 2 --seq-len 5 --head-dim 4");
         theirs.save("x", "x");
         const program::Result result = theirs.diagnose("--given " + (theirs.folder / "walk.npz"));
@@ -155,7 +155,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK_MESSAGE(guess_tells(result.out, "no computed step was compared"), result.out);
     }
 
-    TEST_CASE("what a probe says is not guessed otherwise") {
+    TEST_CASE("settings that a probe contains are not guessed") {
         const std::string flags =
             "--random randn --batch 3 --seq-len 7 --heads 2 --embed-dim 8 --output-projection ";
         for (const std::string other : {"--mask causal", "--weight-layout in-out"}) {
@@ -184,7 +184,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(guess_tells(asked.out, "Which is it?"));
     }
 
-    TEST_CASE("a file with x and every parameter needs no other") {
+    TEST_CASE("a file with x and every parameter needs no other file") {
         TheirFile theirs(
             "--heads 3 --head-dim 4 --projection fused --bias --output-projection "
             "--output-bias --mask causal --batch 2 --seq-len 5 --random randn");
@@ -200,7 +200,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(guess_tells(result.out, "right: weights, output"));
     }
 
-    TEST_CASE("of one head, the context before and after its heads are merged is right twice") {
+    TEST_CASE("with one head, the context before and after merging is right twice") {
         TheirFile theirs("--heads 1 --output-projection --mask causal --batch 2 --random randn");
         for (const char* name : {"x", "w_query", "w_key", "w_value", "w_output"}) {
             theirs.save(name, name);
@@ -218,7 +218,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(wide.diagnose("--heads 2 --head-dim 4").exit_code != 0);
     }
 
-    TEST_CASE("after what cannot be replayed no mistake is named") {
+    TEST_CASE("no mistake is named after a step that cannot be replayed") {
         TheirFile theirs(
             "--heads 6 --kv-heads 2 --embed-dim 24 --mask causal --batch 2 --random randn "
             "--bug softmax-axis=query");
@@ -231,7 +231,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK_FALSE(guess_tells(result.out, "softmax-axis"));
     }
 
-    TEST_CASE("ties are told apart by every step that is there") {
+    TEST_CASE("every step that is present helps to break ties") {
         TheirFile theirs("--rope half --heads 2 --head-dim 4 --mask causal --bug rope-q-only");
         theirs.save("q", "rotated_query");
         theirs.save("att", "weights");
@@ -241,7 +241,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK_FALSE(guess_tells(result.out, "rope-missing"));
     }
 
-    TEST_CASE("evidence says of rounded numbers that they are rounded, not that they moved") {
+    TEST_CASE("for rounded numbers the evidence is that they are rounded, not that they moved") {
         TheirFile theirs("--heads 2 --mask causal --batch 3 --random randn --embed-dim 8");
         attn::Array<float> cells = theirs.walk.at("weights").as<float>();
         for (float& cell : cells) cell = std::round(cell * 1e3F) / 1e3F;
@@ -257,7 +257,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK_FALSE(guess_tells(theirs.diagnose(given).out, "pass --heads"));
     }
 
-    TEST_CASE("a result that may have been saved before its projection is asked about") {
+    TEST_CASE("a result that may have been saved before its projection raises a question") {
         const std::string flags = "--heads 3 --output-projection --mask causal --embed-dim 12";
         const std::string asked = "if you saved attn_out before w_output was applied";
         TheirFile theirs(flags + " --batch 2");
@@ -282,7 +282,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(lone.diagnose("--mask causal").exit_code == 0);
     }
 
-    TEST_CASE("keys are as many as their own key and weights have") {
+    TEST_CASE("the number of keys is that of key and weights themselves") {
         const std::string flags = "--heads 4 --projection none --head-dim 6 --batch 2 --seq-len 3 ";
         for (const std::string more : {"--memory-len 7", "--memory-len 2 --value-dim 5"}) {
             TheirFile theirs(flags + more);
@@ -296,7 +296,7 @@ TEST_SUITE("app: diagnose does not guess") {
         }
     }
 
-    TEST_CASE("heads in groups of a key, and heads that a bias counts, are heads") {
+    TEST_CASE("heads in groups that share a key, and heads counted by a bias, are heads") {
         for (const std::string bug : {"", " --bug scale-missing"}) {
             TheirFile grouped(
                 "--heads 6 --kv-heads 2 --projection none --batch 2 --seq-len 5 --head-dim 4" +
@@ -307,7 +307,7 @@ TEST_SUITE("app: diagnose does not guess") {
             for (const char* step : {"key", "value", "weights"}) grouped.save(step, step);
             const int code = bug.empty() ? 0 : 1;
             CHECK(grouped.diagnose().exit_code == code);
-            // The same with tokens first, as in einsum("btgrd,bsgd->bgrts").
+            // The same mistake with tokens first, as in einsum("btgrd,bsgd->bgrts").
             grouped.file.clear();
             const auto& key = grouped.walk.at("key");
             grouped.file.emplace_back("q",
@@ -332,7 +332,7 @@ TEST_SUITE("app: diagnose does not guess") {
         }
     }
 
-    TEST_CASE("nothing is right that could not be compared: walks in 16 bits, whose file has 32") {
+    TEST_CASE("nothing is called right without a comparison: walks in 16 bits with a file in 32") {
         const program::Folder folder;
         const std::string mine = folder / "mine.npz";
         for (const std::string type : {"bfloat16", "float16"}) {
@@ -351,7 +351,7 @@ TEST_SUITE("app: diagnose does not guess") {
         }
     }
 
-    TEST_CASE("the key that all heads share may be saved turned, right code or wrong") {
+    TEST_CASE("the key shared by all heads may be saved rotated, by right or wrong code") {
         for (const std::string bug : {"", " --bug scale-missing"}) {
             TheirFile theirs("--preset deepseek" + bug);
             const attn::Tensor& turned = theirs.walk.at("rotated_key");
@@ -366,13 +366,13 @@ TEST_SUITE("app: diagnose does not guess") {
             theirs.save("probs", "weights");
             const program::Result result =
                 theirs.diagnose("--preset deepseek --given " + (theirs.folder / "walk.npz"));
-            CHECK_MESSAGE(guess_tells(result.out, "turned by its positions already"), result.out);
+            CHECK_MESSAGE(guess_tells(result.out, "already rotated by its positions"), result.out);
             CHECK(result.exit_code == (bug.empty() ? 0 : 1));
             CHECK(guess_tells(result.out, "weights: scale-missing") == !bug.empty());
         }
     }
 
-    TEST_CASE("a cache that nothing lay in before is the key and the value") {
+    TEST_CASE("a cache that started empty is the key and the value") {
         TheirFile theirs("--heads 2 --projection none --batch 2 --seq-len 5 --head-dim 4");
         theirs.save("q", "query");
         theirs.save("k_cache", "key");
@@ -383,7 +383,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(guess_tells(result.out, "k_cache, q, v_cache are taken as they are"));
     }
 
-    TEST_CASE("a mistake of the recurrent form is named though the walk has the parallel one") {
+    TEST_CASE("a mistake of the recurrent form is named even if the walk runs the parallel form") {
         TheirFile theirs("--attention gated-linear --form recurrent --bug gate-on-values");
         theirs.save("out", "context");
         const std::string given = " --given " + (theirs.folder / "walk.npz");
@@ -393,7 +393,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(guess_tells(result.out, "recognised as form recurrent: --form recurrent"));
     }
 
-    TEST_CASE("slopes that nobody told are tried, and asked about") {
+    TEST_CASE("slopes that were not given are tried, and raise a question") {
         TheirFile theirs(
             "--heads 2 --projection none --seq-len 5 --head-dim 4 --mask causal --position-bias "
             "alibi");
@@ -408,7 +408,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK_MESSAGE(told.exit_code == 0, told.out);
     }
 
-    TEST_CASE("scores that hold their bias are biased scores") {
+    TEST_CASE("scores that include their bias are biased scores") {
         for (const std::string bug : {"", " --bug scale-t5"}) {
             TheirFile theirs("--preset t5" + bug);
             theirs.save("scores", "biased_scores");
@@ -420,7 +420,7 @@ TEST_SUITE("app: diagnose does not guess") {
         }
     }
 
-    TEST_CASE("what was turned in an unknown way is not called unturned") {
+    TEST_CASE("a tensor rotated in an unknown way is not called unrotated") {
         const std::string flags = "--heads 3 --head-dim 4 --mask causal --rope half ";
         TheirFile theirs(flags + "--rope-theta 7");
         theirs.save("q", "rotated_query");
@@ -432,7 +432,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK_FALSE(guess_tells(result.out, "rope-missing"));
     }
 
-    TEST_CASE("numbers pasted with their names are diagnosed under these") {
+    TEST_CASE("pasted numbers are diagnosed under their names") {
         TheirFile theirs("--heads 2");
         std::string text = "attn = tensor([";
         for (std::size_t h = 0; h < 2; ++h) {
@@ -455,7 +455,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(guess_tells(result.out, "right: weights"));
     }
 
-    TEST_CASE("one array without a name has that of its file, and is the result otherwise") {
+    TEST_CASE("one array without a name gets the name of its file, and is the result otherwise") {
         const program::Folder folder;
         const std::string flags = "--heads 2 --batch 3 --mask causal --bug scale-missing ";
         for (const char* file : {"attn.npy", "run_7.npy"}) {
@@ -469,7 +469,7 @@ TEST_SUITE("app: diagnose does not guess") {
         }
     }
 
-    TEST_CASE("printed bfloat16 is what bfloat16 holds, and one sample needs no name") {
+    TEST_CASE("printed bfloat16 is read as bfloat16, and one sample needs no name") {
         const program::Folder folder;
         const std::string printed = folder / "mine.txt";
         std::ofstream(printed) << "tensor([[0.3340, 0.6680],\n        [0.1001, 0.9023]], "
@@ -486,7 +486,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK_MESSAGE(guess_tells(result.out, "right: merged"), result.out << result.err);
     }
 
-    TEST_CASE("a mistake is before what is only written otherwise") {
+    TEST_CASE("a mistake is reported before a different way to write the step") {
         const std::string flags = "--heads 2 --mask causal --seq-len 5 --head-dim 3 --batch 3";
         TheirFile theirs(flags + " --bug added-fill=-1e9 --bug einsum-diagonal");
         theirs.save("masked", "masked_scores");
@@ -498,7 +498,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(guess_tells(text, "harmless: the results"));
     }
 
-    TEST_CASE("keys saved as they were cannot have been scaled before: two mistakes are two") {
+    TEST_CASE("keys saved unchanged cannot have been scaled before: two mistakes stay two") {
         const std::string flags = "--heads 6 --kv-heads 3 --embed-dim 12 --seq-len 7 --batch 3 ";
         TheirFile theirs(flags + "--bug gqa-tile --bug scale-missing");
         for (const auto& [name, step] : {std::pair{"q", "query"},
@@ -526,7 +526,9 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK_FALSE(guess_tells(result.out, "cross-qk-swapped"));
     }
 
-    TEST_CASE("of padding and later keys one may be left visible, or all but what is both") {
+    TEST_CASE(
+        "either padding or later keys may be left visible, or all keys except those that are "
+        "both") {
         const std::string walk = "--ids '4,7,2,9,5;3,8,1,0,0' --pad-id 0 --heads 2 --embed-dim 6 ";
         const std::string both = walk + "--mask padding,causal ";
         for (const auto& [theirs_flags, id] :
@@ -547,7 +549,7 @@ TEST_SUITE("app: diagnose does not guess") {
                           "weights: padding-dropped\n"));
     }
 
-    TEST_CASE("a probe cannot say where output goes, nor what may differ") {
+    TEST_CASE("a probe cannot specify where output goes or what may differ") {
         TheirFile theirs("--heads 2");
         theirs.save("x", "x");
         for (const std::string setting : {"output", "atol", "rtol", "save_config"}) {

@@ -49,7 +49,7 @@ const NewNames module_names{{"x", "X"},
 }  // namespace
 
 TEST_SUITE("app: diagnose sets itself up") {
-    TEST_CASE("names of parameters in use are known") {
+    TEST_CASE("names of parameters in common use are recognised") {
         const auto first = [](const char* name) {
             const std::vector<std::string> steps = attn::known_steps(name);
             return steps.empty() ? std::string() : steps.front();
@@ -69,7 +69,7 @@ TEST_SUITE("app: diagnose sets itself up") {
         CHECK(first("ln.weight") == "");
     }
 
-    TEST_CASE("heads, head width and layout are read from the shapes, and said") {
+    TEST_CASE("heads, head width and layout are read from the shapes and reported") {
         Files files;
         const program::Result heads =
             files.diagnose("--batch 2 --seq-len 5 --heads 3 --embed-dim 12", module_names,
@@ -112,7 +112,7 @@ TEST_SUITE("app: diagnose sets itself up") {
                 axis, shared);
     }
 
-    TEST_CASE("what nothing says is tried before giving up: causal, and a number of heads") {
+    TEST_CASE("unstated settings are tried before giving up: causal, and a number of heads") {
         Files files;
         const program::Result causal =
             files.diagnose("--batch 2 --seq-len 5 --heads 3 --embed-dim 12 --mask causal",
@@ -127,7 +127,7 @@ TEST_SUITE("app: diagnose sets itself up") {
         CHECK(mistaken.out.find("scale-missing") != std::string::npos);
     }
 
-    TEST_CASE("a mistake that another setting would explain too is asked about") {
+    TEST_CASE("a mistake that another setting would explain too raises a question") {
         Files files;
         const program::Result result = files.diagnose(
             "--seq-len 5 --heads 2 --embed-dim 8 --projection fused --bug fused-layout",
@@ -137,7 +137,7 @@ TEST_SUITE("app: diagnose sets itself up") {
               std::string::npos);
     }
 
-    TEST_CASE("an array of --given that is no input is named") {
+    TEST_CASE("an array of --given that is no input is named in the error") {
         Files files;
         const program::Result result = files.diagnose("--seq-len 5 --embed-dim 8",
                                                       {{"x", "x"},

@@ -149,7 +149,7 @@ const Attention unscaled(1);
 TEST_SUITE("app: diagnose strangers") {
     using namespace strangers;
 
-    TEST_CASE("weights averaged over the heads are read as that, and one mistake is named alone") {
+    TEST_CASE("weights averaged over heads are recognised, and one mistake is named alone") {
         const auto good = diagnosed(right, {{"attn", right.mean}, {"out", right.out}});
         CHECK(good.exit_code == 0);
         CHECK(has(good.out, "weights-averaged, harmless"));
@@ -159,7 +159,7 @@ TEST_SUITE("app: diagnose strangers") {
         CHECK_FALSE(has(bad.out, "no known mistake"));
     }
 
-    TEST_CASE("what a running softmax keeps is right: a sum not yet divided, lse, any maximum") {
+    TEST_CASE("the state of a running softmax is right: an undivided sum, lse, any maximum") {
         Numbers zero{{heads, tokens}}, sums{{heads, tokens}};
         for (std::size_t i = 0; i < sums.cells.size(); ++i) {
             sums.cells[i] = std::exp(right.lse.cells[i]);
@@ -183,7 +183,7 @@ TEST_SUITE("app: diagnose strangers") {
         }
     }
 
-    TEST_CASE("an output matrix with an axis of heads is read in either order of its axes") {
+    TEST_CASE("an output matrix with a head axis is read in either order of its axes") {
         for (const bool features_first : {false, true}) {
             for (Attention one : {right, unscaled}) {
                 for (std::size_t i = 0; i < 3; ++i) one.w[i].shape = {heads, width, features};
@@ -203,8 +203,7 @@ TEST_SUITE("app: diagnose strangers") {
         }
     }
 
-    TEST_CASE(
-        "a tensor that cannot be what it is called, or is called nothing, goes by its shape") {
+    TEST_CASE("a tensor whose name is unknown or impossible is matched by its shape") {
         for (const char* name : {"m", "l", "mask", "hidden", "blorp", "k_out"}) {
             CAPTURE(name);
             CHECK(diagnosed(right, {{name, right.out}}).exit_code == 0);
@@ -220,7 +219,7 @@ TEST_SUITE("app: diagnose strangers") {
         CHECK_FALSE(has(beside.out, "no known mistake"));
     }
 
-    TEST_CASE("a loud head excuses nothing in another one") {
+    TEST_CASE("a head with large values excuses nothing in another head") {
         const Attention loud(std::sqrt(0.5), 1000);
         const Named good{{"w", loud.weights}, {"merged", loud.merged}, {"out", loud.out}};
         CHECK(diagnosed(loud, good, "").exit_code == 0);
@@ -238,7 +237,7 @@ TEST_SUITE("app: diagnose strangers") {
         }
     }
 
-    TEST_CASE("where numbers are small, what they cannot show is said") {
+    TEST_CASE("small numbers come with a note on what they cannot show") {
         for (const double size : {0.02, 0.002}) {
             const Attention small(std::sqrt(0.5), 1, size);
             const auto answer = diagnosed(small, {{"out", small.out}}, "");
@@ -249,7 +248,7 @@ TEST_SUITE("app: diagnose strangers") {
         CHECK_FALSE(has(diagnosed(right, {{"out", right.out}}, "").out, "cannot show"));
     }
 
-    TEST_CASE("parameters are known by their form: Keras, Gemma, llm.c") {
+    TEST_CASE("parameters are recognised by their form: Keras, Gemma, llm.c") {
         // (in, heads, features of a head), and (heads, in, features of a head).
         const auto turned = [](const Numbers& w, bool heads_first) {
             Numbers other{{features, heads, width}};
@@ -307,7 +306,7 @@ TEST_SUITE("app: diagnose strangers") {
         }
     }
 
-    TEST_CASE("code is not accused where its parameters, or most of its tensors, are not read") {
+    TEST_CASE("code is not accused if its parameters, or most of its tensors, are not read") {
         const Named start{{"x", right.x}}, ends{{"attn", right.weights}, {"ctx", right.sum}};
         const auto with = [&](const Named& more) {
             Named all = start;
@@ -333,7 +332,7 @@ TEST_SUITE("app: diagnose strangers") {
         CHECK_FALSE(has(most.out, "no known mistake"));
     }
 
-    TEST_CASE("acc may be divided where it lies, and values be the sum beside a v") {
+    TEST_CASE("acc may be divided in place, and values may be the sum next to a v") {
         Numbers divided = right.merged;
         CHECK(diagnosed(right, {{"acc", divided}, {"out", right.out}}).exit_code == 0);
         CHECK(diagnosed(right, {{"v", right.v}, {"values", right.merged}, {"o", right.out}})
@@ -343,7 +342,7 @@ TEST_SUITE("app: diagnose strangers") {
         CHECK_FALSE(has(bad.out, "no known mistake"));
     }
 
-    TEST_CASE("tensors of one head each are put together") {
+    TEST_CASE("tensors saved one per head are stacked") {
         const Named each{{"q.0", head_of(right.q, 0)},
                          {"q.1", head_of(right.q, 1)},
                          {"w_head1", head_of(right.weights, 0)},

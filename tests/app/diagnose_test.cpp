@@ -39,7 +39,7 @@ std::string page_file(const program::Folder& folder, const std::string& name,
 }  // namespace
 
 TEST_SUITE("app: diagnose") {
-    TEST_CASE("a tolerance that lets zeros pass judges nothing, and nothing is right by it") {
+    TEST_CASE("nothing is judged right by a tolerance that lets zeros pass") {
         const program::Folder folder;
         const std::string walk = " --heads 2 --seq-len 5 --embed-dim 8 --seed 3 ";
         const std::string mine = folder / "mine.npz";
@@ -53,7 +53,7 @@ TEST_SUITE("app: diagnose") {
         CHECK(run("diagnose " + mine + walk + "--atol 1e-4").exit_code == 1);
     }
     TEST_CASE(
-        "a long walk of one sequence, x drawn by the same flags, is examined as a short one") {
+        "a long walk of one sequence with x drawn by the same flags is examined as a short one") {
         const program::Folder folder;
         const std::string file = folder / "attn.npz";
         for (const std::string tokens : {"60", "300"}) {
@@ -65,7 +65,7 @@ TEST_SUITE("app: diagnose") {
             CHECK(result.out.find("weights: scale-missing") != std::string::npos);
         }
     }
-    TEST_CASE("a mistake in somebody's tensors is named with its evidence and its fix") {
+    TEST_CASE("a mistake in the user's tensors is named with its evidence and its fix") {
         const program::Folder folder;
         const std::string file = folder / "mine.json";
         REQUIRE(run(walk_flags + "--bug einsum-diagonal --format json -o " + file).exit_code == 0);
@@ -78,7 +78,7 @@ TEST_SUITE("app: diagnose") {
             nlohmann::json::parse(run("diagnose --json " + file + " " + walk_flags).out);
         CHECK(json.at("findings").at(0).at("id") == "einsum-diagonal");
     }
-    TEST_CASE("columns of the table stand apart, however long a name or a number is") {
+    TEST_CASE("columns of the table stay separate, however long a name or a number is") {
         const program::Folder folder;
         const std::string file = folder / "mine.npz";
         const std::string flags = "--rope half --heads 12 --embed-dim 96 --seq-len 11 --batch 10 ";
@@ -112,7 +112,7 @@ TEST_SUITE("app: diagnose") {
         CHECK(odd.exit_code == 3);
         CHECK(odd.out.find("no known mistake matches") != std::string::npos);
     }
-    TEST_CASE("the numbers of a printed page, 4 decimals, are enough") {
+    TEST_CASE("the numbers of a printed page with 4 decimals are enough") {
         const program::Folder folder;
         // The weights that notebook 000 prints: the mask was never applied to them.
         std::ofstream(folder / "page.json") << R"({"attention": [
@@ -129,7 +129,7 @@ TEST_SUITE("app: diagnose") {
         CHECK(result.exit_code == 1);
         CHECK_MESSAGE(result.out.find("mask-not-applied") != std::string::npos, result.out);
     }
-    TEST_CASE("mistakes of the notebooks are named from what their pages print") {
+    TEST_CASE("mistakes of the notebooks are named from the numbers on their pages") {
         const program::Folder folder;
         const auto named = [&](const std::string& page, const std::string& id,
                                const std::string& flags) {
@@ -157,7 +157,7 @@ TEST_SUITE("app: diagnose") {
         named("nb003_18", "softmax-axis=query", sentence + "--projection matrix");
         named("nb003_36", "softmax-axis=head", "--notebook 003 --rtol 1e-3 --atol 1e-9");
     }
-    TEST_CASE("what was not compared is said, and is no success unless asked for") {
+    TEST_CASE("tensors that were not compared are reported, and are no success unless requested") {
         const program::Folder folder;
         const std::string file = folder / "mine.npz";
         std::ofstream(folder / "mine.json")
@@ -171,7 +171,7 @@ TEST_SUITE("app: diagnose") {
         CHECK(json.at("skipped").at(0).at("name") == "loss_curve");
         CHECK(run(command + " --partial").exit_code == 0);
     }
-    TEST_CASE("the program's own folder is right under the flags that made it") {
+    TEST_CASE("the program's own folder is right with the flags that made it") {
         const program::Folder folder;
         for (const std::string& flags :
              {std::string(), walk_flags, std::string("--ids '1,2,0;1,2,3' --pad-id 0 --heads 2")}) {
@@ -182,7 +182,7 @@ TEST_SUITE("app: diagnose") {
             std::filesystem::remove_all(folder / "own");
         }
     }
-    TEST_CASE("x in somebody's file is compared where --given says another") {
+    TEST_CASE("x in the user's file is compared if --given holds another x") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         REQUIRE(run("probe -o " + probe).exit_code == 0);
@@ -192,7 +192,7 @@ TEST_SUITE("app: diagnose") {
         CHECK(result.exit_code == 3);
         CHECK(result.out.find("\nx ") != std::string::npos);
     }
-    TEST_CASE("query, key and value alone are a start, in whatever layout") {
+    TEST_CASE("query, key and value alone are a start, in any layout") {
         const program::Folder folder;
         REQUIRE(run(walk_flags + "--only query,key,value,weights,merged --format npz -o " +
                     (folder / "mine.npz"))
@@ -208,7 +208,7 @@ TEST_SUITE("app: diagnose") {
         CHECK(unmasked.exit_code == 1);
         CHECK(unmasked.out.find("weights: causal-unasked") != std::string::npos);
     }
-    TEST_CASE("a tolerance that is no number from 0 is refused") {
+    TEST_CASE("a tolerance that is not a number from 0 up is refused") {
         const program::Folder folder;
         std::ofstream(folder / "mine.json") << R"({"weights": [[0.5, 0.5], [0.5, 0.5]]})";
         for (const char* flag : {"--atol nan", "--rtol -1", "--atol -inf"}) {
@@ -217,7 +217,7 @@ TEST_SUITE("app: diagnose") {
             CHECK(result.err.find("--") != std::string::npos);
         }
     }
-    TEST_CASE("what cannot be diagnosed is refused") {
+    TEST_CASE("files that cannot be diagnosed are refused") {
         const program::Folder folder;
         std::ofstream(folder / "other.json") << R"({"losses": [[1.0]]})";
         const program::Result result = run("diagnose " + (folder / "other.json"));

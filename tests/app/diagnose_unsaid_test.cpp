@@ -1,4 +1,4 @@
-// What no flag and no known name tells of a file: it is taken from shapes and numbers, or asked.
+// Settings of a file that no flag and no known name reveals: diagnose infers or asks.
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -36,7 +36,7 @@ json tokens_first(const json& heads) {
     return turned;
 }
 
-/// All numbers with so many decimals.
+/// Rounds all numbers to this number of decimals.
 json printed(const json& numbers, int decimals) {
     if (numbers.is_number()) {
         const double last = std::pow(10, decimals);
@@ -51,7 +51,8 @@ json printed(const json& numbers, int decimals) {
 
 TEST_SUITE("app: diagnose unsaid") {
     TEST_CASE(
-        "x is the only tensor that the parameters can multiply; without it nothing is wrong") {
+        "x is recognised as the only tensor that the parameters can multiply; without it nothing "
+        "is wrong") {
         const json of = walked("--seq-len 5 --embed-dim 6 --heads 2 --seed 7");
         json theirs{{"w_q", of["w_query"]},
                     {"w_k", of["w_key"]},
@@ -73,7 +74,7 @@ TEST_SUITE("app: diagnose unsaid") {
         CHECK(has(from_query.out, "not compared  w_q"));
     }
 
-    TEST_CASE("tokens may come before heads, and samples beside heads, without a flag") {
+    TEST_CASE("tokens may come before heads, and samples next to heads, without a flag") {
         const json of = walked("--seq-len 5 --embed-dim 6 --heads 2 --seed 3");
         const json packed{{"q", tokens_first(of["query"])},
                           {"k", tokens_first(of["key"])},
@@ -92,7 +93,7 @@ TEST_SUITE("app: diagnose unsaid") {
         CHECK_MESSAGE(seen.exit_code == 0, seen.out);
     }
 
-    TEST_CASE("the layout of weights is told by any of them") {
+    TEST_CASE("any of the weights reveals their layout") {
         const json of = walked(
             "--seq-len 5 --embed-dim 6 --heads 2 --kv-heads 1 --seed 3 --weight-layout in-out");
         const json theirs{{"x", of["x"]},
@@ -104,7 +105,7 @@ TEST_SUITE("app: diagnose unsaid") {
         CHECK_MESSAGE(seen.exit_code == 0, seen.err, seen.out);
     }
 
-    TEST_CASE("a mask of the file, or the weights that are 0, may be meant") {
+    TEST_CASE("a mask in the file, or the weights that are 0, may be intended") {
         const json of = walked("--ids '1,2,3;4,5,0' --pad-id 0 --mask padding --seed 3");
         json theirs{{"q", of["query"]},
                     {"k", of["key"]},
@@ -120,7 +121,7 @@ TEST_SUITE("app: diagnose unsaid") {
         CHECK_MESSAGE(has(given.out, "--mask-file FILE:keep --mask-true keep: right"), given.out);
     }
 
-    TEST_CASE("the cells that dropout keeps are those of the file") {
+    TEST_CASE("the cells that dropout keeps are read from the file") {
         const json of = walked("--seq-len 5 --embed-dim 4 --heads 2 --dropout 0.3 --seed 3");
         const json theirs{{"q", of["query"]},   {"k", of["key"]},        {"v", of["value"]},
                           {"keep", of["keep"]}, {"attn", of["weights"]}, {"ctx", of["context"]}};
@@ -128,7 +129,7 @@ TEST_SUITE("app: diagnose unsaid") {
         CHECK_MESSAGE(seen.exit_code == 0, seen.out);
     }
 
-    TEST_CASE("x may hold its positions already, and steps may need a flag: both are asked") {
+    TEST_CASE("x may include its positions, and steps may need a flag: both raise a question") {
         const json of =
             walked("--ids 1,2,3,4 --position-embedding sinusoidal --rope half --seed 3");
         const json theirs{{"x", of["x"]},
@@ -153,7 +154,8 @@ TEST_SUITE("app: diagnose unsaid") {
         CHECK_FALSE(has(lacks.out, "no known mistake"));
     }
 
-    TEST_CASE("what printing has lost of query and key is lost of what they make, and no more") {
+    TEST_CASE(
+        "digits lost in printed query and key are lost in the steps after them, and no more") {
         for (const int decimals : {2, 3, 4}) {
             for (int seed = 1; seed < 4; ++seed) {
                 const std::string flags =

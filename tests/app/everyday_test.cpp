@@ -10,7 +10,7 @@ using program::has;
 using program::run;
 
 TEST_SUITE("app: everyday") {
-    TEST_CASE("a summary has one line a tensor: range, mean, nan and inf, row sums, entropy") {
+    TEST_CASE("a summary has one line per tensor: range, mean, nan and inf, row sums, entropy") {
         attn::Document document;
         attn::Section section;
         section.name = "weights";
@@ -28,7 +28,7 @@ TEST_SUITE("app: everyday") {
         program::check_refused("--summary --format json", "--summary");
     }
 
-    TEST_CASE("words are indices in the parts of --only, and a part's note is of the part") {
+    TEST_CASE("words are indices in --only, and the note on a part describes the part") {
         const program::Result result = run("--only 'weights[short,EAT],x[...,0]'");
         CHECK(has(result.out, "[2,3]"));
         CHECK(has(result.out, "tensor(0.1739)"));
@@ -45,13 +45,13 @@ TEST_SUITE("app: everyday") {
               run("--text 'a b' --text 'b a' -q --only 'weights[1,0,0]'").out);
         program::check_refused("--only 'weights[short,wrod]'",
                                "'wrod' is no index: write numbers, start:stop:step or ..., as in "
-                               "0,:,1:3; a word of the input");
+                               "0,:,1:3, or for an axis of tokens a word of the input");
         program::check_refused("why 'weights[short]'", "weights[short] has 1 index but");
         program::check_refused("--only 'weights[2]' --figure arcs --format svg -o /dev/null",
                                "a row as weights[2:3]");
     }
 
-    TEST_CASE("a file that a command of text writes is what its name says") {
+    TEST_CASE("the file that a text command writes is in the format of its name") {
         for (const std::string command : {"why 'weights[0,1]'", "lint", "bugs",
                                           "compare loop vectorized", "diagnose --power"}) {
             CAPTURE(command);
@@ -71,7 +71,7 @@ TEST_SUITE("app: everyday") {
     }
 
     TEST_CASE(
-        "entries of a list go on below themselves on a terminal, and are one line elsewhere") {
+        "entries of a list continue below themselves on a terminal, and are one line elsewhere") {
         Terminal terminal("attn-explain --list-steps; attn-explain notebook", 60, 50);
         const std::string screen = terminal.wait_for("[ended]");
         CHECK(has(screen,
@@ -141,7 +141,7 @@ TEST_SUITE("app: everyday") {
         program::check_refused("--x " + table, "line 2, column 1");
     }
 
-    TEST_CASE("tables and JSON hold the tokens beside the numbers, also of parts") {
+    TEST_CASE("tables and JSON hold the tokens next to the numbers, in parts too") {
         const std::string two = "--text 'a b' --text 'c d' --only ";
         CHECK(has(run(two + "weights --format csv").out, "\nweights,1,0,1,"));
         const std::string part = run(two + "'weights[1,:,1:]' --format csv").out;
@@ -157,8 +157,7 @@ TEST_SUITE("app: everyday") {
         CHECK(has(words, ",\"\"\"\"\n"));
     }
 
-    TEST_CASE(
-        "one word is one token however it was typed, and scripts without blanks are hinted at") {
+    TEST_CASE("a word is one token however it was typed, and scripts without spaces get a hint") {
         CHECK(run("--text 'e\u0301t\u00e9 \u00e9te\u0301' --only ids -q").out ==
               "tensor([1, 1])\n");
         CHECK(run("why 'weights[0,e\u0301]' --text 'a \u00e9'").out ==
@@ -175,7 +174,7 @@ TEST_SUITE("app: everyday") {
         }
     }
 
-    TEST_CASE("a probe is a program too, which runs under PyTorch and is right as it is") {
+    TEST_CASE("a probe is also a program, which runs under PyTorch and is right") {
         const program::Folder folder;
         const std::string path = folder / "probe.py";
         REQUIRE(run("probe --code torch -o " + path).exit_code == 0);
@@ -194,7 +193,7 @@ TEST_SUITE("app: everyday") {
                   .exit_code == 0);
     }
 
-    TEST_CASE("what if gives a row of weights, and of other steps the cell") {
+    TEST_CASE("what if prints a row of weights, or for other steps the cell") {
         CHECK(has(run("why 'weights[0,1]' --what-if mask=causal").out, "sum 1.0000"));
         const std::string x = run("why 'x[0,1]' --what-if mask=causal").out;
         CHECK(has(x, "what if mask=causal: x[0,1] = "));
@@ -202,7 +201,7 @@ TEST_SUITE("app: everyday") {
         CHECK(has(run("why 'scaled_scores[0,1]' --bug scale-missing").out, "= scores[q,k]\n"));
     }
 
-    TEST_CASE("what step shows goes to a file; lists and the probe are JSON too") {
+    TEST_CASE("the output of step goes to a file; lists and the probe have JSON too") {
         const program::Folder folder;
         const std::string path = folder / "steps.txt";
         const program::Result step = run("step -o " + path, "next\nmost\n");

@@ -50,7 +50,7 @@ std::string with(const std::string& part, const std::string& other) {
 }  // namespace
 
 TEST_SUITE("app: examples") {
-    TEST_CASE("each word looks where its example says, and each example is one screen") {
+    TEST_CASE("each word attends where its example says, and each example fits on one screen") {
         std::size_t claims = 0;
         REQUIRE(names().size() >= 6);
         for (const std::string& name : names()) {
@@ -74,7 +74,7 @@ TEST_SUITE("app: examples") {
         }
         CHECK(claims >= 12);
     }
-    TEST_CASE("features are called by their names wherever they are") {
+    TEST_CASE("features are called by their names everywhere") {
         const std::string score = run("why 'scores[dog,big]' --example adjective").out;
         CHECK(score.starts_with("scores[dog,big] = 8.00000\n"));
         CHECK(has(score, "query[dog,adjective] * key[big,adjective]  =  8.0000 * 1.0000\n"));
@@ -94,7 +94,7 @@ TEST_SUITE("app: examples") {
             "'pronoun' is not an index of the feature axis: use a number, or the "
             "name of a feature");
     }
-    TEST_CASE("names of heads are those of their own features") {
+    TEST_CASE("names of heads belong to their own features") {
         const json walk = json::parse(run("--example heads --format json").out);
         for (const json& step : walk["steps"]) {
             if (step["name"] != "query") continue;
@@ -107,7 +107,7 @@ TEST_SUITE("app: examples") {
         CHECK(has(run("--example heads --only 'value[1]' --heatmap").out, "    verb\n"));
         CHECK(has(run("--example heads --only merged --heatmap").out, "verb"));
     }
-    TEST_CASE("a file of the user walks, and its record holds its text") {
+    TEST_CASE("a user's file runs, and its record holds its text") {
         const Folder folder;
         const std::string file = folder / "mine.txt", record = folder / "walk.json";
         std::ofstream(file) << mine;
@@ -121,7 +121,7 @@ TEST_SUITE("app: examples") {
         CHECK(run("examples adjective -o " + copy).exit_code == 0);
         CHECK(run("-q --example " + copy).out == run("-q --example adjective").out);
     }
-    TEST_CASE("what is no example is refused with its line") {
+    TEST_CASE("a file that is no example is refused with its line") {
         const Folder folder;
         const std::string file = folder / "mine.txt";
         const auto refused = [&](const std::string& text, const std::string& reason) {

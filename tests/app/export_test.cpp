@@ -21,7 +21,7 @@ void copy_llama(const std::string& folder, const json& settings) {
 }  // namespace
 
 TEST_SUITE("app: export") {
-    TEST_CASE("there and back, every number of the model is the same") {
+    TEST_CASE("after export and import, every number of the model is the same") {
         const program::Folder folder;
         const std::string hf = folder / "hf", gguf = folder / "back.gguf";
         REQUIRE(run("export --model-file stories --as hf -o " + hf).exit_code == 0);
@@ -39,7 +39,7 @@ TEST_SUITE("app: export") {
             CHECK(returned.read(name).numbers() == original.read(name).numbers());
         }
     }
-    TEST_CASE("the exported model writes the same text, and cuts text into the same tokens") {
+    TEST_CASE("the exported model writes the same text, and tokenizes text in the same way") {
         const program::Folder folder;
         const std::string hf = folder / "hf";
         REQUIRE(run("export --model-file stories -o " + hf).exit_code == 0);
@@ -56,7 +56,7 @@ TEST_SUITE("app: export") {
             CHECK(attn::models::text_of(*theirs, theirs->encode(text)) == text);
         }
     }
-    TEST_CASE("rows of query and key change their order, those of value do not") {
+    TEST_CASE("rows of query and key change their order, rows of value do not") {
         const program::Folder folder;
         const std::string hf = folder / "hf";
         REQUIRE(run("export --model-file stories -o " + hf).exit_code == 0);
@@ -85,7 +85,7 @@ TEST_SUITE("app: export") {
             CHECK(config.at("bos_token_id").is_null());
         }
     }
-    TEST_CASE("a tokenizer goes along, or it is said that it does not") {
+    TEST_CASE("a tokenizer is exported too, or its absence is reported") {
         const program::Folder folder;
         const std::string hf = folder / "hf", gguf = folder / "s.gguf";
         const std::string q4 = "data/models/stories-q4_0.gguf";
@@ -104,7 +104,7 @@ TEST_SUITE("app: export") {
         const std::string text = "generate -q --tokens 20 --text Lily --model-file ";
         CHECK(run(text + gguf).out == run(text + q4).out);
     }
-    TEST_CASE("the model that is read is not written over") {
+    TEST_CASE("the model that is read is not overwritten") {
         const program::Folder folder;
         const std::string gguf = folder / "s.gguf";
         REQUIRE(run("export --as gguf -o " + gguf).exit_code == 0);
@@ -118,7 +118,7 @@ TEST_SUITE("app: export") {
             "export --model-file " + (folder / "hf") + " --as gguf -o " + (folder / "hf/old.gguf"),
             "is a file of the model being read: choose another name");
     }
-    TEST_CASE("a window of a later layer is not lost in silence") {
+    TEST_CASE("a window of a later layer is not dropped silently") {
         const program::Folder folder;
         const std::string llama = folder / "llama";
         copy_llama(llama, {{"rope_scaling", {}},

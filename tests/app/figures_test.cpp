@@ -48,7 +48,7 @@ std::size_t check_cells(const nlohmann::json& data, const std::string& address,
 }  // namespace
 
 TEST_SUITE("app: figures") {
-    TEST_CASE("a figure's cells are those of the JSON, and its text is what fits") {
+    TEST_CASE("a figure's cells are those of the JSON, and only text that fits is drawn") {
         const std::string what = eight + "--only query,masked_scores,weights ";
         const program::Result figure = run(what + "--format svg");
         REQUIRE(figure.exit_code == 0);
@@ -68,7 +68,7 @@ TEST_SUITE("app: figures") {
         CHECK(figure.out.find("<rect class=\"page\" fill=\"#ffffff\"") != std::string::npos);
     }
 
-    TEST_CASE("cells have so many decimals as asked for, or colours alone; hidden ones say so") {
+    TEST_CASE("cells have the requested decimals, or colours alone; hidden cells are marked") {
         const auto count = [](const std::string& text, const std::string& part) {
             std::size_t found = 0;
             for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++found;
@@ -103,7 +103,7 @@ TEST_SUITE("app: figures") {
         }
     }
 
-    TEST_CASE("twelve heads of 32 tokens stay below 200 kB") {
+    TEST_CASE("a figure of twelve heads of 32 tokens is smaller than 200 kB") {
         const std::string many = "--seq-len 32 --heads 12 --embed-dim 48 --format svg ";
         for (const std::string more :
              {"--only weights", "--only scores", "--only weights --figure arcs",
@@ -114,7 +114,7 @@ TEST_SUITE("app: figures") {
         }
     }
 
-    TEST_CASE("the flow has an arrow for each thing that a step reads") {
+    TEST_CASE("the flow has an arrow for each tensor that a step reads") {
         const std::string flow =
             run("--heads 2 --mask causal --output-projection --format svg --figure flow").out;
         for (const std::string box : {"w_query", "masked_scores", "mask", "merged", "output"}) {
@@ -130,7 +130,7 @@ TEST_SUITE("app: figures") {
         CHECK(arrows == 2 + 6 + 3 + 2 + 1 + 2 + 1 + 2 + 1 + 2);
     }
 
-    TEST_CASE("in the flow a gradient is beside its step, and its arrow comes back") {
+    TEST_CASE("in the flow a gradient is next to its step, and its arrow points back") {
         const std::string flags = "--heads 2 --mask causal --format svg --figure flow ";
         const std::string flow = run(flags + "--backward").out;
         const auto place = [&](const std::string& box) {
@@ -154,7 +154,7 @@ TEST_SUITE("app: figures") {
         CHECK(forth.find(">d_") == std::string::npos);
     }
 
-    TEST_CASE("tokens of any script label the axes, each sequence its own") {
+    TEST_CASE("tokens of any script label the axes, per sequence") {
         const std::string figure =
             run("--text 'the black cat' --text '日本語 א' --mask padding --only weights "
                 "--format svg")
@@ -164,7 +164,7 @@ TEST_SUITE("app: figures") {
         }
     }
 
-    TEST_CASE("weights end at 1 in every picture, unless another end is asked for") {
+    TEST_CASE("the scale of weights ends at 1 in every figure, unless another end is requested") {
         const std::string only = "--text 'red blue green' --only weights --format ";
         CHECK(run(only + "svg").out.find(">1</text>") != std::string::npos);
         CHECK(run(only + "svg --heatmap=tensor").out.find(">1</text>") == std::string::npos);
@@ -173,7 +173,7 @@ TEST_SUITE("app: figures") {
         CHECK(page.substr(page.find("\"limit\":", weights), 9) == "\"limit\":1");
     }
 
-    TEST_CASE("two walks on a page share the ends of their scales") {
+    TEST_CASE("two walks on a page share one scale") {
         const std::string page =
             run("--text 'red blue green' --format html --html-compare '--seed 7'").out;
         const auto ends = [&](std::size_t from) {
@@ -196,7 +196,7 @@ TEST_SUITE("app: figures") {
               std::string::npos);
     }
 
-    TEST_CASE("flags that have no effect say so, and those that cannot be are refused") {
+    TEST_CASE("flags without effect are reported, and impossible ones are refused") {
         CHECK(run("--figure arcs").err.find("--figure has no effect here: it needs --format svg") !=
               std::string::npos);
         CHECK(run("--theme dark").err.find("needs --format svg or html") != std::string::npos);
@@ -208,7 +208,7 @@ TEST_SUITE("app: figures") {
         CHECK(bad.out.empty());
     }
 
-    TEST_CASE("a page of a slice holds whole tensors, and opens at the slice") {
+    TEST_CASE("a page of a slice holds whole tensors and opens at the slice") {
         const std::string page =
             run("--format html --heads 2 --only 'weights[1,-1],weights[0],context'").out;
         CHECK(page.find("\"opened_at\":[1,5,0]") != std::string::npos);
@@ -218,7 +218,7 @@ TEST_SUITE("app: figures") {
         CHECK(page.find(name) == page.rfind(name));
     }
 
-    TEST_CASE("cells of a notebook's page say which command derives them") {
+    TEST_CASE("cells of a notebook's page name the command that derives them") {
         const std::string page = run("notebook 003 --format html").out;
         for (const std::string cell : {"weights", "head_scores"}) {
             std::string flags = run("notebook 003 --as-flags " + cell).out;
@@ -227,7 +227,7 @@ TEST_SUITE("app: figures") {
         }
     }
 
-    TEST_CASE("what is said of heads is an archive of (layer, head), and a page in colour") {
+    TEST_CASE("statistics of heads are an archive of (layer, head), and a page in colour") {
         const program::Folder folder;
         const std::string text = "heads --text 'Once upon a time, there was' ";
         for (const auto& [flags, names] :
@@ -253,7 +253,7 @@ TEST_SUITE("app: figures") {
         }
     }
 
-    TEST_CASE("a model's page holds what heads and walks print as JSON") {
+    TEST_CASE("a model's page holds the JSON of heads and walks") {
         const std::string text = " --text 'Once upon a time, there'";
         const std::string page = run("heads" + text + " --format html").out;
         const auto script = [&page](const std::string& id) {
@@ -292,7 +292,7 @@ TEST_SUITE("app: figures") {
         CHECK(finds("{\"name\":\"weights\"", last));
     }
 
-    TEST_CASE("a page holds the walk as --format json writes it, its command, and nothing else's") {
+    TEST_CASE("a page holds the walk as --format json writes it, its command, and no other walk") {
         const program::Folder folder;
         const std::string file = folder / "walk.html";
         REQUIRE(run(eight + "--output-projection -o " + file).exit_code == 0);

@@ -27,7 +27,7 @@ std::string proposed(const std::string& arguments) {
     return said.substr(start + 13, said.find('?', start) - start - 13);
 }
 
-/// Whether a suggested command works as typed, or suggested flags in place of the typed ones.
+/// True if a suggested command works, or the suggested flags in place of the typed ones.
 bool works(const std::string& proposal) {
     const bool whole = proposal.starts_with("attn-explain");
     return program::shell((whole ? "" : "attn-explain ") + proposal).exit_code <= 1;
@@ -36,7 +36,7 @@ bool works(const std::string& proposal) {
 }  // namespace
 
 TEST_SUITE("app: first minute") {
-    TEST_CASE("-h is one screen with the flags that carry a first month") {
+    TEST_CASE("-h is one screen with the flags of a first month") {
         const std::string brief = run("-h").out;
         CHECK(rows_in(brief).size() < 24);
         for (const std::string flag :
@@ -46,7 +46,7 @@ TEST_SUITE("app: first minute") {
             CHECK(has(brief, flag + " "));
         }
     }
-    TEST_CASE("a width keeps the sentence, a length or a batch draws x") {
+    TEST_CASE("a width keeps the sentence; a length or a batch draws x") {
         CHECK(run("--embed-dim 8 --only ids -q").out == run("--only ids -q").out);
         CHECK(run("--embed-dim 8 --only 'x[eat]' -q").err.empty());
         for (const std::string drawn : {"--seq-len 3", "--batch 2"}) {
@@ -55,7 +55,7 @@ TEST_SUITE("app: first minute") {
         }
         CHECK(has(run("--help").out, "drawn instead of the sentence"));
     }
-    TEST_CASE("a command's help lists its own flags, and names where those of a walk are") {
+    TEST_CASE("a command's help lists its own flags and names the help of walk flags") {
         for (const std::string command : {"why", "lint", "compare", "diagnose", "step", "probe"}) {
             INFO(command);
             const std::string help = run(command + " --help").out;
@@ -67,7 +67,7 @@ TEST_SUITE("app: first minute") {
         CHECK(!has(run("bench --help").out, "flag of a walk"));
         CHECK(has(run("help why").out, "--what-if"));
     }
-    TEST_CASE("what only reproduces a notebook comes last") {
+    TEST_CASE("flags that only reproduce a notebook come last") {
         CHECK(!has(run("--help").out, "--draw-order"));
         CHECK(has(run("--help").out, "flags that are rarely needed: attn-explain --help all\n"));
         const std::string help = run("--help all").out;
@@ -84,7 +84,7 @@ TEST_SUITE("app: first minute") {
         CHECK(help.find("--corrected ", mistakes) < help.find("\n\n", mistakes));
         CHECK(help.find("--bug ", mistakes) < help.find("\n\n", mistakes));
     }
-    TEST_CASE("help is on topics, flags and what others call them") {
+    TEST_CASE("help has topics, flags and the names of other libraries") {
         for (const auto& [topic, flag] : {std::pair{"masks", "--lengths"},
                                           {"MASK", "--causal-align"},
                                           {"positions", "--rope-scaling"},
@@ -107,7 +107,7 @@ TEST_SUITE("app: first minute") {
         CHECK(!has(run("help --rope").out, "--rope-theta"));
         CHECK(run("help all").out == run("--help all").out);
     }
-    TEST_CASE("bugs lists those on a subject") {
+    TEST_CASE("bugs lists the mistakes on a subject") {
         const std::string list = run("bugs sink").out;
         CHECK(has(list, "sink-scaled"));
         CHECK(!has(list, "rope-missing"));
@@ -116,7 +116,7 @@ TEST_SUITE("app: first minute") {
         CHECK(!has(run("bugs rope --json").out, "\"id\": \"scale-missing\""));
         CHECK(has(run("bugs scale-missing").out, "fix, PyTorch"));
     }
-    TEST_CASE("what others call it is proposed before what is spelt alike, and works") {
+    TEST_CASE("a name from another library is suggested before a similar spelling, and works") {
         for (const auto& [typed, meant] : {std::pair{"--num-attention-heads 2", "--heads 2"},
                                            {"--n_head=3", "--heads 3"},
                                            {"--NUM_KV_HEADS 1", "--kv-heads 1"},
@@ -155,7 +155,8 @@ TEST_SUITE("app: first minute") {
             CHECK(proposed(line) == "nothing");
         }
     }
-    TEST_CASE("a word is taken for a flag, a value or a text; the whole command is proposed") {
+    TEST_CASE(
+        "a word is recognised as a flag, a value or a text, and the whole command is suggested") {
         for (const auto& [typed, meant] :
              {std::pair{"version", "attn-explain --version"},
               {"summary --heads 2", "attn-explain --summary --heads 2"},
@@ -179,7 +180,7 @@ TEST_SUITE("app: first minute") {
         CHECK(run("--ids '1, 2 3;4 5 6'").out == run("--ids '1,2,3;4,5,6'").out);
     }
 
-    TEST_CASE("steps go by the names that others give them, too") {
+    TEST_CASE("steps have the names of other libraries, too") {
         for (const auto& [typed, meant] : {std::pair{"--only ATTN", "weights"},
                                            {"--only q", "query"},
                                            {"--only Scores", "scores"},
@@ -207,7 +208,7 @@ TEST_SUITE("app: first minute") {
         CHECK(run("compare loop 'fused --heads 2' --heads 2").exit_code <= 1);
         CHECK(has(run("compare loop loop --rope half").out, "inverse_frequencies  0 "));
     }
-    TEST_CASE("a file of settings may hold what this command does not print") {
+    TEST_CASE("a settings file may hold settings that this command does not print") {
         const program::Folder folder;
         const std::string file = "'" + (folder / "a.txt") + "'";
         REQUIRE(run("--heads 2 -q --detail --precision 3 --save-config " + file).exit_code == 0);
@@ -221,7 +222,7 @@ TEST_SUITE("app: first minute") {
               run("--notebook 003 --seed 3 --only weights").out);
         CHECK(run("notebook --config " + file).out == run("notebook 003 --seed 3").out);
     }
-    TEST_CASE("lists, tables and errors are folded between words on a terminal") {
+    TEST_CASE("lists, tables and errors are wrapped between words on a terminal") {
         for (const std::string command :
              {"generate --bug gqa-tile --tokens 4", "heads --text 'one two three four'",
               "--summary --heads 2", "--list-presets", "why 'lambda_full[0]' --differential",
@@ -232,7 +233,7 @@ TEST_SUITE("app: first minute") {
             const program::Result piped = run(command);
             std::istringstream whole(piped.out + piped.err + "[ended] \\");
             const std::set<std::string> known{std::istream_iterator<std::string>(whole), {}};
-            // A terminal that wraps lines by itself would have broken words.
+            // A terminal that wraps lines itself would have broken words.
             std::istringstream words(screen);
             for (std::string word; words >> word;) CHECK_MESSAGE(known.contains(word), word);
         }

@@ -40,7 +40,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }  // namespace
 
 TEST_SUITE("app: flags") {
-    TEST_CASE("each flag that the program asks for is one that a command has") {
+    TEST_CASE("each flag that the program reads belongs to a command") {
         std::string all = run("completions bash").out;
         std::ranges::replace(all, '\'', ' ');
         std::size_t asked = 0;
@@ -55,20 +55,20 @@ TEST_SUITE("app: flags") {
         CHECK(asked > 100);
     }
 
-    TEST_CASE("a slip of the finger is answered with what was meant") {
+    TEST_CASE("a typing error is answered with the likely intention") {
         check_refused("--only mask", "pass --mask causal or padding");
         check_refused("--only merged", "there is no step 'merged' here: add --heads 2");
         check_refused("--only sink", "this walk does not have it");
         check_refused("why 'output[0,0]'", "has no step output: add --output-projection");
     }
 
-    TEST_CASE("a text file that is not UTF-8 is named") {
+    TEST_CASE("a text file that is not UTF-8 is named in the error") {
         const program::Folder folder;
         std::ofstream(folder / "latin1.txt") << "un caf\xe9 noir\n";
         check_refused("--text-file " + (folder / "latin1.txt"), "latin1.txt: is not UTF-8");
     }
 
-    TEST_CASE("no flag passes over an empty argument") {
+    TEST_CASE("no flag accepts an empty argument") {
         std::size_t tried = 0;
         for (const std::string& command : all_commands) {
             const std::string help = run(command + " --help all").out;
@@ -87,7 +87,7 @@ TEST_SUITE("app: flags") {
         CHECK(tried > 150);
     }
 
-    TEST_CASE("values are taken in every usual spelling") {
+    TEST_CASE("values are accepted in every usual spelling") {
         const std::string expected = run("--heads 2 --only weights -q").out;
         CHECK(run("--heads=2 --only=weights -q").out == expected);
         CHECK(run("-q --only weights --heads +2").out == expected);
@@ -107,7 +107,7 @@ TEST_SUITE("app: flags") {
         CHECK(run("why -- 'weights[0,1]'").exit_code == 0);
     }
 
-    TEST_CASE("a flag without effect says so and what it needs") {
+    TEST_CASE("a flag without effect is reported with the flag it needs") {
         check_useless("--causal-align end", "--mask causal");
         check_useless("--mask causal --causal-align end", "--mask causal, and a memory");
         check_useless("--lengths 3", "a padding mask");
@@ -139,7 +139,7 @@ TEST_SUITE("app: flags") {
         }
     }
 
-    TEST_CASE("the name of a file says what is written") {
+    TEST_CASE("the extension of a file selects the format") {
         const Folder folder;
         for (const auto& [ending, format] : {std::pair{"json", "json"},
                                              {"csv", "csv"},
@@ -163,7 +163,7 @@ TEST_SUITE("app: flags") {
         CHECK(!std::filesystem::exists(folder / "all.npy"));
     }
 
-    TEST_CASE("-o and --json are spelt alike everywhere") {
+    TEST_CASE("-o and --json are spelled the same everywhere") {
         const Folder folder;
         const std::string path = folder / "out";
         for (const std::string command :
@@ -235,7 +235,7 @@ TEST_SUITE("app: flags") {
               run("--text-file '" + (folder / "plain.txt") + "'").out);
     }
 
-    TEST_CASE("compare and lint walk with mistakes too, and the configuration lists them") {
+    TEST_CASE("compare and lint accept mistakes too, and the configuration lists them") {
         const program::Result compared = run("compare '' '--bug scale-missing'");
         CHECK(compared.exit_code == 1);
         CHECK(compared.out.find("first difference: scaled_scores") != std::string::npos);
@@ -250,7 +250,7 @@ TEST_SUITE("app: flags") {
         CHECK(nlohmann::json::parse(run("--json").out).at("config").at("bugs").empty());
     }
 
-    TEST_CASE("--what-if and set take values as flags do") {
+    TEST_CASE("--what-if and set accept values as flags do") {
         CHECK(
             run("why 'weights[0,1]' --what-if mask=causal").out.find("what if mask=causal: row") !=
             std::string::npos);

@@ -10,7 +10,7 @@ using program::run;
 using program::shell;
 
 TEST_SUITE("app: foreign files") {
-    TEST_CASE("a lone array is named on the command line") {
+    TEST_CASE("a lone array gets its name on the command line") {
         const Folder folder;
         REQUIRE(run("--only weights --format json -o '" + (folder / "all.json") + "'").exit_code ==
                 0);
@@ -21,7 +21,7 @@ TEST_SUITE("app: foreign files") {
         CHECK(compared.out.find("weights") != std::string::npos);
     }
 
-    TEST_CASE("a mask of other numbers than 0 and 1 is added to the scores, as PyTorch does") {
+    TEST_CASE("a mask with other numbers than 0 and 1 is added to the scores, as in PyTorch") {
         const Folder folder;
         attn::write_file(folder / "added.json", "[[0, -Infinity], [0, 0]]");
         attn::write_file(folder / "added.csv", "0,-1e9\n0,0\n");
@@ -45,7 +45,7 @@ TEST_SUITE("app: foreign files") {
         check_refused(walk + bias + " --position-bias alibi", "both added to the scores");
     }
 
-    TEST_CASE("a table with row names, and what was passed over, is told") {
+    TEST_CASE("row names and skipped lines of a table are reported") {
         const Folder folder;
         attn::write_file(folder / "pandas.csv", ",0,1\n0,1.0,2.0\n1,3.0,4.0\n");
         const auto result = run("--x '" + (folder / "pandas.csv") + "' --only x -q");
@@ -55,7 +55,7 @@ TEST_SUITE("app: foreign files") {
                               "names") != std::string::npos);
     }
 
-    TEST_CASE("a folder with a step twice, or one that may not be read, is refused") {
+    TEST_CASE("a folder with a duplicate step, or an unreadable one, is refused") {
         const Folder folder;
         REQUIRE(run("--save-dir '" + (folder / "walk") + "'").exit_code == 0);
         shell("cd '" + (folder / "walk") + "' && cp ??_query.npy query.npy");
@@ -66,7 +66,7 @@ TEST_SUITE("app: foreign files") {
         check_refused("compare '' '" + (folder / "closed") + "'", "closed");
     }
 
-    TEST_CASE("a file of very many arrays is compared, and an error names a dozen of them") {
+    TEST_CASE("a file with very many arrays is compared, and an error names a dozen of them") {
         constexpr std::size_t count = 20'000;
         std::string header = "{";
         for (std::size_t i = 0; i < count; ++i) {
@@ -88,7 +88,7 @@ TEST_SUITE("app: foreign files") {
         CHECK(refused.err.size() < 2000);
         CHECK(program::has(refused.err, "blocks.11.gain (1,) and 19988 others is"));
     }
-    TEST_CASE("names from a file reach neither the terminal nor a page as they are") {
+    TEST_CASE("names from a file are escaped on the terminal and on a page") {
         const Folder folder;
         attn::write_file(folder / "evil.json", "{\"\\u001b[2Jw\": [\"text\"], \"x\": [[1, 2]]}");
         const auto noted = run("--x '" + (folder / "evil.json:x") + "' --only x");
@@ -165,7 +165,7 @@ TEST_SUITE("app: foreign files") {
               0);
     }
 
-    TEST_CASE("a text goes on after a character of value 0") {
+    TEST_CASE("a text continues after a character of value 0") {
         const Folder folder;
         attn::write_file(folder / "t.txt", std::string("u v\0w e\0\n", 9));
         for (const char* split : {"words", "chars"}) {
@@ -179,7 +179,7 @@ TEST_SUITE("app: foreign files") {
         check_refused("--text-file /dev/zero", "/dev/zero: more than 64 MB");
     }
 
-    TEST_CASE("a folder that is gone and memory that ends are errors in one line") {
+    TEST_CASE("a missing folder and exhausted memory are errors in one line") {
         const Folder folder;
         for (const char* command : {"--save-dir d", "export --model-file stories -o h",
                                     "--json -o d.json", "--save-config c.json", "probe -o p.npz"}) {
@@ -193,7 +193,7 @@ TEST_SUITE("app: foreign files") {
             CHECK(result.err.find("filesystem") == std::string::npos);
         }
 #if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of address space
-        // From the limit under which the program just loads to one with room for the longest list.
+        // From a limit that just lets the program load to one with room for the longest list.
         std::size_t failed = 0;
         std::size_t least = 8000;
         const auto within = [](std::size_t kilobytes, const std::string& command) {
@@ -214,7 +214,7 @@ TEST_SUITE("app: foreign files") {
 #endif
     }
 
-    TEST_CASE("a file that may not grow is an error with a reason and leaves nothing") {
+    TEST_CASE("a file that may not grow is an error with a reason, and nothing is left") {
         const Folder folder;
         const auto result = shell(
             "ulimit -f 100; attn-explain --seq-len 500 --only scores --format "
@@ -225,7 +225,7 @@ TEST_SUITE("app: foreign files") {
         CHECK(std::filesystem::is_empty(folder.path()));
     }
 
-    TEST_CASE("no signal leaves a part of a file") {
+    TEST_CASE("no signal leaves a partial file") {
         // A shell lets background programs ignore INT and QUIT: tests/faults.py sends these.
         for (const char* signal : {"TERM", "HUP", "USR1", "ALRM", "PIPE", "XCPU"}) {
             CAPTURE(signal);

@@ -124,7 +124,7 @@ TEST_SUITE("app: formats") {
         check_same_bits(attn::read_tensor(folder / "dir/walk.json:x"), x);
     }
 
-    TEST_CASE("npz and safetensors hold every step, csv what is printed") {
+    TEST_CASE("npz and safetensors hold every step, csv the printed ones") {
         const Folder folder;
         const auto names = [&](const std::string& flags, const std::string& format) {
             const std::string path = folder / ("all." + format);
@@ -150,7 +150,7 @@ TEST_SUITE("app: formats") {
         CHECK(run("--format npz").out == program::read_file(folder / "all.npz"));
     }
 
-    TEST_CASE("markdown keeps prose, formulas and tensors apart, whatever the tokens are") {
+    TEST_CASE("markdown keeps prose, formulas and tensors separate, whatever the tokens are") {
         const std::string page =
             run("--format markdown --text 'a*b `c` <d>' --mask causal --precision 2").out;
         CHECK(page.rfind("# Attention, step by step\n\n```sh\nattn-explain --text 'a*b `c` <d>' "
@@ -196,7 +196,7 @@ TEST_SUITE("app: formats") {
         CHECK(names_in(folder.path()) == std::set<std::string>{"walk"});
     }
 
-    TEST_CASE("bad output is refused and leaves what was there") {
+    TEST_CASE("bad output is refused and leaves the old file") {
         const Folder folder;
         std::ofstream(folder / "old.npz") << "old";
         check_refused("--only nothing --format npz -o '" + (folder / "old.npz") + "'", "no step");
@@ -208,7 +208,7 @@ TEST_SUITE("app: formats") {
         CHECK(names_in(folder.path()) == std::set<std::string>{"old.npz"});
     }
 
-    TEST_CASE("a full disk or a signal in the middle leaves what was there") {
+    TEST_CASE("a full disk or a signal in the middle leaves the old file") {
         const Folder folder;
         std::ofstream(folder / "x.npz") << "old";
         // With SIGXFSZ ignored, a file that grows too large fails as on a full disk.
@@ -230,7 +230,7 @@ TEST_SUITE("app: formats") {
         CHECK(names_in(folder.path()) == std::set<std::string>{"dir", "x.npz"});
     }
 
-    TEST_CASE("NumPy and pandas read what is written, where they are installed") {
+    TEST_CASE("NumPy and pandas read the written files, if they are installed") {
         if (std::system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") != 0) return;
         const Folder folder;
         const program::Result result = shell(

@@ -11,7 +11,7 @@ TEST_SUITE("app: generate") {
         CHECK(run("generate -q --text 'Lily and Tom' --tokens 5").out.starts_with("Lily and Tom "));
         CHECK(run("generate --tokens 5").out.starts_with("# stories: 5 layers, 8 heads (4 key"));
     }
-    TEST_CASE("a model from a file with its tokenizer beside it writes the same") {
+    TEST_CASE("a model file with its tokenizer next to it writes the same text") {
         CHECK(run("generate -q --tokens 30 --model-file data/models/stories260K.bin").out ==
               run("generate -q --tokens 30").out);
     }
@@ -24,7 +24,7 @@ TEST_SUITE("app: generate") {
         CHECK(run("generate -q --tokens 3 --tokenizer data/models/tok512.bin --model-file " + copy)
                   .out == "Once upon a\n");
     }
-    TEST_CASE("a tokenizer that is named is the one that is used, or is refused") {
+    TEST_CASE("the tokenizer that is named is used, or is refused") {
         const program::Folder folder;
         const std::string hf = folder / "hf";
         REQUIRE(run("export --model-file stories -o " + hf).exit_code == 0);
@@ -36,7 +36,8 @@ TEST_SUITE("app: generate") {
         check_refused(generate + " --tokenizer missing.json", "missing.json: cannot be read");
         check_refused(generate + " --tokenizer data/models/tok512.bin", "data/models/tok512.bin");
     }
-    TEST_CASE("drawing with a seed is repeatable, and the likeliest token alone is greedy") {
+    TEST_CASE(
+        "sampling with a seed is repeatable, and sampling the likeliest token only is greedy") {
         const std::string drawn = run("generate -q --tokens 40 --seed 7").out;
         CHECK(drawn == run("generate -q --tokens 40 --seed 7 --temperature 1").out);
         CHECK(drawn != run("generate -q --tokens 40 --seed 8").out);
@@ -53,7 +54,7 @@ TEST_SUITE("app: generate") {
         CHECK(all["tokens"][0]["top"].size() == 512);
         CHECK(all["text"] == "Once");
     }
-    TEST_CASE("--bug shows both texts and where they part") {
+    TEST_CASE("--bug shows both texts and where they diverge") {
         const std::string text = run("generate --bug gqa-tile --tokens 12").out;
         CHECK(text.find("# As the model was trained:\nOnce upon a time") != std::string::npos);
         CHECK(text.find("Once sheledipaning") != std::string::npos);
@@ -68,7 +69,7 @@ TEST_SUITE("app: generate") {
                   "--ids 1,2")
                   .exit_code == 0);
     }
-    TEST_CASE("why takes the logit of a token apart: the parts add up to it") {
+    TEST_CASE("why decomposes the logit of a token: the parts add up to it") {
         for (const std::string model :
              {"stories --text 'Once'", "tests/models/fixtures/gpt2 --ids 2,1,0"}) {
             const std::string token = model.starts_with("stories") ? "upon" : "7";
@@ -90,7 +91,7 @@ TEST_SUITE("app: generate") {
         CHECK(run("why 'next[,]' --model-file stories --text 'Once upon a time'")
                   .out.find("next[47]") == std::string::npos);
     }
-    TEST_CASE("heads prints a line a head, and JSON holds its figures") {
+    TEST_CASE("heads prints one line per head, and JSON holds the same figures") {
         const std::string arguments = "heads --text 'Once upon a time, there was a little girl'";
         const std::string text = run(arguments).out;
         CHECK(text.find("previous token\n") != std::string::npos);
@@ -100,7 +101,7 @@ TEST_SUITE("app: generate") {
         CHECK(heads[11]["name"] == "previous token");
         CHECK(heads[11]["previous"].get<double>() > 0.5);
     }
-    TEST_CASE("a token of the whole model takes a mistake, and nothing of a walk's") {
+    TEST_CASE("why of a next token accepts a mistake for the whole model, but no flags of a walk") {
         const std::string why = "why 'next[upon]' --model-file stories --text Once ";
         const auto mistaken = run(why + "--bug rope-style");
         CHECK(mistaken.exit_code == 0);
@@ -115,18 +116,18 @@ TEST_SUITE("app: generate") {
         program::check_refused("why 'next[]' --model-file stories --text Once", "no token");
         program::check_refused("why 'next[park]' --model-file stories --text Once", "next[282]");
     }
-    TEST_CASE("flags that texts with mistakes cannot follow are refused") {
+    TEST_CASE("flags without effect on texts with mistakes are refused") {
         program::check_refused("generate --bug rope-q-only --top 3", "--top has no effect");
         program::check_refused("generate --bug rope-q-only -q", "--no-notes has no effect");
     }
-    TEST_CASE("the numbers part where the text was written, its prompt in one piece") {
+    TEST_CASE("the numbers diverge in the generated text, because the prompt runs in one piece") {
         // A query rotated as at position 0 is right while it is in the prompt.
         const auto written =
             run("generate --text 'Once upon a time, there was a little girl' --bug rope-offset-q "
                 "--tokens 20");
         CHECK(written.out.find(", at token 13: ") != std::string::npos);
     }
-    TEST_CASE("text, JSON and page of a model say what it runs without") {
+    TEST_CASE("text, JSON and page of a model report the parts that were left out") {
         const program::Folder folder;
         const std::string parts = " --without 4.attn --without 0.1=mean";
         const std::string text = " --text 'Tom gave the ball to'";

@@ -66,7 +66,7 @@ TEST_SUITE("app: given weights") {
         }
     }
 
-    TEST_CASE("sizes, biases and projections come from the file where no flag says them") {
+    TEST_CASE("sizes, biases and projections come from the file if no flag sets them") {
         const Folder folder;
         write(folder / "w.safetensors", {{"w_query", wave({6, 10}, 1)},
                                          {"w_value", wave({8, 10}, 2)},
@@ -142,7 +142,7 @@ TEST_SUITE("app: given weights") {
         CHECK(by_names.err.find("c_attn.weight is w_qkv") != std::string::npos);
     }
 
-    TEST_CASE("names of other code are parameters, whole numbers are numbers, and x may be there") {
+    TEST_CASE("names from other code are parameters, integers are numbers, and x may be present") {
         const Folder folder;
         attn::write_file(folder / "paper.txt",
                          "Wq = np.array([[1, 0], [0, 1]])\nW_K = [[1, 0], [0, 1]]\n"
@@ -170,7 +170,7 @@ TEST_SUITE("app: given weights") {
                       "may be w_query: pass --map");
     }
 
-    TEST_CASE("a walk begins at scores or weights that are given") {
+    TEST_CASE("a walk can start at given scores or weights") {
         const Folder folder;
         // Softmax turns ln 1, ln 2 and ln 5 into 1/8, 2/8 and 5/8.
         attn::write_file(
@@ -222,7 +222,9 @@ TEST_SUITE("app: given weights") {
         CHECK(result.out == run(flags + (folder / "ours.safetensors") + "'").out);
     }
 
-    TEST_CASE("what shapes tell of weights needs no flag: layout, heads, where the walk begins") {
+    TEST_CASE(
+        "layout, heads and the first step are inferred from the shapes of weights, without a "
+        "flag") {
         const Folder folder;
         const std::string x = "--x '" + (folder / "x.safetensors") + "' ", only = " --only context";
         write(folder / "x.safetensors", {{"x", wave({5, 6}, 1)}});

@@ -1,4 +1,4 @@
-// Whole outputs of the walk; tests/support/golden.hpp explains how to collect them anew.
+// Whole outputs of the walk; tests/support/golden.hpp explains how to renew them.
 #include "tests/support/golden.hpp"
 
 namespace {

@@ -64,7 +64,7 @@ const std::string full = "COLORTERM=truecolor attn-explain --heatmap --color alw
 }  // namespace
 
 TEST_SUITE("app: heatmap") {
-    TEST_CASE("no escape byte goes into a pipe unless it is asked for") {
+    TEST_CASE("no escape byte goes into a pipe unless requested") {
         CHECK_FALSE(has_escape(run("--heatmap")));
         CHECK_FALSE(has_escape(run("--heatmap --color never")));
         CHECK_FALSE(has_escape(run("--color always --format json --only weights")));
@@ -147,7 +147,7 @@ TEST_SUITE("app: heatmap") {
         CHECK(without_escapes(out).find("-2 ") != std::string::npos);
     }
 
-    TEST_CASE("what is not finite is grey, each its own, and in the legend") {
+    TEST_CASE("nan and the infinities are grey, each in its own shade, and in the legend") {
         const auto cells = cells_of(
             shell("printf '%s' 'nan,inf,-inf,1' | " + full + "--x - --projection none --only x")
                 .out);
@@ -161,7 +161,7 @@ TEST_SUITE("app: heatmap") {
         CHECK(cells[21].background[0] == cells[2].background[0]);
     }
 
-    TEST_CASE("axes carry the tokens of their own sequence, slices those that they kept") {
+    TEST_CASE("axes show the tokens of their own sequence, and slices the tokens that they kept") {
         const std::string two =
             "--heatmap -q --text 'the black cat' --text '日本語 א' --mask padding ";
         const std::string whole = run(two + "--only weights").out;
@@ -174,7 +174,8 @@ TEST_SUITE("app: heatmap") {
         CHECK(run(two + "--only 'weights[1,0]'").out.find("日本語") != std::string::npos);
     }
 
-    TEST_CASE("wide matrices are broken into blocks of the line, large ones show their corners") {
+    TEST_CASE(
+        "wide matrices are broken into blocks of the line width, large ones show their corners") {
         const std::string wide = run("--heatmap -q --seq-len 20 --only weights").out;
         std::istringstream lines(wide);
         std::size_t count = 0;
@@ -193,7 +194,7 @@ TEST_SUITE("app: heatmap") {
         CHECK(shaded.substr(plain.size()).rfind("0 ", 0) == 0);
     }
 
-    TEST_CASE("the scale ends at the largest of each row, of the tensor, or at one") {
+    TEST_CASE("the scale ends at the maximum of each row, of the tensor, or at one") {
         const auto lightest_of_row = [](const std::string& scale) {
             const auto cells =
                 cells_of(shell("COLORTERM=truecolor attn-explain --heatmap" + scale +
@@ -217,7 +218,7 @@ TEST_SUITE("app: heatmap") {
         CHECK(without_escapes(tensor).find(" 0.3306\n") != std::string::npos);
     }
 
-    TEST_CASE("a compact heatmap has two columns a cell and no digits") {
+    TEST_CASE("a compact heatmap has two columns per cell and no digits") {
         const std::string plain = run("--heatmap=compact -q --only weights").out;
         CHECK(plain.rfind("        0 1 2 3 4 5\nlife    ░ ░ ░ ░ ░ ░\n", 0) == 0);
         const auto cells = cells_of(
@@ -232,7 +233,7 @@ TEST_SUITE("app: heatmap") {
         CHECK(run("--heatmap=compact -q --only ids").out == run("--heatmap -q --only ids").out);
     }
 
-    TEST_CASE("notebooks are labelled by the tokens that they have") {
+    TEST_CASE("notebooks are labelled by their own tokens") {
         CHECK(run("notebook 003 --heatmap -q --only weights").out.find("life") !=
               std::string::npos);
     }

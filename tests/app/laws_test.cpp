@@ -36,7 +36,7 @@ TEST_SUITE("app: laws") {
         const std::string text = run("laws").out;
         CHECK(has(text, "key-bias              A bias of the keys changes no weight\n"));
     }
-    TEST_CASE("every law is proved, on its own walk and on others") {
+    TEST_CASE("every law is proved on its own walk and on others") {
         for (const std::string& name : thinned(law_names())) {
             for (std::string flags :
                  {"", "--seed 3 --seq-len 4", "--embed-dim 8 --dtype float64"}) {
@@ -54,7 +54,7 @@ TEST_SUITE("app: laws") {
     TEST_CASE("a law shows its reason, the rules of both sides, their tensors and the proof") {
         const std::string text = run("laws value-bias --seq-len 3").out;
         CHECK(has(text, "value-bias  A bias of the values is added to every context as it is\n"));
-        CHECK(has(text, "whoever is attended to"));
+        CHECK(has(text, "whichever key is attended to"));
         CHECK(has(text, "form before\n  biased_value[k,f] = value[k,f] + bias[f]\n"));
         CHECK(has(text, "form after\n  sum_of_values[h,q,f] = context[h,q,f] + bias[f]\n"));
         const std::size_t first = text.find("tensor("), second = text.find("tensor(", first + 1);
@@ -65,7 +65,7 @@ TEST_SUITE("app: laws") {
         CHECK(tensor_at(first) == tensor_at(second));
         CHECK(has(text, "is the same in before and after, proved for every input"));
     }
-    TEST_CASE("a law that is not there is refused, with the nearest name") {
+    TEST_CASE("an unknown law is refused with the nearest name") {
         const auto result = run("laws key-bais");
         CHECK(result.exit_code == 2);
         CHECK(has(result.err, "key-bias"));
@@ -76,7 +76,7 @@ TEST_SUITE("app: laws") {
         CHECK(why.exit_code == 0);
         CHECK(has(why.out, "scaled_scores[q,k] - row_max[q]"));
     }
-    TEST_CASE("a law names steps and mistakes that exist, and says when in words that exist") {
+    TEST_CASE("a law names existing steps and mistakes, and its conditions are known words") {
         const attn::Plan plan = attn::resolve({});
         for (const std::string& name : attn::shipped_law_names()) {
             const auto law = attn::parse_attention(attn::shipped_attention(name), name);
@@ -99,7 +99,7 @@ TEST_SUITE("app: laws") {
             }
         }
     }
-    TEST_CASE("why names the law behind a step, the most special that applies") {
+    TEST_CASE("why names the most specific law behind a step") {
         const auto law_of = [](const std::string& what) {
             const auto why = nlohmann::json::parse(run("why " + what + " --json").out);
             return why.value("law", "");
@@ -121,7 +121,7 @@ TEST_SUITE("app: laws") {
                   "\nlaw: A number added to all scores of a query changes none of its weights "
                   "(attn-explain laws shift)\n"));
     }
-    TEST_CASE("diagnose and bugs name the law behind a form that is harmless") {
+    TEST_CASE("diagnose and bugs name the law behind a harmless form") {
         const program::Folder folder;
         const std::string file = folder / "theirs.npz";
         for (const auto& [flags, law] : std::vector<std::pair<std::string, std::string>>{

@@ -83,7 +83,7 @@ TEST_SUITE("app: lint") {
             CHECK_MESSAGE(tested, rule.id << " has no case here");
         }
     }
-    TEST_CASE("nan and inf are errors, in what is given and in what is made of it") {
+    TEST_CASE("nan and inf are errors, both in inputs and in results") {
         const program::Result given = run("lint --x -", "1,2,3\nnan,1,2\n1,-inf,3\n4,5,6\n");
         CHECK(given.exit_code == 1);
         CHECK_MESSAGE(program::has(given.out, "nan or inf in x (2 of 12), query (6 of 12)"),
@@ -97,12 +97,12 @@ TEST_SUITE("app: lint") {
         const std::string hidden = "lint --seq-len 3 --lengths 0 --mask padding";
         CHECK_FALSE(program::has(run(hidden).out, "not-finite"));
     }
-    TEST_CASE("a mistake that is made on purpose is named") {
+    TEST_CASE("a deliberate mistake is named") {
         CHECK(program::has(run("lint --bug scale-missing").err, "--bug scale-missing makes"));
         CHECK(program::has(run("lint --heads 2 --bug softmax-axis=head").err, "softmax-axis=head"));
         CHECK(run("lint").err.empty());
     }
-    TEST_CASE("errors are findings, warnings only when strict") {
+    TEST_CASE("errors are findings, warnings only if strict") {
         CHECK(run("lint --scale none").exit_code == 0);
         CHECK(run("lint --scale none --strict").exit_code == 1);
     }

@@ -10,7 +10,7 @@ using program::has;
 using program::shell;
 
 TEST_SUITE("app: live pages") {
-    TEST_CASE("a live page holds the core, its knobs and a policy that lets it run") {
+    TEST_CASE("a live page holds the core, its controls and a policy that lets it run") {
         const auto live = shell("attn-explain --text 'two owls' --bias --live --format html");
         REQUIRE(live.exit_code == 0);
         CHECK(has(live.out, "script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src"));
@@ -28,7 +28,7 @@ TEST_SUITE("app: live pages") {
         CHECK_FALSE(has(page.out, "data-knob"));
     }
 
-    TEST_CASE("the input that is said is the one that has a field") {
+    TEST_CASE("the input that was given has a field") {
         const auto ids = shell("attn-explain --ids 3,1 --live --format html").out;
         CHECK(has(ids, "{\"name\":\"--ids\""));
         CHECK_FALSE(has(ids, "{\"name\":\"--text\""));
@@ -38,7 +38,7 @@ TEST_SUITE("app: live pages") {
         CHECK_FALSE(has(drawn, "{\"name\":\"--text\""));
     }
 
-    TEST_CASE("a model is beside its page, with what it writes next and the flags it leaves") {
+    TEST_CASE("a model's page shows the next words, and omits flags that do not apply to a model") {
         const auto live = shell(
             "attn-explain --model-file stories --text 'A bird' --layer 4 --live --format html");
         REQUIRE(live.exit_code == 0);
@@ -65,7 +65,7 @@ TEST_SUITE("app: live pages") {
         }
     }
 
-    TEST_CASE("letters hold any bytes, and none that ends a script") {
+    TEST_CASE("strings hold any bytes, but none that ends a script") {
         CHECK(attn::as_letters("").empty());
         CHECK(attn::as_letters(std::string_view("\0", 1)) == "!!");
         CHECK(attn::as_letters("\xff\xff\xff\xff") == "#~#~c");
@@ -74,7 +74,7 @@ TEST_SUITE("app: live pages") {
         CHECK(attn::as_letters(bytes).find_first_of("<&\"\n ") == bytes.npos);
     }
 
-    TEST_CASE("what a page cannot walk is refused before it is made") {
+    TEST_CASE("a walk that a page cannot compute is refused before the page is made") {
         const auto refused = [](const std::string& flags, const std::string& says) {
             const auto result = shell("attn-explain --live --format html " + flags);
             CHECK(result.exit_code == 2);

@@ -5,14 +5,13 @@ using program::check_refused;
 using program::run;
 
 TEST_SUITE("app: long inputs") {
-    TEST_CASE(
-        "tensors too large for any memory are refused with their sizes and what to do instead") {
+    TEST_CASE("tensors too large for any memory are refused with their sizes and a remedy") {
         check_refused("--seq-len 16384 --heads 8 --embed-dim 512", "34.7 GB");
         check_refused("--seq-len 16384 --heads 8 --embed-dim 512", "--only 'weights[0,5],context'");
         check_refused("--seq-len 100000 --batch 2", "--only 'weights[0,5],context'");
         check_refused("--seq-len 100000 --only weights", "would need");
     }
-    TEST_CASE("a part of a long walk is computed alone, and told as it is in a short one") {
+    TEST_CASE("a part of a long walk is computed alone, and described as in a short one") {
         CHECK(run("--seq-len 20000 --variant loop --only 'weights[5,0]'").exit_code == 0);
         const std::string walk = "--seq-len 50000 --mask causal --only ";
         const program::Result row = run(walk + "'weights[2,:4],masked_scores[0,:2]'");
@@ -29,7 +28,7 @@ TEST_SUITE("app: long inputs") {
         // The first query sees itself alone, whatever the length.
         CHECK(run(walk + "'weights[0,:3]' -q").out == "tensor([1., 0., 0.])\n");
     }
-    TEST_CASE("a page is measured by what is on it: no large matrices, unless --detail asks") {
+    TEST_CASE("the size of a page counts its content: no large matrices, unless --detail asks") {
         const program::Folder folder;
         const std::string page = folder / "page.html";
         const std::string walk = "--seq-len 3 --embed-dim 1100 --output-projection -o " + page;
@@ -40,7 +39,7 @@ TEST_SUITE("app: long inputs") {
         check_refused(walk + " --detail", "browsers open 48");
         check_refused("--seq-len 1500 -o " + page, "or fewer tokens");
     }
-    TEST_CASE("how many threads share the work changes no digit") {
+    TEST_CASE("the number of threads changes no digit") {
         const std::string walk =
             "--random randn --seq-len 350 --embed-dim 512 --heads 4 --output-projection "
             "--only query,context,output --format plain --precision 9 -q --variant ";
@@ -54,7 +53,7 @@ TEST_SUITE("app: long inputs") {
             }
         }
     }
-    TEST_CASE("the fused variant lists its own steps, and a question about weights is answered") {
+    TEST_CASE("the fused variant lists its own steps, and a request for weights is answered") {
         const std::string steps = run("--list-steps --variant fused --mask causal").out;
         CHECK(steps.find("running_max") != std::string::npos);
         CHECK(steps.find("partial_context") != std::string::npos);

@@ -22,7 +22,7 @@ const char* const by_hand =
 }  // namespace
 
 TEST_SUITE("app: look") {
-    TEST_CASE("the cell of a pasted result that does not follow is named, with what it should be") {
+    TEST_CASE("the wrong cell of a pasted result is named, with the right value") {
         const auto seen = run("look", by_hand);
         CHECK(seen.exit_code == 1);
         CHECK(has(seen.out, "out[1,1] is 3.54, but should be 3.34"));
@@ -30,7 +30,7 @@ TEST_SUITE("app: look") {
         CHECK(has(seen.out, "query as given"));
     }
 
-    TEST_CASE("what follows is said to, at the decimals that are printed") {
+    TEST_CASE("a consistent result is confirmed, at the printed decimals") {
         std::string right = by_hand;
         right.replace(right.find("3.54"), 4, "3.34");
         const auto seen = run("look -", right);
@@ -38,7 +38,7 @@ TEST_SUITE("app: look") {
         CHECK(has(seen.out, "scores, weights, out follow from the rest"));
     }
 
-    TEST_CASE("a document of tables and LaTeX is read, and its matrices as print writes them") {
+    TEST_CASE("a document of tables and LaTeX is read, with matrices as print writes them") {
         const auto seen =
             run("look -q",
                 "The input is\n\n**X**\n\n| | d1 | d2 |\n|---|---|---|\n| the | 1 | 0 "
@@ -62,7 +62,7 @@ TEST_SUITE("app: look") {
         CHECK(has(off.out, "weights[0] sums to 0.9, but each row should sum to 1"));
     }
 
-    TEST_CASE("a cell that is no number, and tensors that begin no walk, are refused") {
+    TEST_CASE("a cell that is no number, and tensors from which no walk starts, are refused") {
         const auto letter = run("look", "S = \\begin{bmatrix} 1 & a \\\\ 0 & 1 \\end{bmatrix}");
         CHECK(letter.exit_code == 2);
         CHECK(has(letter.err, "'a' is not a number"));
@@ -71,7 +71,7 @@ TEST_SUITE("app: look") {
         CHECK(has(lone.err, "no walk begins with W_Q"));
     }
 
-    TEST_CASE("query and key alone end at the weights, in pictures and records too") {
+    TEST_CASE("query and key alone end at the weights, in figures and records too") {
         const std::string pasted = "Q = [[1, 0], [0, 1]]\nK = [[1, 1], [0, 2]]\n";
         const auto seen = run("look -q", pasted);
         CHECK(seen.exit_code == 0);
@@ -157,14 +157,14 @@ TEST_SUITE("app: look") {
         CHECK(has(record["verdict"]["verdict"].get<std::string>(), "out[1,1] is 3.54"));
     }
 
-    TEST_CASE("an array without a name that is no weights asks what it is") {
+    TEST_CASE("an array without a name that cannot be weights raises a question") {
         const auto refused = run("look", "[[1, 2], [3, 4]]");
         CHECK(refused.exit_code == 2);
-        CHECK(has(refused.err, "say what it is, as in scores = [[1, 2], [3, 4]]"));
+        CHECK(has(refused.err, "name it, as in scores = [[1, 2], [3, 4]]"));
         CHECK(has(run("look -q", "scores = [[1, 2], [3, 4]]").out, "0.2689, 0.7311"));
     }
 
-    TEST_CASE("scores and weights alone tell what the scores were divided by") {
+    TEST_CASE("scores and weights alone reveal the divisor of the scores") {
         // NumPy: softmax([[8, 2, 10], [4, 0, 4], [12, 2, 14]] / sqrt(3))
         const auto seen = run("look",
                               "scores\n\narray([[ 8,  2, 10],\n       [ 4,  0,  4],\n"
@@ -176,7 +176,7 @@ TEST_SUITE("app: look") {
         CHECK_MESSAGE(has(seen.err, "divided by the square root of 3"), seen.err);
     }
 
-    TEST_CASE("a walk begins at scaled or masked scores") {
+    TEST_CASE("a walk can start at scaled or masked scores") {
         CHECK(run("look", "scaled_scores = [[0.71, 0], [0, 0.71]]").exit_code == 0);
         const auto wrong = run("look",
                                "Scaled scores:\n[[0.71, 0.00], [0.00, 0.71]]\n"
@@ -190,7 +190,7 @@ TEST_SUITE("app: look") {
                   .exit_code == 0);
     }
 
-    TEST_CASE("causal weights are taken as such, and what no step is called is not accused") {
+    TEST_CASE("causal weights are recognised, and a tensor without a step's name is not accused") {
         const auto causal = run("look",
                                 "Q = [[1, 0], [0, 1]]\nK = [[1, 1], [0, 2]]\n"
                                 "Poids d'attention (softmax) :\n[[1, 0], [0.33, 0.67]]\n"
@@ -204,7 +204,7 @@ TEST_SUITE("app: look") {
         CHECK_MESSAGE(has(unknown.out, "this walk has no step output"), unknown.out);
     }
 
-    TEST_CASE("a score that is off is named although its weights hardly change") {
+    TEST_CASE("a wrong score is named even if its weights hardly change") {
         const auto seen = run("look",
                               "Q = [[0.1, 0.2], [0.3, 0.4]]\nK = [[0.2, 0.1], [0.4, 0.3]]\n"
                               "scores = [[0.0400, 0.1000], [0.1000, 0.3000]]\n");
@@ -212,14 +212,14 @@ TEST_SUITE("app: look") {
         CHECK_MESSAGE(has(seen.out, "scores[1,1] is 0.3, but should be 0.24"), seen.out);
     }
 
-    TEST_CASE("weights of two decimals are held to them after scaled scores") {
+    TEST_CASE("weights of two decimals are compared to two decimals after scaled scores") {
         const std::string begin =
             "Q = [[1, 0], [0, 1]]\nK = [[1, 0], [0, 1]]\nscaled_scores = [[0.71, 0], [0, 0.71]]\n";
         CHECK(run("look", begin + "weights = [[0.67, 0.33], [0.33, 0.67]]\n").exit_code == 0);
         CHECK(run("look", begin + "weights = [[0.63, 0.33], [0.33, 0.67]]\n").exit_code == 1);
     }
 
-    TEST_CASE("square matrices of print are x @ W, and K^T is the transpose of the keys") {
+    TEST_CASE("square matrices in a print are x @ W, and K^T is the transpose of the keys") {
         // NumPy: [[1, 0], [0, 2]] @ [[0, 1], [1, 1]]
         const auto seen = run("look --only key -q",
                               "X = [[1, 0], [0, 2]]\nWq = [[1, 0], [0, 1]]\n"
@@ -232,7 +232,7 @@ TEST_SUITE("app: look") {
                   .exit_code == 0);
     }
 
-    TEST_CASE("on a terminal the words that were pasted stand beside the rows") {
+    TEST_CASE("on a terminal the pasted words are next to the rows") {
         const program::Folder folder;
         const std::string file = folder / "attn.csv";
         std::ofstream(file) << ",the,cat\nthe,0.5,0.5\ncat,0.25,0.75\n";
@@ -240,7 +240,7 @@ TEST_SUITE("app: look") {
         CHECK(has(terminal.wait_for("[ended]"), "0.7500]])  # cat"));
     }
 
-    TEST_CASE("heads, layers and sums that a program prints together are told apart") {
+    TEST_CASE("heads, layers and sums that a program prints together are kept separate") {
         const auto heads = run("look",
                                "Head 1 weights:\n[[0.5 0.5]\n [0.2 0.8]]\n"
                                "Head 2 weights:\n[[0.9 0.1]\n [0.4 0.6]]\n");
@@ -257,7 +257,7 @@ TEST_SUITE("app: look") {
         CHECK_MESSAGE(has(twice.out, "weights follows from the rest"), twice.out);
     }
 
-    TEST_CASE("square matrices that are right as W^T alone are read so") {
+    TEST_CASE("square matrices that are right as W^T alone are read transposed") {
         const auto seen = run("look",
                               "X = [[1, 0], [0, 0], [0, 1]]\nW_q = [[1, 2], [3, 4]]\n"
                               "W_k = [[0.5, 1], [1.5, 1]]\nW_v = [[1, 0.5], [0.5, 1]]\n"
@@ -283,7 +283,7 @@ TEST_SUITE("app: look") {
         CHECK_MESSAGE(has(seen.out, "scale-missing"), seen.out);
     }
 
-    TEST_CASE("names in other languages are known, to walks and diagnose too") {
+    TEST_CASE("names in other languages are recognised, by walks and diagnose too") {
         for (const char* const names :
              {"Abfragen,Schl\u00fcssel,Werte,Aufmerksamkeitsgewichte,Ausgabe",
               "Requ\u00eates,Cl\u00e9s,Valeurs,Poids d'attention,Sortie",

@@ -95,7 +95,7 @@ TEST_SUITE("app: model layers") {
             }
         }
     }
-    TEST_CASE("tokens are labels, and why goes back to the embeddings") {
+    TEST_CASE("tokens are labels, and why traces back to the embeddings") {
         const std::string flags = " --model-file stories --text 'Once upon a time'";
         CHECK(run("why 'weights[0,upon,Once]' --layer 1" + flags)
                   .out.find("'upon' looks at 'Once'") != std::string::npos);
@@ -103,7 +103,7 @@ TEST_SUITE("app: model layers") {
                   .out.find("x[t,c] / sqrt((mean i: x[t,i] ^ 2) + 1e-05) * g_x[c]") !=
               std::string::npos);
     }
-    TEST_CASE("the loop, other formats, mistakes and comparisons work on it") {
+    TEST_CASE("the loop, other formats, mistakes and comparisons work on a model") {
         const std::string flags = "--model-file stories --layer 3 --text 'Once upon a time' ";
         CHECK(run(flags + "--variant loop --only 'weights[0]' -q").out ==
               run(flags + "--only 'weights[0]' -q").out);
@@ -119,15 +119,15 @@ TEST_SUITE("app: model layers") {
         CHECK(config["kv_heads"] == 4);
         CHECK(config["x_norm"] == "rms");
     }
-    TEST_CASE("--list-layers lists them") {
+    TEST_CASE("--list-layers lists the layers") {
         const std::string list = run("--list-layers --model-file stories").out;
         CHECK(std::count(list.begin(), list.end(), '\n') == 5);
         CHECK(list.starts_with("layer 0  8 heads on 4 key/value heads of 8 features, rotary"));
     }
-    TEST_CASE("a norm of x can be had without a model") {
+    TEST_CASE("a norm of x is available without a model") {
         CHECK(run("--x-norm layer --list-steps").out.find("normed_x") != std::string::npos);
     }
-    TEST_CASE("diagnose keeps the mask that the model has") {
+    TEST_CASE("diagnose uses the mask of the model") {
         const program::Folder folder;
         const std::string flags = " --model-file stories --layer 1 --text 'Once upon a time' ";
         const std::string theirs = folder / "theirs.npz";
@@ -140,7 +140,7 @@ TEST_SUITE("app: model layers") {
         CHECK_MESSAGE(right.exit_code == 0, right.out);
         CHECK(right.out.find("assumed: --mask") == std::string::npos);
     }
-    TEST_CASE("flags beside a model: refused, or marked where they make it another") {
+    TEST_CASE("flags next to a model are refused, or marked if they change it") {
         const std::string model = "--model-file stories --text 'Lily saw a cat' --layer 1 ";
         for (const std::string flags : {"--x-norm layer", "--seed 7", "--split chars",
                                         "--norm-eps 0.1 --qk-norm head", "--x-norm-eps 0.5"}) {

@@ -5,20 +5,20 @@
 using program::run;
 
 TEST_SUITE("app: notebook") {
-    TEST_CASE("without a name the notebooks are listed, a line each") {
+    TEST_CASE("without a name the notebooks are listed, one per line") {
         const program::Result result = run("notebook");
         CHECK(result.exit_code == 0);
         CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 4);
         CHECK(result.out.find("003  sentence") != std::string::npos);
     }
 
-    TEST_CASE("a number serves as a name") {
+    TEST_CASE("a number can stand for a name") {
         const program::Result by_number = run("notebook 000");
         CHECK(by_number.out == run("notebook padding-heads").out);
         CHECK(by_number.out.find("[mask-not-applied]") != std::string::npos);
     }
 
-    TEST_CASE("the output flags of the walk select and shape what is printed") {
+    TEST_CASE("the output flags of the walk select and shape the output") {
         const auto json = nlohmann::json::parse(run("notebook 003 --format json").out);
         CHECK(json["steps"].size() == 40);
     }
@@ -46,7 +46,7 @@ TEST_SUITE("app: notebook") {
         CHECK(program::has(run("notebook --list-steps").err, "--list-steps has no effect"));
     }
 
-    TEST_CASE("cells go by the notebook's numbers and its own names too") {
+    TEST_CASE("cells can be named by the notebook's numbers and by its own names") {
         const auto shows = [](const std::string& asked, const std::string& sections) {
             const program::Result one = run("notebook " + asked + " -q");
             INFO(asked << ": " << one.err);
@@ -80,7 +80,7 @@ TEST_SUITE("app: notebook") {
         derives("'qkv[0,0,0]' --notebook 000", "qkv[0,0,0] = ");
     }
 
-    TEST_CASE("a walk of words speaks of words") {
+    TEST_CASE("the notes of a walk over words use the words") {
         const std::string one = run("why 'weights[life,eat]' --notebook 003").out;
         CHECK_MESSAGE(program::has(one, "  'life' looks at 'eat'\n"), one);
         const std::string note = run("--notebook 003 --only weights").out;
@@ -95,7 +95,7 @@ TEST_SUITE("app: notebook") {
                            "tensor([[[[False, False, False,  True]]]"));
     }
 
-    TEST_CASE("why says which cells a walk makes, where none makes the one asked for") {
+    TEST_CASE("if no walk makes the cell, why lists the cells that walks make") {
         const std::string refusal = run("why 'weights[0,0]' --notebook 001").err;
         CHECK_MESSAGE(
             program::has(refusal,
@@ -105,7 +105,7 @@ TEST_SUITE("app: notebook") {
         CHECK(run("why 'loop_context[0,0]' --notebook 001").exit_code == 0);
     }
 
-    TEST_CASE("corrected, what is asked for is printed in both replays, side by side") {
+    TEST_CASE("with --corrected, a selection is printed in both replays, side by side") {
         for (const std::string asked :
              {"head_weights_sum", "head_weights_sum,head_weights_sum_corrected"}) {
             const std::string out = run("notebook 003 --corrected -q --only " + asked).out;
@@ -118,7 +118,7 @@ TEST_SUITE("app: notebook") {
         CHECK(wide.find("\ncorrected\ntensor([[[[0.5947, 0.4053,\n") != std::string::npos);
     }
 
-    TEST_CASE("corrected, every form holds both replays of what is asked for") {
+    TEST_CASE("with --corrected, every format holds both replays of the selection") {
         const std::string asked = "notebook 000 --corrected --only 'weights[0,0,0]' --format ";
         const auto json = nlohmann::json::parse(run(asked + "json").out);
         REQUIRE(json["steps"].size() == 2);
@@ -139,7 +139,7 @@ TEST_SUITE("app: notebook") {
               "grad_fn=<SelectBackward0>)\n");
     }
 
-    TEST_CASE("the lines that make a tensor are above what prints it") {
+    TEST_CASE("the lines that make a tensor are above those that print it") {
         const std::string shapes =
             run("notebook 003 -q --code torch --only weights_sum,head_scores_shape").out;
         CHECK(program::has(shapes, "\nprint(weights.sum().item())\n"));
@@ -151,7 +151,7 @@ TEST_SUITE("app: notebook") {
                            "\nscores = query @ key.T\nprint(scores)\n"));
     }
 
-    TEST_CASE("a Jupyter notebook holds the lines of what it does not print") {
+    TEST_CASE("a Jupyter notebook holds the lines of sections that it does not print") {
         const auto notebook =
             nlohmann::json::parse(run("--format ipynb --heads 2 --only 'weights[0]'").out);
         REQUIRE(notebook["cells"].size() == 4);
@@ -168,7 +168,7 @@ TEST_SUITE("app: notebook") {
         CHECK(other.find("w_query = np.random.randn(20, 20)") == std::string::npos);
     }
 
-    TEST_CASE("what does not fit is refused in one line that says what to do") {
+    TEST_CASE("flags that do not fit are refused in one line with a remedy") {
         for (const auto& [arguments, reason] :
              {std::pair{"notebook 004", "use one of padding-heads (000)"},
               std::pair{"notebook 001 --code torch", "use --code numpy"},

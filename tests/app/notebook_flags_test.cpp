@@ -162,7 +162,7 @@ TEST_SUITE("app: notebook --as-flags") {
         CHECK(without_walk("000").empty());
     }
 
-    TEST_CASE("each cell of causal-heads is a plain walk, but for a transposition") {
+    TEST_CASE("each cell of causal-heads is a plain walk, except for a transposition") {
         CHECK(check_lines("002") == 5);
         CHECK(without_walk("002") == std::vector<std::string>{"transposed_alike"});
     }
@@ -172,14 +172,14 @@ TEST_SUITE("app: notebook --as-flags") {
         CHECK(without_walk("003").empty());
     }
 
-    TEST_CASE("of numpy-loops all but the word whose key and value are no projections") {
+    TEST_CASE("numpy-loops is a plain walk, except for the cells of the word without projections") {
         check_lines("001");
         CHECK(without_walk("001") == std::vector<std::string>{"scores_shape", "scores", "weights",
                                                               "one_weight", "context_shape",
                                                               "context"});
     }
 
-    TEST_CASE("what comes after a printed shape is the walk's too") {
+    TEST_CASE("a step after a printed shape is part of the walk too") {
         for (const std::string cell :
              {"average_by_softmax", "context", "context_by_einsum", "two_heads_weights",
               "two_heads_output", "five_heads_scores", "five_heads_output"}) {
@@ -215,7 +215,7 @@ TEST_SUITE("app: notebook --as-flags") {
         CHECK(program::has(script.out, "# weights: "));
     }
 
-    TEST_CASE("what no walk makes is said, with what was probably meant") {
+    TEST_CASE("a cell that no walk makes is reported, with the likely intention") {
         program::check_refused("notebook 002 --as-flags transposed_alike", "no walk computes");
         program::check_refused("notebook 000 --as-flags wieghts", "did you mean weights?");
         program::check_refused("notebook 000 --as-flags 7777", "--as-flags lists them");

@@ -46,7 +46,7 @@ TEST_SUITE("app: --notebook") {
         }
     }
 
-    TEST_CASE("where a cell is named, the steps of its walk are meant and not the page's") {
+    TEST_CASE("if a cell is given, step names refer to its walk and not to the page") {
         CHECK(has(run("why 'context[1,2]' --notebook 001:11").out, "context[1,2] = "));
         program::check_refused("why 'context[1,2]' --notebook 001", "not computed by any walk");
         program::check_refused("why 'weights[0,1]' --notebook 002:older_weights", "2 indices");
@@ -71,7 +71,7 @@ TEST_SUITE("app: --notebook") {
         }
     }
 
-    TEST_CASE("what is made of many numbers says of which, and its value") {
+    TEST_CASE("a statistic of many numbers is derived with its inputs and its value") {
         const std::string why = run("why weights_variance --notebook 002").out;
         CHECK(has(why, "weights_variance = tensor(0.0279)\n"));
         CHECK(has(why, "computed from all of weights"));
@@ -79,7 +79,7 @@ TEST_SUITE("app: --notebook") {
         program::check_refused("why 'older_weights[8,0]' --notebook 002", "beyond the query axis");
     }
 
-    TEST_CASE("typed flags win, also another source and a mistake of one's own") {
+    TEST_CASE("typed flags win, and so do another source and the user's own mistake") {
         CHECK(run("--notebook 002 --scale head-dim --only weights").out ==
               run("--random randn --batch 4 --seq-len 8 --embed-dim 32 --head-dim 16 --draw-order "
                   "kqv --mask causal --seed 1337 --variant loop --only weights")
@@ -93,7 +93,7 @@ TEST_SUITE("app: --notebook") {
               std::string::npos);
     }
 
-    TEST_CASE("compare takes a notebook on each side") {
+    TEST_CASE("compare accepts a notebook on each side") {
         const program::Result changed = run("compare '--notebook 003' '--notebook 003 --heads 4'");
         CHECK(changed.exit_code == 1);
         CHECK(has(changed.out, "shapes differ: (3, 8, 8) and (4, 8, 8)"));
@@ -102,7 +102,7 @@ TEST_SUITE("app: --notebook") {
         CHECK(run("compare '' '--scale head-dim' --notebook 002").exit_code == 1);
     }
 
-    TEST_CASE("diagnose names the mistake of a page by the walk without it") {
+    TEST_CASE("diagnose names the mistake of a page by comparing with the walk without it") {
         const program::Folder folder;
         const std::string file = folder / "page.npz";
         REQUIRE(run("--notebook 000 --format npz -o " + file).exit_code == 0);
@@ -114,7 +114,7 @@ TEST_SUITE("app: --notebook") {
         CHECK(has(run("diagnose " + file + " --notebook 002").out, "scale-dmodel"));
     }
 
-    TEST_CASE("a setting changed while stepping starts from the notebook's") {
+    TEST_CASE("a setting changed while stepping starts from the notebook's settings") {
         const program::Result step =
             run("step --notebook 000", "set bug=none\ngoto weights\nset mask=none\n");
         CHECK(has(step.out, "changed cells: "));
@@ -131,7 +131,7 @@ TEST_SUITE("app: --notebook") {
         CHECK(!has(program::read_file(file), "draw"));
     }
 
-    TEST_CASE("a notebook or cell that does not exist is named, with what was meant") {
+    TEST_CASE("an unknown notebook or cell is named, with the likely intention") {
         program::check_refused("--notebook 007", "there is no notebook '007'");
         program::check_refused("lint --notebook 002:wieghts", "did you mean weights?");
         program::check_refused("why 'weights[0,1]' --notebook 002:79",
@@ -146,7 +146,7 @@ TEST_SUITE("app: --notebook") {
 }
 
 TEST_SUITE("app: notebook with other settings") {
-    TEST_CASE("what follows is shown, and what is no longer the page's says so") {
+    TEST_CASE("steps that follow are shown, and those that differ from the page are marked") {
         const program::Result result = run("notebook 002 --heads 4 --scale head-dim");
         CHECK_MESSAGE(result.exit_code == 0, result.err);
         CHECK(has(result.out, "# ! No longer the page's: --heads 4 --scale head-dim."));
@@ -174,7 +174,7 @@ TEST_SUITE("app: notebook with other settings") {
         CHECK(run("notebook 000 --mask padding --threads 1").out == page);
     }
 
-    TEST_CASE("what a setting leaves out is gone, and what it cannot reach stays") {
+    TEST_CASE("a setting removes its steps, and leaves those it cannot reach") {
         const program::Result unmasked = run("notebook 000 --mask none");
         CHECK_MESSAGE(unmasked.exit_code == 0, unmasked.err);
         CHECK(has(unmasked.out, "none: there is no masked_scores with these settings"));
@@ -200,7 +200,7 @@ TEST_SUITE("app: notebook with other settings") {
         }
     }
 
-    TEST_CASE("corrected and other formats take the settings too, code does not") {
+    TEST_CASE("--corrected and other formats accept the settings too, --code does not") {
         CHECK(has(run("notebook 000 --corrected --scale none").out, "No longer the page's"));
         CHECK(run("notebook 000 --scale none --format html -o /dev/null").exit_code == 0);
         CHECK(has(run("notebook 000 --scale none --heatmap --only weights").out, "No longer"));

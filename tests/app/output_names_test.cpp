@@ -23,7 +23,7 @@ std::string python_with_torch() {
 }  // namespace
 
 TEST_SUITE("app: output names") {
-    TEST_CASE("an ending that nothing writes is refused with what to write instead") {
+    TEST_CASE("an unknown extension is refused with a supported one") {
         const Folder folder;
         const std::string at = " -o '" + (folder / "v2.final.");
         for (const auto& [flags, advice] :
@@ -54,7 +54,7 @@ TEST_SUITE("app: output names") {
         CHECK(std::filesystem::is_empty(folder.path()));
     }
 
-    TEST_CASE("endings count in capitals too, names without a telling one are text") {
+    TEST_CASE("extensions may be in capitals, and names without a known one are text") {
         const Folder folder;
         const auto written = [&](const std::string& flags, const std::string& name) {
             const program::Result result = run(flags + " -o '" + (folder / name) + "'");
@@ -73,7 +73,7 @@ TEST_SUITE("app: output names") {
         CHECK(written("man why", "why.1") == run("man why").out);
     }
 
-    TEST_CASE("lists and lessons are JSON where JSON is asked for") {
+    TEST_CASE("lists and lessons are JSON if --json or the file name requests it") {
         const Folder folder;
         for (const std::string command :
              {"--list-presets", "--list-layers --model-file stories", "--list-steps --heads 3",
@@ -91,7 +91,7 @@ TEST_SUITE("app: output names") {
               "scale-dmodel");
     }
 
-    TEST_CASE("no file is written twice, none that was not named is written over") {
+    TEST_CASE("no file is written twice, and no file that was not named is overwritten") {
         const Folder folder;
         const std::string path = folder / "one.txt";
         check_refused("-o " + path + " --save-config '" + (folder / "./one.txt") + "'",
@@ -112,7 +112,7 @@ TEST_SUITE("app: output names") {
         CHECK_FALSE(std::filesystem::exists(ATTN_SOURCE_DIR "/-"));
     }
 
-    TEST_CASE("a walk that writes what it watches is refused") {
+    TEST_CASE("a walk that would write a file that it watches is refused") {
         const Folder folder;
         const std::string csv = folder / "t.csv";
         std::ofstream(csv) << "1,2\n3,4\n";
@@ -123,7 +123,7 @@ TEST_SUITE("app: output names") {
                       "--watch");
     }
 
-    TEST_CASE("what no one reads on a terminal is refused there") {
+    TEST_CASE("formats that no one reads on a terminal are refused there") {
         for (const std::string format : {"html", "svg", "ipynb"}) {
             Terminal terminal("attn-explain --format " + format, 160, 24);
             CHECK(has(terminal.wait_for("[ended]"), "pass -o FILE." + format));
@@ -132,7 +132,7 @@ TEST_SUITE("app: output names") {
         CHECK(has(probe.wait_for("[ended]"), "pass -o probe.npz"));
     }
 
-    TEST_CASE("a page that no browser opens is refused before it is made") {
+    TEST_CASE("a page too large for a browser is refused before it is made") {
         const Folder folder;
         const std::string path = folder / "big.html";
         const auto start = std::chrono::steady_clock::now();
@@ -146,7 +146,7 @@ TEST_SUITE("app: output names") {
         CHECK(std::filesystem::file_size(path) < 1'000'000);
     }
 
-    TEST_CASE("--code writes a program; its comments are what it prints") {
+    TEST_CASE("--code writes a program; its comments hold the output") {
         const std::string walk = "--text 'it rains again' --heads 2 --embed-dim 6 --mask causal ";
         const std::string code = run(walk + "--code numpy --only weights,context").out;
         CHECK(code.rfind("# attn-explain --text 'it rains again'", 0) == 0);
@@ -178,7 +178,7 @@ TEST_SUITE("app: output names") {
               run("notebook 000 -q --only query_shape").out);
     }
 
-    TEST_CASE("a Jupyter notebook opens with its command, its settings are folded at the end") {
+    TEST_CASE("a Jupyter notebook opens with its command, and its settings are folded at the end") {
         const auto cells =
             nlohmann::json::parse(run("--heads 2 --only context --format ipynb").out)["cells"];
         CHECK(cells.front()["source"].size() < 10);
@@ -188,7 +188,7 @@ TEST_SUITE("app: output names") {
         CHECK(cells.back().dump().find("- rng: `\\\"torch\\\"`") != std::string::npos);
     }
 
-    TEST_CASE("flags of a form that is not printed say so") {
+    TEST_CASE("flags of a format that is not printed are reported") {
         for (const auto& [flags, flag] :
              {std::pair{"--format numpy --heatmap", "--format"},
               {"--heatmap --format plain --only x", "--format"},
@@ -211,7 +211,7 @@ TEST_SUITE("app: output names") {
         CHECK(run("--list-presets --json").err.empty());
     }
 
-    TEST_CASE("a summary counts -inf by its sign, and entropy over the keys that are not hidden") {
+    TEST_CASE("a summary counts -inf by its sign, and entropy over the visible keys") {
         const std::string summary = run("--summary --seq-len 4 --mask causal").out;
         CHECK(has(summary, " 6 -inf"));
         CHECK_FALSE(has(summary, " 6 inf"));
@@ -220,7 +220,7 @@ TEST_SUITE("app: output names") {
         CHECK(has(run("--summary --seq-len 4").out, " of 2.000 bits"));
     }
 
-    TEST_CASE("what is made from a mistaken step says so") {
+    TEST_CASE("steps that follow from a mistaken step are marked") {
         const std::string words = run("--bug k-dot-k --heads 2 --only value,weights,context").out;
         CHECK(has(words, "pays to each key (after k-dot-k)\n"));
         CHECK_FALSE(has(words.substr(0, words.find("# weights: ")), "(after"));
@@ -241,7 +241,7 @@ TEST_SUITE("app: output names") {
         CHECK_FALSE(has(run("why 'value[0,0]' --bug softmax-axis=query").out, "mistake"));
     }
 
-    TEST_CASE("cells of a notebook that another seed changes are marked, others are not") {
+    TEST_CASE("cells of a notebook that depend on the seed are marked, others are not") {
         const std::string page = run("notebook 002 --seed 11 --only weights,x_shape").out;
         CHECK(has(page, "# ! No longer the page's: --seed 11."));
         CHECK_FALSE(has(page.substr(page.find("# x_shape")), "No longer"));

@@ -84,7 +84,8 @@ std::vector<std::string> words_after(const std::string& text, const std::string&
 }  // namespace
 
 TEST_SUITE("app: outside words") {
-    TEST_CASE("no line of an attention file may hold a control, whatever its word") {
+    TEST_CASE(
+        "no line of an attention file may contain a control character, whatever its keyword") {
         std::set<std::string> tried;
         const std::string file = attn::replaced_all(whole_file, "MARK", "words");
         for (std::size_t at = 0; at < file.size();) {
@@ -111,7 +112,7 @@ TEST_SUITE("app: outside words") {
             CHECK_MESSAGE(tried.contains(word), word);
     }
 
-    TEST_CASE("words of an attention file are words alone, in each format and command") {
+    TEST_CASE("text from an attention file stays text, in each format and command") {
         const Folder folder;
         std::ofstream(folder / "theirs.attn") << attn::replaced_all(whole_file, "MARK", evil);
         const std::string walk =
@@ -164,7 +165,7 @@ TEST_SUITE("app: outside words") {
         }
     }
 
-    TEST_CASE("no setting of a shared file reaches the terminal raw") {
+    TEST_CASE("no setting of a shared file reaches the terminal unescaped") {
         const Folder folder;
         std::string all;
         for (const std::string& control : controls) {
@@ -184,7 +185,7 @@ TEST_SUITE("app: outside words") {
         }
     }
 
-    TEST_CASE("names of tensors and words of a model are words alone, in each command") {
+    TEST_CASE("names of tensors and words of a model stay text, in each command") {
         std::string all = "q";
         for (const std::string& control : controls) {
             if (control != "\xff") all += control;

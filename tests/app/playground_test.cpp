@@ -8,7 +8,7 @@ using program::has;
 using program::run;
 
 TEST_SUITE("app: playground") {
-    TEST_CASE("one file, with the model or without, that asks for no other") {
+    TEST_CASE("the playground is one file, with or without the model, that loads no other file") {
         const Folder folder;
         const std::string with = folder / "with.html", without = folder / "without.html";
         REQUIRE(run("playground -o '" + with + "'").exit_code == 0);

@@ -3,7 +3,7 @@
 using namespace program;
 
 TEST_SUITE("app: positions") {
-    TEST_CASE("a flag that does not fit is refused in one line that says what to change") {
+    TEST_CASE("a flag that does not fit is refused in one line with the change to make") {
         const std::pair<const char*, const char*> refused[]{
             {"--rope both", "use half or interleaved"},
             {"--rope half --head-dim 3", "pass another --head-dim, or --rotary-dim 2"},
@@ -48,7 +48,7 @@ TEST_SUITE("app: positions") {
         }
     }
 
-    TEST_CASE("without --rope the other flags have no effect, and say so") {
+    TEST_CASE("without --rope its other flags have no effect, which is reported") {
         for (const char* flags : {"--positions 0,1,2,3,4,5", "--rope-theta 5", "--rotary-dim 2"}) {
             CHECK(run(flags + std::string(" --only x")).err.find("add --rope half") !=
                   std::string::npos);

@@ -26,7 +26,7 @@ std::vector<Family> families() {
 }  // namespace
 
 TEST_SUITE("app: presets") {
-    TEST_CASE("every family walks without a word on standard error, in every variant") {
+    TEST_CASE("every family runs without a message on standard error, in every variant") {
         CHECK(families().size() >= 5);
         for (const Family& family : families()) {
             for (const char* variant : {"loop", "vectorized", "fused"}) {
@@ -40,7 +40,7 @@ TEST_SUITE("app: presets") {
         }
     }
 
-    TEST_CASE("a preset is its flags, and flags beside it win wherever they are") {
+    TEST_CASE("a preset stands for its flags, and flags given with it win in any order") {
         for (const Family& family : families()) {
             INFO(family.name);
             const std::string said = run("--seq-len 5 --only output -q " + family.flags).out;
@@ -53,7 +53,7 @@ TEST_SUITE("app: presets") {
         CHECK(many.find("rotated_key") != std::string::npos);
     }
 
-    TEST_CASE("a setting of a preset that stands alone is switched off by =false") {
+    TEST_CASE("a preset's setting without a value is switched off by =false") {
         const std::string without =
             run("--seq-len 3 --list-steps --preset gpt2 --bias=false --output-projection=false "
                 "--output-bias=false")

@@ -53,7 +53,7 @@ const std::vector<std::string> probed_families{
 }  // namespace
 
 TEST_SUITE("app: probe") {
-    TEST_CASE("on the probes of families of models the mistakes of these show in the output") {
+    TEST_CASE("on probes of model families, the mistakes of these families show in the output") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         std::set<std::string> shown;
@@ -77,7 +77,7 @@ TEST_SUITE("app: probe") {
         if (thinned_by == 1) CHECK(unseen == "");
     }
 
-    TEST_CASE("what a right program makes of a probe is right, and a mistake has its name") {
+    TEST_CASE("the result of a right program on a probe is right, and a mistake is named") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         const std::string mine = folder / "mine.npz";
@@ -100,7 +100,7 @@ TEST_SUITE("app: probe") {
         }
     }
 
-    TEST_CASE("a probe holds its settings: what is made of it needs no flags") {
+    TEST_CASE("a probe holds its settings: results made from it need no flags") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         const std::string mine = folder / "mine.npz";
@@ -134,7 +134,7 @@ TEST_SUITE("app: probe") {
         CHECK(other.err.find("--heads") == std::string::npos);
     }
 
-    TEST_CASE("an attention whose form reads no values, or no keys, has a probe too") {
+    TEST_CASE("an attention that reads no values, or no keys, has a probe too") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz", mine = folder / "mine.npz";
         for (const std::string form : {"expanded", "absorbed"}) {
@@ -149,7 +149,7 @@ TEST_SUITE("app: probe") {
         }
     }
 
-    TEST_CASE("gains of a probe differ within a pair, and flags it cannot take are refused") {
+    TEST_CASE("gains of a probe differ within a pair, and flags it cannot have are refused") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         REQUIRE(run("probe --preset qwen3 -o " + probe).exit_code == 0);

@@ -1,4 +1,4 @@
-// "What you can rely on" in app/README.md, as far as no other suite tests it.
+// "What you can rely on" in app/README.md, except for parts that other suites test.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -34,7 +34,7 @@ std::string section() {
 }  // namespace
 
 TEST_SUITE("app: promises") {
-    TEST_CASE("each line of the page names suites that there are") {
+    TEST_CASE("each line of the page names existing suites") {
         std::set<std::string> suites;
         for (const auto& entry :
              std::filesystem::recursive_directory_iterator(ATTN_SOURCE_DIR "/tests")) {
@@ -61,7 +61,7 @@ TEST_SUITE("app: promises") {
         CHECK(count == 10);
     }
 
-    TEST_CASE("a settings file names no file of rules, and its contents stay where they are") {
+    TEST_CASE("a settings file cannot name a file of rules, and its contents do not leak") {
         const Folder folder;
         const std::string secret = written(folder, "secret", "root:x:0:0\n");
         for (const std::string& rules : {"[\"@" + secret + "\"]", "\"@" + secret + "\""}) {
@@ -85,7 +85,7 @@ TEST_SUITE("app: promises") {
         CHECK(run("--config " + saved).out == typed.out);
     }
 
-    TEST_CASE("no pipe and no device is read for a settings file") {
+    TEST_CASE("no pipe or device is read for a settings file") {
         const Folder folder;
         const std::string fifo = folder / "fifo";
         REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
@@ -102,7 +102,7 @@ TEST_SUITE("app: promises") {
         }
     }
 
-    TEST_CASE("no setting makes the program wait: each that may name a file, by the flags' table") {
+    TEST_CASE("no setting makes the program wait: tested for each flag that may name a file") {
         const Folder folder;
         REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
         std::istringstream rows(run("completions fish").out);
@@ -143,7 +143,7 @@ TEST_SUITE("app: promises") {
                       "does not read standard input: type --x - instead");
     }
 
-    TEST_CASE("what is too long for its kind is refused before it is read to its end") {
+    TEST_CASE("an overlong file is refused before it is read to its end") {
 #if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of address space
         for (const std::string& command : std::vector<std::string>{
                  "--attention /dev/stdin", "--config /dev/stdin", "--config -", "--text-file -"}) {
@@ -156,7 +156,7 @@ TEST_SUITE("app: promises") {
 #endif
     }
 
-    TEST_CASE("null in a settings file says nothing, which is said") {
+    TEST_CASE("null in a settings file has no effect, which is reported") {
         const Folder folder;
         const auto result = run("--config " + written(folder, "c.json", "{\"heads\": null}"));
         CHECK(result.exit_code == 0);
@@ -171,15 +171,15 @@ TEST_SUITE("app: promises") {
         CHECK(run("'--text=1 + 1 =' --only ids").out == apart);
     }
 
-    TEST_CASE("words that a spreadsheet would compute are written so that it does not") {
+    TEST_CASE("words that a spreadsheet would evaluate are escaped") {
         const auto table = run("--text 'a =1+1 +z x' --only weights --format csv");
         for (const char* word : {",=1", ",+z"}) CHECK(!has(table.out, word));
         for (const char* word : {",'=1+1", ",'+z", ",x"}) CHECK(has(table.out, word));
     }
 
-    TEST_CASE("a walk that cannot be is refused before it takes memory") {
+    TEST_CASE("an impossible walk is refused before it allocates memory") {
 #if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of address space
-        // The names of so many tokens do not fit in 256 MB.
+        // The names of all these tokens do not fit in 256 MB.
         const Folder folder;
         const std::string file = written(folder, "c.json", "{\"seq_len\": 16777216}");
         for (const std::string& command : std::vector<std::string>{
@@ -200,7 +200,7 @@ TEST_SUITE("app: promises") {
         CHECK(run("--list-steps --seq-len 400000").exit_code == 0);
     }
 
-    TEST_CASE("a reader that leaves ends the program by SIGPIPE") {
+    TEST_CASE("the program ends by SIGPIPE if its reader leaves") {
         const auto result = shell(
             "bash -c 'attn-explain --seq-len 300 --threshold 1000000 | true; "
             "echo ${PIPESTATUS[0]}'");
@@ -221,8 +221,7 @@ TEST_SUITE("app: promises") {
         CHECK(shell(fast).out == shell(fast + " --threads 1").out);
     }
 
-    TEST_CASE(
-        "whatever is written, a signal that ends the program finds a handler that cleans up") {
+    TEST_CASE("whatever is written, a signal that ends the program runs a cleanup handler") {
         const Folder folder;
         for (const char* command : {"--save-config c.json", "--save-dir d", "-o x.txt", ""}) {
             const auto result =
@@ -243,7 +242,8 @@ TEST_SUITE("app: promises") {
         }
     }
 
-    TEST_CASE("no descriptor, no stack to speak of: nothing is left and nothing crashes") {
+    TEST_CASE(
+        "without descriptors and with a tiny stack, nothing is left behind and nothing crashes") {
         const Folder folder;
         const std::string in = "cd '" + folder.path().string() + "' && ";
         for (int files = 3; files < 8; ++files) {
@@ -265,7 +265,7 @@ TEST_SUITE("app: promises") {
 #endif
     }
 
-    TEST_CASE("sheets and keys that do not fit a disk are not there, and a set that is stays") {
+    TEST_CASE("sheets and keys that do not fit on a disk are removed, and an existing set stays") {
         const Folder folder;
         const std::string in = "cd '" + folder.path().string() + "' && ";
         REQUIRE(shell(in + "attn-explain quiz --sheet 2 --students 10 -o s.md --solutions k.md")

@@ -14,7 +14,7 @@ using program::run;
 using program::shell;
 
 TEST_SUITE("app: quiz") {
-    TEST_CASE("answers come from a pipe, and the score is at the end") {
+    TEST_CASE("answers can come from a pipe, and the score is at the end") {
         const auto list =
             nlohmann::json::parse(run("quiz --topic softmax --seed 12 --count 6 --json").out);
         std::string answers = "# from a file\n";
@@ -63,7 +63,7 @@ TEST_SUITE("app: quiz") {
         CHECK(has(terminal.screen(), "1 of 2 right."));
     }
 
-    TEST_CASE("every answer that it prints is right when it is typed") {
+    TEST_CASE("every answer that it prints is right if typed") {
         const auto list = nlohmann::json::parse(run("quiz --seed 59 --count 60 --json").out);
         std::string answers;
         for (const auto& each : list) answers += each["answer"].get<std::string>() + "\n";
@@ -71,7 +71,7 @@ TEST_SUITE("app: quiz") {
         CHECK_MESSAGE(has(all, "60 of 60 right"), all);
     }
 
-    TEST_CASE("a wrong rule has no marks of its making") {
+    TEST_CASE("a wrong rule leaves no trace of how it was made") {
         const auto list =
             nlohmann::json::parse(run("quiz --topic rule --seed 5 --count 60 --json").out);
         for (const auto& each : list) {
@@ -89,7 +89,7 @@ TEST_SUITE("app: quiz") {
         }
     }
 
-    TEST_CASE("a mistake that is known is named") {
+    TEST_CASE("a known mistake is named") {
         const auto list =
             nlohmann::json::parse(run("quiz --topic scale --seed 2 --count 8 --json").out);
         std::string answers;
@@ -109,7 +109,7 @@ TEST_SUITE("app: quiz") {
         CHECK(has(told.out, "attn-explain bugs "));
     }
 
-    TEST_CASE("sheets are the same for a seed, and hold no answer") {
+    TEST_CASE("a seed gives the same sheets, and they hold no answer") {
         const Folder folder;
         for (const std::string format : {"markdown", "html", "latex", "ipynb", "text"}) {
             INFO(format);
@@ -146,7 +146,9 @@ TEST_SUITE("app: quiz") {
         CHECK(has(run("quiz --sheet 4 --level 3").out, "## 1. gradient"));
     }
 
-    TEST_CASE("a sheet has lines for name and date, and its key says whose a wrong choice is") {
+    TEST_CASE(
+        "a sheet has lines for name and date, and its key names the mistake behind a wrong "
+        "choice") {
         for (const std::string format : {"markdown", "html", "latex", "text"}) {
             INFO(format);
             const Folder folder;
@@ -163,7 +165,7 @@ TEST_SUITE("app: quiz") {
         }
     }
 
-    TEST_CASE("a sheet fits on paper: lines, rows of tensors, and questions on one page") {
+    TEST_CASE("a sheet fits on paper: lines, rows of tensors, and questions stay on one page") {
         for (const std::string format : {"markdown", "text"}) {
             const Folder folder;
             const std::string flags = "quiz --sheet 66 --seed 5 --format " + format;
@@ -198,7 +200,7 @@ TEST_SUITE("app: quiz") {
         CHECK(std::filesystem::exists(folder / "t-03.md"));
     }
 
-    TEST_CASE("nothing is asked that only the flags tell") {
+    TEST_CASE("a question states every setting that its answer depends on") {
         const auto list = nlohmann::json::parse(run("quiz --count 660 --seed 77 --json").out);
         for (const auto& each : list) {
             const std::string asks = each["question"], topic = each["topic"];
@@ -226,7 +228,7 @@ TEST_SUITE("app: quiz") {
         }
     }
 
-    TEST_CASE("a state after three tokens is what a loop over them makes") {
+    TEST_CASE("a state after three tokens is what a loop over them gives") {
         const auto list =
             nlohmann::json::parse(run("quiz --topic recurrence --count 20 --seed 9 --json").out);
         std::size_t states = 0;
@@ -249,7 +251,7 @@ TEST_SUITE("app: quiz") {
         CHECK(states == 10);
     }
 
-    TEST_CASE("hint and help are hints, and a number is not a place in a list") {
+    TEST_CASE("hint and help print hints, and a number is not a position in a list") {
         for (const std::string word : {"", "hint", "Help", "help"}) {
             const auto told = run("quiz --seed 1 --topic scale --count 1", word + "\nskip\n");
             CHECK_MESSAGE(has(told.out, "hint: it is "), word);
@@ -272,7 +274,7 @@ TEST_SUITE("app: quiz") {
         CHECK(has(ran.out, "weights"));
     }
 
-    TEST_CASE("a class has a file each, whole or none") {
+    TEST_CASE("a class gets one file each, all or none") {
         const Folder folder;
         const std::string to = "' --solutions '" + (folder / "key.md") + "'";
         REQUIRE(run("quiz --sheet 3 --students 12 -o '" + (folder / "work.tex") + to).exit_code ==
@@ -298,7 +300,7 @@ TEST_SUITE("app: quiz") {
         CHECK(!std::filesystem::exists(folder / "again-01.md"));
     }
 
-    TEST_CASE("what makes no sense is refused in a line") {
+    TEST_CASE("a senseless request is refused in one line") {
         check_refused("quiz --topic sinks", "--topic");
         CHECK(has(run("quiz --sheet 3 --count 4").err, "--count has no effect"));
     }

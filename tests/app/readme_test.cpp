@@ -1,5 +1,5 @@
 // The examples of README.md and of the pages beside the code are run, and their output is compared
-// byte for byte. To write the outputs into the pages anew, run
+// byte for byte. To write new outputs into the pages, run
 //     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='app: README'
 // and read the difference before committing it.
 #include <cmath>
@@ -126,7 +126,7 @@ void check_far_from_rounding(const nlohmann::json& data, double last_digit) {
 }  // namespace
 
 TEST_SUITE("app: README") {
-    TEST_CASE("every example of every page prints what the page shows") {
+    TEST_CASE("every example on every page prints the output shown") {
         std::size_t count = 0;
         for (const std::string& name : pages) {
             if (std::getenv("ATTN_COLLECT_GOLDENS") != nullptr) collect(name);
@@ -142,7 +142,7 @@ TEST_SUITE("app: README") {
         CHECK(count >= 20);
     }
 
-    TEST_CASE("every command in prose runs, and ends as it should") {
+    TEST_CASE("every command in prose runs, and has the expected exit code") {
         // Commands that report a finding, or that a page only names.
         const std::map<std::string, int> codes{
             {"attn-explain compare '--backward --scale none' --backward", 1},
@@ -211,7 +211,7 @@ TEST_SUITE("app: README") {
                       ".ci/run does not call: " << test_line);
     }
 
-    TEST_CASE("no number shown is so near to rounding that another BLAS shows another digit") {
+    TEST_CASE("no number shown is so close to rounding that another BLAS prints another digit") {
         std::vector<std::string> walks{"attn-explain --from x"};
         for (const std::string& name : pages) {
             for (const Example& example : examples_of(page(name))) {

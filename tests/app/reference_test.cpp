@@ -89,7 +89,7 @@ std::string plain(std::string line) {
 }  // namespace
 
 TEST_SUITE("app: reference") {
-    TEST_CASE("bash offers commands, flags and what a flag takes") {
+    TEST_CASE("bash offers commands, flags and the values of a flag") {
         CHECK(offered("attn-explain wh") == "why");
         CHECK(offered("attn-explain --no-m") == "--no-merge");
         CHECK(offered("attn-explain --mask ") ==
@@ -127,7 +127,7 @@ TEST_SUITE("app: reference") {
         CHECK(offered("attn-explain --save-dir ", there) == "my data");
         CHECK(offered(R"(attn-explain --x my\ data/[)", there) == "my data/[c].npy");
     }
-    TEST_CASE("a shell completes what is typed") {
+    TEST_CASE("a shell completes the typed word") {
         Terminal terminal("HISTFILE= INPUTRC=/dev/null PS1='ready>' bash --norc -i\n");
         terminal.wait_for("ready>");
         terminal.type(". " + references + "/attn-explain.bash");
@@ -140,7 +140,7 @@ TEST_SUITE("app: reference") {
         terminal.press("Tab");
         terminal.wait_for("attn-explain --softmax-axis=query --only ids,weights");
     }
-    TEST_CASE("fish offers the same") {
+    TEST_CASE("fish offers the same completions") {
         if (!is_installed("fish")) return;
         const auto fish = [](const std::string& line) {
             const program::Result result =
@@ -161,7 +161,7 @@ TEST_SUITE("app: reference") {
         CHECK(fish("attn-explain --heads 2 w").empty());
         CHECK(fish("attn-explain -o LICEN") == Words{"LICENSE"});
     }
-    TEST_CASE("zsh offers the same") {
+    TEST_CASE("zsh offers the same completions") {
         if (!is_installed("zsh")) return;
         Terminal terminal("PS1='ready>' zsh -f -i\n");
         terminal.wait_for("ready>");
@@ -175,7 +175,7 @@ TEST_SUITE("app: reference") {
         terminal.press("Tab");
         terminal.wait_for("attn-explain --softmax-axis=query --only=ids,weights");
     }
-    TEST_CASE("the words that are completed are those that the program accepts and documents") {
+    TEST_CASE("the completed words are those that the program accepts and documents") {
         const Folder scratch;
         const auto complaint = [&](const std::string& arguments) {
             return shell("cd '" + scratch.path().string() + "' && attn-explain " + arguments).err;
@@ -224,7 +224,7 @@ TEST_SUITE("app: reference") {
         CHECK(bash.find("complete -F _attn_explain attn-explain\n") != std::string::npos);
         CHECK(zsh.starts_with("#compdef attn-explain\n"));
     }
-    TEST_CASE("the files are what their shells can read") {
+    TEST_CASE("the shells accept their files") {
         CHECK(shell("bash -n '" + references + "/attn-explain.bash'").exit_code == 0);
         for (const auto& [name, file] :
              {std::pair{"zsh", "_attn-explain"}, {"fish", "attn-explain.fish"}}) {
@@ -245,7 +245,7 @@ TEST_SUITE("app: reference") {
             }
         }
     }
-    TEST_CASE("the programs that show man pages have nothing to say against ours") {
+    TEST_CASE("the programs that show man pages report nothing about ours") {
         for (const std::string reader :
              {"man --warnings -E UTF-8 -l %s >/dev/null", "mandoc -T lint -W error %s"}) {
             if (!is_installed(reader.substr(0, reader.find(' ')))) continue;

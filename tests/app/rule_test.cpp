@@ -10,7 +10,9 @@ using program::has;
 using program::run;
 
 TEST_SUITE("app: rule") {
-    TEST_CASE("the same arithmetic in a rule gives the same walk, the output and all before it") {
+    TEST_CASE(
+        "the same arithmetic as a rule gives the same walk, for the output and all steps before "
+        "it") {
         const std::string walk =
             "--seq-len 5 --heads 2 --mask causal --variant loop --only context -q";
         const program::Result right = run(walk);
@@ -22,7 +24,7 @@ TEST_SUITE("app: rule") {
               right.out);
         CHECK(run(walk + " --rule 'scaled_scores[q,k] = scores[q,k] / D'").out != right.out);
     }
-    TEST_CASE("weights follow from the parts of softmax that a rule makes") {
+    TEST_CASE("weights follow if a rule changes the parts of softmax") {
         const std::string walk = "--heads 2 --mask causal --dtype float64 --only weights -q ";
         // Softmax off by one, in the rule of its sum or in one rule.
         CHECK(run(walk + "--rule 'row_sum[q] = exp(0 - row_max[q]) + (sum k: exponentials[q,k])'")
@@ -59,7 +61,7 @@ TEST_SUITE("app: rule") {
         CHECK(far.exit_code == 2);
         CHECK(program::has(far.err, "an index must be a whole number below 1e15, not nan"));
     }
-    TEST_CASE("a step with a rule says so, and so do those after it") {
+    TEST_CASE("a step with a rule is marked, and so are the steps after it") {
         const std::string said =
             run("--rule 'scaled_scores[q,k] = scores[q,k] / D' --only scaled_scores,context").out;
         CHECK(said.find("# scaled_scores[q,k] = scores[q,k] / 4\n") != std::string::npos);
@@ -75,7 +77,7 @@ TEST_SUITE("app: rule") {
         run("--rule @" + (folder / "mine.txt") + " --save-config " + (folder / "c.json"));
         CHECK(run("--only weights --config " + (folder / "c.json")).out == by_file);
     }
-    TEST_CASE("diagnose and probe hold a rule to be right, and find what is wrong beside it") {
+    TEST_CASE("diagnose and probe accept a rule as right, and find other mistakes") {
         const program::Folder folder;
         // Linear attention as its authors write it, without a softmax.
         const std::string rule =
@@ -101,13 +103,13 @@ TEST_SUITE("app: rule") {
         CHECK(by_probe.err.find("--rule") != std::string::npos);
         CHECK(run("bench" + rule).exit_code == 2);
     }
-    TEST_CASE("a rule and a mistake of one step leave one of them out") {
+    TEST_CASE("a rule and a mistake for one step are a contradiction") {
         const program::Result both =
             run("--rule 'scaled_scores[q,k] = scores[q,k] / D' --bug scale-missing");
         CHECK(both.exit_code == 2);
         CHECK(both.err.find("both make scaled_scores: leave one out") != std::string::npos);
     }
-    TEST_CASE("two rules for one step contradict each other, one after the other or in a file") {
+    TEST_CASE("two rules for one step contradict each other, on the command line or in a file") {
         const program::Folder folder;
         const std::string file = folder / "mine.txt";
         std::ofstream(file) << "scores[q,k] = 1  # none like another\n\nweights[q,k] = 1 / Tk\n";
@@ -117,7 +119,7 @@ TEST_SUITE("app: rule") {
         std::ofstream(file) << "# to come\n";
         CHECK(has(run("--rule @" + file).err, "mine.txt: has no text; write one rule per line"));
     }
-    TEST_CASE("a rule that is printed is one that can be said, of what counts too") {
+    TEST_CASE("a printed rule can be given as a flag, with counts too") {
         for (const auto& [walk, step] :
              {std::pair{"--preset t5", "buckets"},
               {"--preset llama3 --text 'so it goes'", "positions"},
@@ -137,7 +139,7 @@ TEST_SUITE("app: rule") {
         CHECK(has(run(walk + " --rule 'positions[t] = t / 4'").err,
                   "positions has integers, not 0.25: write floor(...)"));
     }
-    TEST_CASE("letters of axes stand for their own axes alone") {
+    TEST_CASE("letters of axes stand for their own axes only") {
         const std::string walk = "--heads 2 --batch 2 --seq-len 3 --mask causal --only weights -q ";
         CHECK(has(run("--heads 2 --batch 2 --seq-len 3 --lengths 3,2 --mask padding,causal "
                       "--rule 'mask[b,q,k] = b == 1'")
@@ -147,11 +149,11 @@ TEST_SUITE("app: rule") {
         CHECK(run(walk + "--rule 'scores[a,b] = a - b'").exit_code == 0);
         CHECK(run(walk + "--rule 'scores[k] = k'").exit_code == 0);
     }
-    TEST_CASE("a power is written as here or as in Python") {
+    TEST_CASE("a power is written as ^ or as in Python") {
         CHECK(run("-q --rule 'weights[q,k] = relu(scores[q,k])**2'").out ==
               run("-q --rule 'weights[q,k] = relu(scores[q,k])^2'").out);
     }
-    TEST_CASE("a program has a tensor of its own for each name, as each has a gradient") {
+    TEST_CASE("a program has a separate tensor for each name, because each has a gradient") {
         const std::string none = "--ids 1,2,3 --projection none --code torch -q ";
         CHECK(has(run(none + "--backward").out, "\nkey = x.clone()\n"));
         CHECK(has(run(none).out, "\nkey = x\n"));
@@ -159,7 +161,7 @@ TEST_SUITE("app: rule") {
         CHECK(has(run(rule + "--backward").out, "\nvalue = key.clone()\n"));
         CHECK(has(run(rule).out, "\nvalue = key\n"));
     }
-    TEST_CASE("a program holds what the parts of a step that are asked for are made of") {
+    TEST_CASE("a program holds the inputs of the requested parts of a step") {
         const std::string code = run("--code numpy --only row_sum -q").out;
         CHECK(code.find("\nrow_max = ") < code.find("\nexponentials = "));
         CHECK(code.find("\nexponentials = ") < code.find("\nrow_sum = "));
@@ -175,7 +177,7 @@ TEST_SUITE("app: rule") {
             CHECK(!has(out, "\n+ 1"));
         }
     }
-    TEST_CASE("rules that cannot be are refused with a caret and exit code 2") {
+    TEST_CASE("impossible rules are refused with a caret and exit code 2") {
         const auto refused = [](const std::string& rule, const std::string& message) {
             INFO(rule);
             const program::Result said = run("--rule '" + rule + "'");
@@ -186,7 +188,7 @@ TEST_SUITE("app: rule") {
         };
         refused("x[t,c] = 1", "x is drawn or given");
         refused("scores[q,k] = weights[q,k]", "weights is made after scores");
-        refused("scores[q,k] = scores[q,k]", "scores would be made of itself");
+        refused("scores[q,k] = scores[q,k]", "scores would depend on itself");
         refused("wieghts[q,k] = 1", "did you mean weights?");
         refused("mask[q,k] = k > q", "this walk has no mask");
         refused("weights[q,k] = k > q", "weights is a number, and this is a boolean");

@@ -38,7 +38,7 @@ done)sh";
 }  // namespace
 
 TEST_SUITE("app: starved") {
-    TEST_CASE("an allocation that fails ends a command with one line and no file") {
+    TEST_CASE("a failed allocation ends a command with one line and no file") {
         const program::Folder folder;
         std::ofstream(folder / "starve") << starve;
         std::ifstream commands(ATTN_SOURCE_DIR "/tests/starved_commands.txt");

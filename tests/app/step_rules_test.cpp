@@ -53,7 +53,7 @@ bool close(double a, double b) {
     return a == b || std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(b));
 }
 
-/// How many steps of a walk have a rule; each is compared with its numbers.
+/// Returns the number of steps with a rule; compares each rule with its numbers.
 std::size_t check_rules(const std::string& walk) {
     INFO(walk);
     const json document = json::parse(run(walk + " --dtype float64 --format json").out);
@@ -90,7 +90,7 @@ std::size_t check_rules(const std::string& walk) {
 }  // namespace
 
 TEST_SUITE("app: rules of steps") {
-    TEST_CASE("both twins do what the rule of their step says, at awkward sizes") {
+    TEST_CASE("loop and vectorized compute what the rule of their step says, at awkward sizes") {
         for (const std::string variant : {"loop", "vectorized"}) {
             for (
                 const char* walk :
@@ -114,7 +114,7 @@ TEST_SUITE("app: rules of steps") {
             }
         }
     }
-    TEST_CASE("blocks are explained by scores that they never hold") {
+    TEST_CASE("blocks are explained by scores that they never store") {
         CHECK(check_rules("--variant fused --seq-len 7 --heads 2 --sink randn --mask causal") >= 8);
         CHECK(check_rules("--variant fused --seq-len 5 --heads 4 --kv-heads 2 --softcap 2 "
                           "--position-bias alibi --mask window:2") >= 8);

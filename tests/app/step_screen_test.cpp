@@ -18,7 +18,7 @@ std::string with_modes(const std::string& command) {
 }  // namespace
 
 TEST_SUITE("app: step on screen") {
-    TEST_CASE("the first screen, a step further, and back") {
+    TEST_CASE("the first screen, one step forward, and back") {
         Terminal terminal(two_heads);
         golden::check("screen_first", terminal.wait_for("> ids"));
         terminal.press("n n");
@@ -30,7 +30,7 @@ TEST_SUITE("app: step on screen") {
         terminal.press("q");
         terminal.wait_for("[ended]");
     }
-    TEST_CASE("the cell moves, and why follows it") {
+    TEST_CASE("the cell moves, and its derivation follows") {
         Terminal terminal(two_heads);
         terminal.wait_for("> ids");
         terminal.press("g");
@@ -46,7 +46,7 @@ TEST_SUITE("app: step on screen") {
         terminal.press("m");
         terminal.wait_for("weights[0,1,0] = ");
     }
-    TEST_CASE("Space goes on, and Tab completes names at the prompt") {
+    TEST_CASE("Space continues, and Tab completes names at the prompt") {
         Terminal terminal(two_heads);
         terminal.wait_for("> ids");
         terminal.press("Space");
@@ -61,7 +61,7 @@ TEST_SUITE("app: step on screen") {
         terminal.press("Tab Enter");
         terminal.wait_for("> weights");
     }
-    TEST_CASE("at the edge Right goes on to the next step") {
+    TEST_CASE("at the edge Right continues to the next step") {
         Terminal terminal(two_heads);
         terminal.wait_for("ids[0] = ");
         terminal.press("Right");
@@ -87,7 +87,7 @@ TEST_SUITE("app: step on screen") {
         terminal.press("BSpace");
         terminal.wait_for("no dive to return from");
     }
-    TEST_CASE("a setting is changed after a colon, and what changed is marked") {
+    TEST_CASE("a setting is changed after a colon, and changed cells are marked") {
         Terminal terminal(two_heads);
         terminal.wait_for("> ids");
         terminal.press("g");
@@ -131,7 +131,7 @@ TEST_SUITE("app: step on screen") {
             terminal.press("n");
         }
     }
-    TEST_CASE("what is cut is marked: columns, rows, steps and sentences") {
+    TEST_CASE("cuts are marked: columns, rows, steps and sentences") {
         Terminal terminal("attn-explain step --variant loop --seq-len 30 --heads 2", 80, 20);
         terminal.wait_for("> x ");
         terminal.press("g");
@@ -146,7 +146,7 @@ TEST_SUITE("app: step on screen") {
         CHECK_MESSAGE(screen.find("columns key 24-29 of ") != std::string::npos, screen);
         CHECK_MESSAGE(screen.find("     …     2") != std::string::npos, screen);
     }
-    TEST_CASE("q asks once where settings were changed") {
+    TEST_CASE("q asks once if settings were changed") {
         Terminal terminal(two_heads);
         terminal.wait_for("> ids");
         terminal.press(":");
@@ -162,7 +162,7 @@ TEST_SUITE("app: step on screen") {
         terminal.press("q");
         terminal.wait_for("[ended]");
     }
-    TEST_CASE("controls in a token are written out, on the screen and in a message") {
+    TEST_CASE("control characters in a token are escaped, on the screen and in a message") {
         Terminal terminal(
             "attn-explain step --variant loop --text \"$(printf "
             "'a\\033[2Jb c\\342\\200\\256d')\" --from x");
@@ -173,13 +173,13 @@ TEST_SUITE("app: step on screen") {
             "printf 'goto a\\033[2Jb\\n' | attn-explain step --script - 2>&1 >/dev/null || true");
         CHECK(result.out.find("there is no step 'a\\x1b[2Jb'") != std::string::npos);
     }
-    TEST_CASE("a right-to-left word is isolated, and the isolates are not written out") {
+    TEST_CASE("a right-to-left word is isolated, and the isolates are not escaped") {
         Terminal terminal("attn-explain step --variant loop --text 'שלום мир' --from query");
         const std::string screen = terminal.wait_for("> query ");
         CHECK_MESSAGE(screen.find("u2068") == std::string::npos, screen);
         CHECK_MESSAGE(screen.find("query 2, columns") != std::string::npos, screen);
     }
-    TEST_CASE("any size is enough, and another one is drawn anew") {
+    TEST_CASE("any size is enough, and a resized screen is redrawn") {
         Terminal terminal(two_heads + " --from scores");
         terminal.wait_for("> scores");
         terminal.resize(40, 12);
@@ -208,7 +208,7 @@ TEST_SUITE("app: step on screen") {
         terminal.wait_for("> weights");
         CHECK(terminal.screen(true).find("\x1b[38;5;231m\x1b[48;5;") != std::string::npos);
     }
-    TEST_CASE("the note speaks of the head on the screen, whole where there is room") {
+    TEST_CASE("the note describes the head on the screen, whole if there is room") {
         Terminal terminal(two_heads + " --only weights");
         const std::string first = terminal.wait_for("head 0 (of 0-1)");
         CHECK_MESSAGE(first.find("the largest weight in head 1") == std::string::npos, first);
@@ -225,11 +225,11 @@ TEST_SUITE("app: step on screen") {
         const std::string screen = terminal.wait_for("Which word does a query attend to most");
         CHECK(screen.find("line 23 of") != std::string::npos);
         terminal.press("NPage NPage");
-        terminal.wait_for("number of the last dive was made of");
+        terminal.wait_for("the number of the last dive");
         terminal.press("q");
         terminal.wait_for("> ids");
     }
-    TEST_CASE("the terminal is as it was after q, Ctrl-C, a termination and a crash") {
+    TEST_CASE("the terminal is restored after q, Ctrl-C, a termination and a crash") {
         for (const auto& [keys, code] : {std::pair{"q", "code 0"},
                                          {"C-c", "code 130"},
                                          {"TERM", "code 143"},
@@ -252,7 +252,7 @@ TEST_SUITE("app: step on screen") {
             CHECK(program::read_file(folder / "before") == program::read_file(folder / "after"));
         }
     }
-    TEST_CASE("Ctrl-Z leaves the screen, and fg draws it again") {
+    TEST_CASE("Ctrl-Z leaves the screen, and fg redraws it") {
         Terminal terminal("exec bash --norc -i");
         terminal.type("PS1=\"ready> \"; echo was here");
         terminal.press("Enter");
@@ -270,7 +270,7 @@ TEST_SUITE("app: step on screen") {
         terminal.press("q");
         terminal.wait_for("ready>");
     }
-    TEST_CASE("on a dumb terminal, and where it is asked for, it goes line by line") {
+    TEST_CASE("on a dumb terminal, or if requested, it works line by line") {
         for (const std::string how : {"TERM=dumb attn-explain step", "attn-explain step --lines",
                                       "TERM=vt100 attn-explain step"}) {
             INFO(how);
@@ -286,7 +286,7 @@ TEST_SUITE("app: step on screen") {
             terminal.wait_for("[ended]");
         }
     }
-    TEST_CASE("the screen can be had without colours") {
+    TEST_CASE("the screen works without colours") {
         for (const std::string how :
              {"NO_COLOR=1 attn-explain step", "attn-explain step --color never",
               "TERM=vt100 attn-explain step --full-screen"}) {

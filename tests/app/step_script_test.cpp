@@ -21,7 +21,7 @@ std::string says(const std::string& lines, const std::string& flags = {}) {
 }  // namespace
 
 TEST_SUITE("app: step by script") {
-    TEST_CASE("a whole session is as it was, byte for byte") {
+    TEST_CASE("a whole session is the same, byte for byte") {
         const Folder folder;
         std::ofstream(folder / "script") << "# what attends to what\n"
                                             "next\n"
@@ -54,7 +54,8 @@ TEST_SUITE("app: step by script") {
         golden::check("step_script", result.out);
         CHECK(run(command).out == result.out);
     }
-    TEST_CASE("without a terminal the lines come from standard input, and it ends with them") {
+    TEST_CASE(
+        "without a terminal the lines come from standard input, and the session ends with them") {
         CHECK(run("step", "").out == run("--only ids").out);
         CHECK(says("next\n") == "\n" + run("--variant loop --only x").out);
         CHECK(says("next") == says("next\n"));
@@ -65,7 +66,7 @@ TEST_SUITE("app: step by script") {
         CHECK(says("goto context\nnext\n").ends_with("this is the last step\n"));
         CHECK(says("next 3\nprevious 2\n").ends_with(run("--variant loop --only x").out));
     }
-    TEST_CASE("the place is kept from step to step") {
+    TEST_CASE("the position is kept from step to step") {
         CHECK(says("goto scores\ncell 2,3\ngoto weights\ncell\n")
                   .ends_with("weights[2,3] = 0.1739   query 'short', key 'eat'\n"));
     }
@@ -77,7 +78,7 @@ TEST_SUITE("app: step by script") {
         CHECK(says(start + "down 9223372036854775807\nup 2\n").find("query 'eat'") !=
               std::string::npos);
     }
-    TEST_CASE("Tab goes through heads and sequences, around the end") {
+    TEST_CASE("Tab cycles through heads and sequences") {
         const std::string two = "--heads 2 --text 'a b' --text 'c d'";
         CHECK(says("goto weights\npage\n", two).find("weights[0,1,0,0]") != std::string::npos);
         CHECK(says("goto weights\npage\npage\n", two).find("weights[0,0,0,0]") !=
@@ -87,7 +88,7 @@ TEST_SUITE("app: step by script") {
         CHECK(says("goto weights\nbatch 1\nhead 1\n", two).find("batch 1, head 1, query 'c'") !=
               std::string::npos);
     }
-    TEST_CASE("a dive goes to what the number was made of, and back") {
+    TEST_CASE("a dive goes to the inputs of a number, and back") {
         const std::string weight = "goto weights\ncell 2,1\n";
         CHECK(says(weight + "dive\n").find("\nscaled_scores[2,1] = ") != std::string::npos);
         CHECK(says(weight + "dive\ndive\n").find("\nscores[2,1] = ") != std::string::npos);
@@ -98,7 +99,7 @@ TEST_SUITE("app: step by script") {
         CHECK(says(weight + "dive\ndive\ndive\nother\nback\nback\nback\n")
                   .ends_with("weights[2,1] = 0.1735   query 'short', key 'is'\n"));
     }
-    TEST_CASE("what a setting changes is counted and marked") {
+    TEST_CASE("cells that a setting changes are counted and marked") {
         const std::string changed = says("goto weights\ncell 0,1\nset mask=causal\ncell\n");
         CHECK(changed.find("weights 30 of 36") != std::string::npos);
         CHECK(changed.ends_with("weights[0,1] = 0.0000 (was 0.1621)   query 'life', key 'is'\n"));
@@ -106,7 +107,7 @@ TEST_SUITE("app: step by script") {
         CHECK(says("set text='to be or not'\ngoto weights\n").find("query 4 x key 4") !=
               std::string::npos);
     }
-    TEST_CASE("a step is written to a file, as the walk writes it") {
+    TEST_CASE("a step is written to a file in the format of the walk") {
         const Folder folder;
         for (const std::string name : {"w.npy", "w.npz", "w.csv", "w.json", "w.txt", "w.md"}) {
             INFO(name);
@@ -117,19 +118,19 @@ TEST_SUITE("app: step by script") {
         CHECK(run("--x " + (folder / "w.npy") + " --only x -q").out ==
               run("--variant loop --only weights -q").out);
     }
-    TEST_CASE("a notebook is stepped through too") {
+    TEST_CASE("a notebook can be stepped through too") {
         const program::Result result = run("notebook 000 --step", "next\ncell 1,2,3\nlist\n");
         CHECK_MESSAGE(result.exit_code == 0, result.err);
         CHECK(result.out.find("x[1,2,3] = 1.7528") != std::string::npos);
     }
-    TEST_CASE("why takes a cell as attn-explain why does, or one of this step") {
+    TEST_CASE("why takes a cell as attn-explain why does, or a cell of this step") {
         const std::string said = run("step", "why weights[2,short]\nwhy 0,1\nwhy 2\n").out;
         CHECK(said.find("\nweights[2,2] = 0.1910") != said.npos);
         CHECK(said.find("\nweights[0,1] = 0.162102\n") != said.npos);
         CHECK(said.find("\n  scaled_scores[0,1] = ") != said.npos);
         CHECK(run("step", "why wieghts[0,0]\n").err.find("wieghts") != std::string::npos);
     }
-    TEST_CASE("from a notebook's page one dives into the walk that it prints, and back") {
+    TEST_CASE("from a notebook's page one can dive into the walk that it prints, and back") {
         const program::Result why =
             run("notebook 002 --step", "goto older_weights\ncell 3,1\nwhy\n");
         CHECK_MESSAGE(why.exit_code == 0, why.err);
@@ -150,7 +151,7 @@ TEST_SUITE("app: step by script") {
         CHECK(run("notebook 002 --step", "goto transposed_alike\nwhy\n")
                   .err.find("no walk computes") != std::string::npos);
     }
-    TEST_CASE("lines that never end are refused, and the last one needs no end") {
+    TEST_CASE("endless lines are refused, and the last line needs no line end") {
         for (const char* script : {"--script /dev/zero", "</dev/zero"}) {
             const auto result = run("step --text 'a b' -q " + std::string(script));
             CHECK(result.exit_code == 2);
@@ -160,7 +161,7 @@ TEST_SUITE("app: step by script") {
               run("step --text 'a b' -q", "next\nprevious\n").out);
     }
 
-    TEST_CASE("a line that cannot be performed ends the session, with its number") {
+    TEST_CASE("a line that fails ends the session, with its number") {
         const auto refused = [](const std::string& lines, const std::string& reason) {
             INFO(lines);
             const program::Result result = run("step", lines);
@@ -192,11 +193,11 @@ TEST_SUITE("app: step by script") {
         refused("write w.bin\n", "end the name in .txt, .md");
         refused("write w.xyz\n", ".html, .svg, .csv, .npy, .npz or .safetensors");
         refused("goto 99\n", "there is no step '99': there are 9 steps");
-        refused("set text=hello world\n", "quote a value with blanks: text='the cat'");
+        refused("set text=hello world\n", "quote a value with spaces: text='the cat'");
         refused("write /nowhere/w.npy\n", "/nowhere/w.npy");
         refused("search zebra\n", "zebra");
     }
-    TEST_CASE("the page of help fits on 80 columns, and names what write takes") {
+    TEST_CASE("the help page fits in 80 columns and names the formats of write") {
         std::istringstream lines(run("step --lines", "help\n").out);
         for (std::string line; std::getline(lines, line);) {
             CHECK_MESSAGE(line.size() <= 80, line);
@@ -207,7 +208,7 @@ TEST_SUITE("app: step by script") {
             CHECK(run("step", "goto weights\nwrite " + (folder / name) + "\n").exit_code == 0);
         }
     }
-    TEST_CASE("flags that contradict each other are refused") {
+    TEST_CASE("contradicting flags are refused") {
         check_refused("step --only nothing", "nothing");
     }
 }

@@ -9,7 +9,7 @@ const std::string marked = "export PAGER='sed s/^/paged:/'\n";
 }  // namespace
 
 TEST_SUITE("app: terminal") {
-    TEST_CASE("what is longer than the screen goes through the pager") {
+    TEST_CASE("output longer than the screen goes through the pager") {
         Terminal terminal(marked + "attn-explain; echo \"code $?\"");
         CHECK(terminal.wait_for("code 0").find("paged:tensor([[ 0.2290") != std::string::npos);
     }
@@ -25,19 +25,19 @@ TEST_SUITE("app: terminal") {
             CHECK(terminal.wait_for("code 0").find("paged:") == std::string::npos);
         }
     }
-    TEST_CASE("the exit code is the command's, also through a pager") {
+    TEST_CASE("the exit code is the command's, through a pager too") {
         Terminal terminal(marked + "attn-explain compare loop '--scale none'; echo \"code $?\"", 80,
                           12);
         CHECK(terminal.wait_for("code 1").find("paged:") != std::string::npos);
     }
-    TEST_CASE("a reader who leaves the pager ends the program quietly") {
+    TEST_CASE("quitting the pager ends the program quietly") {
         Terminal terminal(
             "export PAGER='head -n 2'\nattn-explain --seq-len 300 --threshold inf; "
             "echo \"code $?\"");
         const std::string screen = terminal.wait_for("code 0");
         CHECK(screen.find("error") == std::string::npos);
     }
-    TEST_CASE("less gets keys and interrupts, shows colours, and leaves the terminal as it was") {
+    TEST_CASE("less gets keys and interrupts, shows colours, and restores the terminal") {
         if (program::shell("command -v less").exit_code != 0) {
             MESSAGE("less is not installed: it was not tried");
             return;
@@ -58,7 +58,8 @@ TEST_SUITE("app: terminal") {
             terminal.wait_for("code 0\nicanon\necho\n[ended]");
         }
     }
-    TEST_CASE("long help, lists and tables go through the pager too, whatever prints them") {
+    TEST_CASE(
+        "long help, lists and tables go through the pager too, whichever command prints them") {
         for (const std::string command :
              {"--help", "bugs", "notebook 001", "lint --help", "why 'weights[0,1]' --depth 9",
               "--format csv", "--format json"}) {
@@ -67,7 +68,7 @@ TEST_SUITE("app: terminal") {
             CHECK(terminal.wait_for("[ended]").find("\npaged:") != std::string::npos);
         }
     }
-    TEST_CASE("--pace waits for Enter between the steps, and its hints disappear") {
+    TEST_CASE("--pace waits for Enter between the steps, and its prompts disappear") {
         Terminal terminal("attn-explain --variant loop -q --from weights --pace", 80, 24);
         std::string screen = terminal.wait_for("-- Enter for the next step");
         CHECK(screen.find("0.2346") == std::string::npos);
@@ -76,7 +77,7 @@ TEST_SUITE("app: terminal") {
         CHECK(screen.find("0.2346") != std::string::npos);
         CHECK(screen.find("-- Enter") == std::string::npos);
     }
-    TEST_CASE("--pace takes its keys from the terminal, and the end of them ends the pauses") {
+    TEST_CASE("--pace reads keys from the terminal, and their end ends the pauses") {
         Terminal terminal("echo nothing | attn-explain notebook 001 --pace", 80, 200);
         terminal.wait_for("-- Enter for the next step");
         terminal.press("Enter");
@@ -84,14 +85,14 @@ TEST_SUITE("app: terminal") {
         terminal.press("C-d");
         terminal.wait_for("[ended]");
     }
-    TEST_CASE("q and Enter end a walk at a pace") {
+    TEST_CASE("q and Enter end a paced walk") {
         Terminal terminal("attn-explain -q --from weights --pace; echo code $?", 80, 24);
         terminal.wait_for("-- Enter for the next step");
         terminal.press("q Enter");
         const std::string screen = terminal.wait_for("code 0");
         CHECK(screen.find("0.2346") == std::string::npos);
     }
-    TEST_CASE("without a terminal --pace prints as ever") {
+    TEST_CASE("without a terminal --pace changes nothing") {
         for (const std::string form :
              {"", "-q", "--format plain", "--format plain -q", "--heatmap -q", "--code torch"}) {
             INFO(form);

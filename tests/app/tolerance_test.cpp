@@ -39,7 +39,7 @@ TEST_SUITE("app: tolerance") {
         CHECK(result.out.find("\nA test of weights, from the inputs:\n") != std::string::npos);
     }
 
-    TEST_CASE("an attention without a step that a mistake reads has tolerances too") {
+    TEST_CASE("an attention that lacks a step read by a mistake has tolerances too") {
         const program::Folder folder;
         const std::string file = folder / "mine.attn";
         std::ofstream(file) << "attention mine\nbegins --mask causal\n"
@@ -61,7 +61,7 @@ TEST_SUITE("app: tolerance") {
     }
 
     TEST_CASE(
-        "in 16 bits a step is tested by itself, as the bound of a whole walk catches nothing") {
+        "in 16 bits each step is tested alone, because the bound of a whole walk catches nothing") {
         const std::string walk = "--heads 4 --seq-len 64 --embed-dim 64 --dtype bfloat16 ";
         const auto half = tolerances(walk + "--compute-dtype bfloat16");
         CHECK(half.at("step") == "context");  // merged is a copy of it
@@ -73,7 +73,7 @@ TEST_SUITE("app: tolerance") {
         CHECK(tolerances("--heads 4 --seq-len 64").at("by_itself") == false);
     }
 
-    TEST_CASE("digits are certain by the bound beside them, in text and Markdown") {
+    TEST_CASE("digits are certain if the bound beside them allows, in text and Markdown") {
         const std::string walk = "--compute-dtype bfloat16 --only 'weights[0,:2]' --precision 6 ";
         // 0.173828 +- 0.0030 and 0.162109 +- 0.0030
         const std::string text = run(walk + "--digits certain -q").out;

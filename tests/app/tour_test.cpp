@@ -77,7 +77,7 @@ std::string answer_in(const std::string& page) {
 }  // namespace
 
 TEST_SUITE("app: tour") {
-    TEST_CASE("the pages are those of the document, with what its commands print") {
+    TEST_CASE("the pages are those of the document, with the output of its commands") {
         std::string told;
         for (const std::string& line : lines_of(run("tour").out)) {
             // Long commands are wrapped before a flag.
@@ -108,7 +108,7 @@ TEST_SUITE("app: tour") {
         }
     }
 
-    TEST_CASE("each page has something to try, whose answer is right, and another is not") {
+    TEST_CASE("each page has an exercise; its answer is right, and another one is wrong") {
         std::string right;
         std::string wrong;
         for (const std::string& page : pages_of(repeated("?"))) {
@@ -153,7 +153,7 @@ TEST_SUITE("app: tour") {
         }
     }
 
-    TEST_CASE("the answers are those of the walks, under other spellings too") {
+    TEST_CASE("the answers are those of the walks, in other spellings too") {
         for (const auto& [page, line] : std::map<int, std::string>{{5, "DOG"},
                                                                    {8, "sqrt(256)"},
                                                                    {7, "25%"},
@@ -168,7 +168,7 @@ TEST_SUITE("app: tour") {
         }
     }
 
-    TEST_CASE("a command is run in the place of an answer, where the page's files are") {
+    TEST_CASE("a command can be run instead of an answer, in the folder with the page's files") {
         const std::string told = run("tour 24", "diagnose mine.npz --json\nb\nq\n").out;
         CHECK(has(told, "> diagnose mine.npz --json\n{"));
         CHECK(has(told, "\"softmax-axis=query\""));
@@ -211,7 +211,7 @@ TEST_SUITE("app: tour") {
         small.wait_for("19 of 25. ");
     }
 
-    TEST_CASE("a person goes back, is told of a wrong answer, leaves and resumes") {
+    TEST_CASE("a reader can go back, hears of a wrong answer, leaves and resumes") {
         for (const std::string setting : {"", "NO_COLOR=1", "TERM=dumb"}) {
             INFO(setting);
             Terminal terminal(setting + " attn-explain tour 2");
@@ -228,7 +228,7 @@ TEST_SUITE("app: tour") {
             terminal.type("q");
             terminal.press("Enter");
             const std::string end = terminal.wait_for("[ended]");
-            CHECK(has(end, "attn-explain tour 1 goes on from here.\n[ended]"));
+            CHECK(has(end, "attn-explain tour 1 continues from here.\n[ended]"));
         }
         Terminal interrupted(
             "trap : INT; TMPDIR=$(mktemp -d) && export TMPDIR\n"
@@ -238,7 +238,7 @@ TEST_SUITE("app: tour") {
         interrupted.wait_for("left: []");
     }
 
-    TEST_CASE("on paper the pages have their outputs, and the answers come last") {
+    TEST_CASE("on paper the pages include their outputs, and the answers come last") {
         const program::Folder folder;
         for (const std::string name : {"tour.md", "tour.html"}) {
             INFO(name);
@@ -270,7 +270,7 @@ TEST_SUITE("app: tour") {
         program::check_refused("tour -o t.pdf", "this writes no .pdf");
     }
 
-    TEST_CASE("the list, and what is no page") {
+    TEST_CASE("the list of pages, and a page that does not exist") {
         const std::vector<std::string> list = lines_of(run("tour --list").out);
         REQUIRE(list.size() == tour_pages);
         CHECK(list[12] == "  13  What changes under a causal mask?");
@@ -287,7 +287,7 @@ TEST_SUITE("app: tour") {
         CHECK(has(run("tour 25").out, "\nWhere to go from here\n"));
     }
 
-    TEST_CASE("a newcomer is told of the tour, in help and by the first walk on a terminal") {
+    TEST_CASE("help and the first walk on a terminal mention the tour to a newcomer") {
         CHECK(has(run("-h").out.substr(0, 200), "attn-explain tour"));
         Terminal first("PAGER=cat attn-explain | tail -1; PAGER=cat attn-explain", 80, 24);
         CHECK(has(first.wait_for("[ended]"), "\n# next: attn-explain tour  # "));

@@ -1,5 +1,5 @@
 // Typed commands and their output, in tests/app/transcripts: after `$` a command line, then all
-// that it prints and, if it is not 0, its exit code in brackets. To write the answers anew, run
+// that it prints and, if it is not 0, its exit code in brackets. To renew the answers, run
 //     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='app: transcripts'
 // and read the difference before committing it.
 #include <filesystem>
@@ -30,7 +30,7 @@ std::string replayed(const std::string& transcript, std::size_t& commands) {
 }  // namespace
 
 TEST_SUITE("app: transcripts") {
-    TEST_CASE("the program answers as its transcripts say") {
+    TEST_CASE("the program prints what its transcripts show") {
         std::set<std::filesystem::path> files;
         for (const auto& file :
              std::filesystem::directory_iterator(ATTN_SOURCE_DIR "/tests/app/transcripts")) {

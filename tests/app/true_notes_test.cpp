@@ -84,7 +84,7 @@ TEST_SUITE("app: true notes") {
         }
     }
 
-    TEST_CASE("which rows sum to 1 is said where not all do") {
+    TEST_CASE("a note names the rows that sum to 1 if not all do") {
         for (const std::string& walk : walks) {
             INFO(walk);
             const Json all = steps::of(walk);
@@ -124,7 +124,7 @@ TEST_SUITE("app: true notes") {
         }
     }
 
-    TEST_CASE("why says where an input comes from in the words of its step") {
+    TEST_CASE("why names the source of an input in the words of its step") {
         const std::vector<std::array<std::string, 3>> cases{
             {"x[0,1]", "--model-file stories --layer 3 --text Lily", "what layers 0 to 2 made"},
             {"ids[1]", "--text 'b a'", "each token's number in the vocabulary"},
@@ -153,7 +153,7 @@ TEST_SUITE("app: true notes") {
         CHECK_MESSAGE(has(apart.out, "first difference: weights[1,0,0]: 0 and nan"), apart.out);
     }
 
-    TEST_CASE("a slice says what made it, as PyTorch does") {
+    TEST_CASE("a slice names its source, as in PyTorch") {
         const auto made_by = [](const std::string& part, const std::string& name) {
             const std::string text = run("notebook 000 -q --only '" + part + "'").out;
             CHECK_MESSAGE(has(text, "grad_fn=<" + name + "Backward0>"), part << ": " << text);
@@ -166,8 +166,7 @@ TEST_SUITE("app: true notes") {
         made_by("weights[...,1]", "Select");
     }
 
-    TEST_CASE(
-        "a sentence of an attention file holds for the walk it is printed with, or is left out") {
+    TEST_CASE("a sentence of an attention file is true of the printed walk, or is left out") {
         const auto note = [](const std::string& walk, const std::string& step) {
             return note_of(steps::of("--attention " + walk + " --only " + step), step);
         };

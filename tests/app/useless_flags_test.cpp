@@ -125,7 +125,7 @@ bool is_said(const program::Result& result, const std::string& flag) {
 }  // namespace
 
 TEST_SUITE("app: useless flags") {
-    TEST_CASE("no flag of a walk is swallowed") {
+    TEST_CASE("no flag of a walk is ignored silently") {
         const Folder folder;
         // These change where or how fast a walk is printed, or write a file; one never ends.
         const std::set<std::string> apart{"--threads", "--no-pager", "--pace",   "--save-config",
@@ -146,7 +146,7 @@ TEST_SUITE("app: useless flags") {
         CHECK(tried > 95 / thinned_by - 2);
     }
 
-    TEST_CASE("what has no effect in a walk has none in a command that walks, and that is said") {
+    TEST_CASE("a flag without effect in a walk has none in a command that walks, and is reported") {
         const Folder folder;
         std::ofstream(folder / "keys") << "show\n";
         const std::string script = "step --script " + (folder / "keys") + " ";
@@ -169,7 +169,7 @@ TEST_SUITE("app: useless flags") {
         CHECK(tried > 60 / thinned_by - 2);
     }
 
-    TEST_CASE("a walk that draws nothing, or not what is asked for, says so") {
+    TEST_CASE("a walk that draws nothing, or not the requested tensor, reports it") {
         const std::string given = "--x data/six-by-three.csv --projection none";
         CHECK(is_said(run(given + " --seed 5"), "--seed"));
         CHECK(is_said(run("--mla 6 --heads 2 --draw-order kqv"), "--draw-order"));
@@ -178,7 +178,7 @@ TEST_SUITE("app: useless flags") {
         CHECK(run(given + " --torch-build portable --variant loop").err == "");
     }
 
-    TEST_CASE("no flag in a line of flags is swallowed") {
+    TEST_CASE("no flag in a line of flags is ignored silently") {
         const Folder folder;
         const std::set<std::string> apart{"--watch"};  // never ends
         const std::string usual = run("compare '' ''").out;
@@ -222,7 +222,7 @@ TEST_SUITE("app: useless flags") {
         CHECK(changing.size() > 40 / thinned_by - 2);
     }
 
-    TEST_CASE("a line of flags says what the same flags say when they are typed") {
+    TEST_CASE("a line of flags prints the same messages as the flags typed one by one") {
         const Folder folder;
         std::ofstream(folder / "c.json") << R"({"heads": 3, "mask": "causal", "seed": 7})";
         const std::string file = folder / "c.json";
@@ -260,7 +260,7 @@ TEST_SUITE("app: useless flags") {
         CHECK(run("--format html --html-compare '--rope half' --rope-theta 9").err == "");
     }
 
-    TEST_CASE("two words after compare are words, also where one is a flag alone") {
+    TEST_CASE("two words after compare are words, even if one is also a flag") {
         const auto same = [](const std::string& one, const std::string& other) {
             const program::Result a = run(one), b = run(other);
             CHECK_MESSAGE(a.exit_code < 2, one << ": " << a.err);
@@ -292,7 +292,7 @@ TEST_SUITE("app: useless flags") {
         CHECK(run("compare " + file + " loop --seed 42").err == "");
     }
 
-    TEST_CASE("why says where fewer terms or more depth change nothing") {
+    TEST_CASE("why reports that fewer terms or more depth change nothing") {
         CHECK(is_said(run("why 'weights[1,0]' --top 1"), "--top"));
         CHECK(run("why 'weights[1,0]' --top 1 --depth 3").err == "");
         CHECK(is_said(run("why 'ids[1]' --depth 4 --json"), "--depth"));

@@ -16,7 +16,7 @@ nlohmann::json settings_of(const std::string& flags) {
 }  // namespace
 
 TEST_SUITE("app: latent and differential attention") {
-    TEST_CASE("the depth may be left out, follow as a word or after an equals sign") {
+    TEST_CASE("the depth may be omitted, follow as a word or after an equals sign") {
         CHECK(settings_of("--differential").at("differential") == 0);
         CHECK(settings_of("--differential --heads 2").at("differential") == 0);
         CHECK(settings_of("--differential 3 --heads 2").at("differential") == 3);
@@ -24,7 +24,7 @@ TEST_SUITE("app: latent and differential attention") {
         CHECK(settings_of("").at("differential") == "none");
     }
 
-    TEST_CASE("a flag that stood alone is kept by --save-config and named in the command") {
+    TEST_CASE("a flag without a value is kept by --save-config and named in the command") {
         const Folder folder;
         const std::string file = folder / "settings.json";
         for (const std::string flag : {"--differential", "--heatmap"}) {
@@ -37,7 +37,7 @@ TEST_SUITE("app: latent and differential attention") {
         }
     }
 
-    TEST_CASE("why says who reads a number, where heads are subtracted and features mixed") {
+    TEST_CASE("why names the readers of a number, also if heads are subtracted or features mixed") {
         const auto why = [](const std::string& words) { return run("why " + words).out; };
         const std::string heads = " --differential --heads 2 --embed-dim 8 --seq-len 3";
         CHECK(why("'weights[3,0,1]'" + heads).find("used by differential_weights[1,0,1]") !=
@@ -63,7 +63,7 @@ TEST_SUITE("app: latent and differential attention") {
         CHECK(config.at("value_dim") == 8);
     }
 
-    TEST_CASE("what a walk has saved is read back, and no digit changes") {
+    TEST_CASE("saved tensors of a walk are read back, and no digit changes") {
         const Folder folder;
         for (const std::string flags :
              {"--preset deepseek --seq-len 4 ", "--preset deepseek --mla-absorbed --seq-len 4 ",

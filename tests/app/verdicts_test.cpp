@@ -114,7 +114,7 @@ Result pasted(const std::string& text) {
 TEST_SUITE("app: verdicts") {
     using namespace verdicts;
 
-    TEST_CASE("a result that is called as an input is judged, right or wrong") {
+    TEST_CASE("a result with the name of an input is judged, right or wrong") {
         Layer layer;
         layer.run();
         const std::map<std::string, PerHead> inputs{
@@ -130,7 +130,7 @@ TEST_SUITE("app: verdicts") {
         CHECK_FALSE(has(wrong.out, "right: "));
     }
 
-    TEST_CASE("of two tensors for one step the second is not compared, and accuses nothing") {
+    TEST_CASE("if two tensors claim one step, the second is not compared and accuses nothing") {
         Layer layer;
         layer.run();
         const Result result = diagnosed({{"q", layer.q},
@@ -144,7 +144,7 @@ TEST_SUITE("app: verdicts") {
         CHECK_FALSE(has(result.out, "no known mistake"));
     }
 
-    TEST_CASE("noise beside right results is not harmless") {
+    TEST_CASE("noise next to right results is not harmless") {
         const Folder folder;
         const std::string walk = "--text 'the cat sat on' ";
         const auto shown = nlohmann::json::parse(
@@ -157,7 +157,7 @@ TEST_SUITE("app: verdicts") {
         CHECK_FALSE(has(result.out, "harmless"));
     }
 
-    TEST_CASE("a causal mask over fewer queries than keys is a question of alignment") {
+    TEST_CASE("a causal mask over fewer queries than keys raises a question of alignment") {
         Layer layer{.q = drawn(2, 3, 4, 0.3), .k = drawn(2, 9, 4, 1.1), .v = drawn(2, 9, 4, 2.3)};
         for (const bool at_end : {false, true}) {
             Layer one = layer;
@@ -174,7 +174,7 @@ TEST_SUITE("app: verdicts") {
         }
     }
 
-    TEST_CASE("LayerNorm in the place of RMSNorm is named with the numbers that it brings") {
+    TEST_CASE("LayerNorm in place of RMSNorm is named with its numbers") {
         const auto normed = [](PerHead raw, double eps, double less) {
             for (Matrix& matrix : raw) {
                 for (std::vector<double>& row : matrix) {
@@ -212,7 +212,8 @@ TEST_SUITE("app: verdicts") {
         }
     }
 
-    TEST_CASE("dropout on the context is told by its zeros and its factor, whatever the signs") {
+    TEST_CASE(
+        "dropout on the context is recognised by its zeros and its factor, whatever the signs") {
         Layer layer;
         layer.run();
         PerHead dropped = layer.context;
@@ -233,8 +234,7 @@ TEST_SUITE("app: verdicts") {
         CHECK(has(result.out, "1.5 times"));
     }
 
-    TEST_CASE(
-        "heads split and merged by views are named from a context whose heads lie side by side") {
+    TEST_CASE("heads split and merged by views are named from a context with heads side by side") {
         const Folder folder;
         const auto x = drawn(1, 6, 8, 0.3)[0], w = drawn(1, 24, 8, 3.1)[0];
         // Row i of the projection, and the heads of 4 features into which a view splits it.
@@ -280,7 +280,7 @@ TEST_SUITE("app: verdicts") {
         CHECK(has(result.out, "merged: split-view=both"));
     }
 
-    TEST_CASE("weights that are softmaxed again to be shown are a mistake, with a right context") {
+    TEST_CASE("weights softmaxed twice for display are a mistake, even with a right context") {
         Layer layer;
         layer.run();
         Matrix shown(5, std::vector<double>(5));
@@ -308,7 +308,7 @@ TEST_SUITE("app: verdicts") {
         }
     }
 
-    TEST_CASE("of a notebook's walks the one that fits the tensors is taken, by the page's names") {
+    TEST_CASE("the walk of a notebook that fits the tensors is chosen, by the page's names") {
         const auto shown = nlohmann::json::parse(
             program::run("--notebook 003:weights --only x,query,key,value,scores,weights --json")
                 .out);
@@ -346,7 +346,7 @@ TEST_SUITE("app: verdicts") {
         CHECK_FALSE(has(result.out, "mask-fp16\n"));
     }
 
-    TEST_CASE("numbers are read to the digits that are printed") {
+    TEST_CASE("numbers are compared to the printed digits") {
         const std::string inputs =
             "q = tensor([[1., 0.], [0., 9.]])\nk = tensor([[1., 1.], [0., 9.]])\n"
             "v = tensor([[1., 0.], [0., 1.]])\n";
@@ -361,7 +361,7 @@ TEST_SUITE("app: verdicts") {
         CHECK_MESSAGE(wrong.exit_code != 0, wrong.out);
     }
 
-    TEST_CASE("where nothing was compared, each tensor says why") {
+    TEST_CASE("if nothing was compared, each tensor has a reason") {
         const Result result = pasted(
             "x = tensor([[1., 0., 2.], [0., 1., 1.]])\nq = tensor([[1., 2.], [3., 4.]])\n"
             "k = tensor([[1., 2.], [3., 4.]])\nv = tensor([[1., 2.], [3., 4.]])\n"

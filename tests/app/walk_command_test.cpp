@@ -7,7 +7,7 @@ using program::run;
 using program::shell;
 
 TEST_SUITE("app: walk") {
-    TEST_CASE("results of well-known tutorials come out of plain flags") {
+    TEST_CASE("plain flags reproduce the results of well-known tutorials") {
         const std::string x = "--x data/six-by-three.csv -q ";
         CHECK(run(x + "--projection matrix --init uniform --weight-layout in-out --head-dim 2 "
                       "--seed 123 --only 'context[0]'")
@@ -22,7 +22,7 @@ TEST_SUITE("app: walk") {
                   .out == "tensor([[0.3190, 0.4858],\n        [0.2943, 0.3897]])\n");
     }
 
-    TEST_CASE("flags that do not fit are refused in one line that says what to do") {
+    TEST_CASE("flags that do not fit are refused in one line with a remedy") {
         check_refused("--seq-len 1000000000", "96.0 GB");
         check_refused("--seq-len 1000000000 --only context[5]", "96.0 GB");
         check_refused("--embed-dim 1000000000000 --seq-len 2", "would need");
@@ -39,7 +39,7 @@ TEST_SUITE("app: walk") {
                       "hides every key");
     }
 
-    TEST_CASE("files that cannot be read or lie are refused with their name") {
+    TEST_CASE("unreadable and lying files are refused with their name") {
         const program::Folder folder;
         const auto write = [&](const std::string& name, const std::string& bytes) {
             std::ofstream(folder / name, std::ios::binary) << bytes;
@@ -58,7 +58,7 @@ TEST_SUITE("app: walk") {
         check_refused("--text-file " + write("latin1.txt", "caf\xe9\n"), "not UTF-8");
     }
 
-    TEST_CASE("a full disk or an unwritable place is an error, a closed pipe is not") {
+    TEST_CASE("a full disk or an unwritable path is an error, a closed pipe is not") {
         const program::Result full = shell("attn-explain >/dev/full");
         CHECK(full.exit_code == 2);
         CHECK(full.err.find("No space left on device") != std::string::npos);
@@ -71,7 +71,7 @@ TEST_SUITE("app: walk") {
         CHECK_MESSAGE((ignored.err == "0\n"), ignored.err);
     }
 
-    TEST_CASE("a file is written whole, and what was there stays when the walk fails") {
+    TEST_CASE("a file is written whole, and an old file stays if the walk fails") {
         const program::Folder folder;
         const std::string path = folder / "out.txt";
         CHECK(run("--only weights -o " + path).exit_code == 0);
@@ -118,7 +118,7 @@ TEST_SUITE("app: walk") {
         CHECK(run(weights + "--rng numpy").out == "[[0.5 0.5]\n [0.5 0.5]]\n");
     }
 
-    TEST_CASE("a row that hides every key is said on standard error") {
+    TEST_CASE("a fully masked row is reported on standard error") {
         const program::Result result =
             run("--ids '1,2' --lengths 0 --mask padding --only weights -q");
         CHECK(result.out == "tensor([[nan, nan],\n        [nan, nan]])\n");
@@ -131,7 +131,7 @@ TEST_SUITE("app: walk") {
         CHECK(result.exit_code == 0);
         CHECK(result.out.find("注意力") != std::string::npos);
     }
-    TEST_CASE("the list of steps is in the order of the walk, in words and in JSON") {
+    TEST_CASE("the list of steps is in the order of the walk, as text and in JSON") {
         const std::string flags = "--list-steps --rope half --qk-norm head --qk-norm-place after ";
         const std::string words = run(flags).out;
         const std::string json = run(flags + "--format json").out;

@@ -14,8 +14,7 @@ void write(const std::string& path, const std::string& text) {
 }  // namespace
 
 TEST_SUITE("app: watch") {
-    TEST_CASE(
-        "a changed cell is named and underlined; an interrupt leaves the terminal as it was") {
+    TEST_CASE("a changed cell is named and underlined; an interrupt restores the terminal") {
         const program::Folder folder;
         const std::string file = folder / "x.csv";
         write(file, "1,2\n3,4\n");
@@ -31,7 +30,7 @@ TEST_SUITE("app: watch") {
         CHECK(has(last, "code 130\n" + sum));
     }
 
-    TEST_CASE("a file that is put in place of another counts, one that is being written does not") {
+    TEST_CASE("a file moved into place counts as changed, a file being written does not") {
         const program::Folder folder;
         const std::string file = folder / "x.csv";
         write(file, "1,2\n3,4\n");
@@ -57,7 +56,7 @@ TEST_SUITE("app: watch") {
         CHECK(screen.find("error") == screen.rfind("error"));
     }
 
-    TEST_CASE("settings, masks and parameters are watched too, and outputs in files") {
+    TEST_CASE("settings, masks and parameters are watched too, and output can go to files") {
         const program::Folder folder;
         const std::string config = folder / "c.json";
         const std::string mask = folder / "mask.csv";
@@ -83,7 +82,7 @@ TEST_SUITE("app: watch") {
         CHECK(has(program::read_file(page), "\"c d\""));
     }
 
-    TEST_CASE("a walk without files has nothing to wait for") {
+    TEST_CASE("a walk without input files has nothing to watch") {
         program::check_refused("--watch --text 'a b'", "--watch waits for files to change");
         program::check_refused("--watch --x nowhere.npy", "nowhere.npy");
     }

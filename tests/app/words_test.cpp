@@ -40,7 +40,7 @@ std::vector<Entry> entries() {
 }  // namespace
 
 TEST_SUITE("app: words") {
-    TEST_CASE("sixty words have three sentences or so, and a command that runs") {
+    TEST_CASE("sixty words have about three sentences each, and a command that runs") {
         const std::vector<Entry> all = entries();
         CHECK(all.size() >= 60);
         for (const Entry& each : thinned(all)) {
@@ -61,7 +61,7 @@ TEST_SUITE("app: words") {
         }
     }
 
-    TEST_CASE("a word comes with the flags that choose it") {
+    TEST_CASE("a word comes with the flags that select it") {
         for (const char* word : {"causal", "padding", "window"}) {
             CHECK(has(run("help " + std::string(word)).out, "--mask KIND"));
         }

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** The name of an installed Chromium, or undefined. */
+/** Returns the name of an installed Chromium, or undefined. */
 export function installedChromium() {
     return ["chromium", "chromium-browser", "google-chrome"].find(
         (name) => spawnSync(name, ["--version"]).status === 0,
@@ -64,7 +64,7 @@ export class Chromium {
         return new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
     }
 
-    /** A new page that records its errors and requests. */
+    /** Opens a page that records its errors and requests. */
     async page() {
         const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
         const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
@@ -120,7 +120,7 @@ class Page {
         await loaded;
     }
 
-    /** The result of a function in the page; arguments and result are passed as JSON. */
+    /** Calls a function in the page and returns its result; arguments and result are passed as JSON. */
     async run(what, ...given) {
         const expression = `(${what})(${given.map((one) => JSON.stringify(one)).join(",")})`;
         const { result, exceptionDetails } = await this.send("Runtime.evaluate", {
@@ -139,7 +139,7 @@ class Page {
         await this.send("Input.dispatchKeyEvent", { type: "keyUp", key, code });
     }
 
-    /** Moves the mouse to the middle of an element; presses it with `press`. */
+    /** Moves the mouse to the middle of an element, and clicks if `press`. */
     async mouse(selector, press = false) {
         const place = await this.run(async (wanted) => {
             const element = document.querySelector(wanted);
@@ -169,7 +169,7 @@ class Page {
         }
     }
 
-    /** Sets the screen or printer that the page is shown on. */
+    /** Sets the screen or printer of the page. */
     async look({ width = 1280, height = 900, dark = false, print = false, calm = false }) {
         await this.send("Emulation.setDeviceMetricsOverride", {
             width,

@@ -1,4 +1,4 @@
-// The page inside another one: as a fragment, and in a frame without an address of its own.
+// The page inside another one: as a fragment, and in a frame without its own address.
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
@@ -28,14 +28,14 @@ export async function testEmbed() {
             hash: location.hash,
         };
     });
-    check(seen.titles[1].startsWith("weights[0,2,1] = "), "a fragment answers", seen.titles);
-    check(!seen.titles[0].startsWith("weights[0,2,1] = "), "each for itself", seen.titles);
+    check(seen.titles[1].startsWith("weights[0,2,1] = "), "a fragment responds to a click", seen.titles);
+    check(!seen.titles[0].startsWith("weights[0,2,1] = "), "the other fragment does not respond", seen.titles);
     check(
         seen.color === "rgb(1, 2, 3)" && seen.background === "rgba(0, 0, 0, 0)" && seen.hash === "",
-        "the page around it stays as it is",
+        "the surrounding page stays unchanged",
         seen,
     );
-    check(seen.inside.includes("Mono") && !seen.family.includes("Mono"), "styles do not meet", seen);
+    check(seen.inside.includes("Mono") && !seen.family.includes("Mono"), "styles do not mix", seen);
     checkQuiet(opened);
     await picture(page, "embed");
     await page.close();
@@ -60,7 +60,7 @@ export async function testSrcdoc() {
         };
     });
     const right = seen.title.startsWith("scores[1,3,0] = ") && seen.current === "scores[1,3,0]";
-    check(right && seen.focus === "scores[1,3,0]", "a cell is chosen inside srcdoc", seen);
+    check(right && seen.focus === "scores[1,3,0]", "a cell is selected inside srcdoc", seen);
     checkQuiet(opened);
     await page.close();
 }

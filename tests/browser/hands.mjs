@@ -20,7 +20,7 @@ export async function testHands() {
         await lit(),
     );
     await page.mouse('[data-cell="weights[0,3,1]"]', true);
-    check((await title()).startsWith("weights[0,3,1] = "), "pressing chooses", await title());
+    check((await title()).startsWith("weights[0,3,1] = "), "a click selects a cell", await title());
     const far = await page.run(() =>
         [...document.querySelectorAll("td.far")].map((cell) => cell.dataset.cell.split("[")[0]),
     );
@@ -28,21 +28,21 @@ export async function testHands() {
         ...new Set(far),
     ]);
     await page.key("ArrowLeft");
-    check((await title()).startsWith("weights[0,3,0] = "), "an arrow key moves on", await title());
+    check((await title()).startsWith("weights[0,3,0] = "), "an arrow key moves to the next cell", await title());
     await page.key("ArrowDown");
-    check((await title()).startsWith("weights[0,4,0] = "), "and down", await title());
+    check((await title()).startsWith("weights[0,4,0] = "), "an arrow key moves down", await title());
     await page.key("Enter");
     check(
         await page.run(() => document.activeElement.closest("#why") !== null),
         "Enter goes into the derivation",
     );
     await page.key("Enter");
-    check(!(await title()).startsWith("weights"), "and there to a source", await title());
+    check(!(await title()).startsWith("weights"), "Enter goes to a source from there", await title());
     await page.key("Backspace", "Backspace");
-    check((await title()).startsWith("weights[0,4,0] = "), "Backspace comes back", await title());
+    check((await title()).startsWith("weights[0,4,0] = "), "Backspace returns to the cell", await title());
     check(
         (await page.run(() => document.activeElement.dataset.cell)) === "weights[0,4,0]",
-        "with the focus",
+        "Backspace returns the focus",
     );
 
     await page.mouse("#tabs [data-axis=head] [role=tab]:nth-of-type(2)", true);
@@ -52,14 +52,14 @@ export async function testHands() {
                 document.querySelector('[data-cell="weights[1,0,0]"]').offsetParent !== null &&
                 document.querySelector('[data-cell="weights[0,0,0]"]').offsetParent === null,
         ),
-        "a tab turns to its head",
+        "a tab shows its head",
     );
     await page.key("ArrowLeft");
     check(
         await page.run(
             () => document.querySelector('[data-cell="weights[0,0,0]"]').offsetParent !== null,
         ),
-        "arrows turn tabs",
+        "arrow keys change tabs",
     );
 
     await page.run(() => document.activeElement.blur());
@@ -72,7 +72,7 @@ export async function testHands() {
     );
     check(
         (await page.run(() => document.getElementById("search").value)) === "mat",
-        "and types into the field",
+        "the search field has the typed text",
     );
     await page.key("Escape");
     check(
@@ -84,7 +84,7 @@ export async function testHands() {
     const lines = await page.run(
         () => document.querySelectorAll("#step-weights .panel:not([hidden]) path").length,
     );
-    check(lines === 36, "lines join what may be seen", String(lines));
+    check(lines === 36, "lines connect each query with the keys it sees", String(lines));
     await page.mouse("#step-weights .tokens.query li:nth-of-type(3) button");
     check(
         (await page.run(
@@ -92,7 +92,7 @@ export async function testHands() {
                 document.querySelectorAll("#step-weights .panel:not([hidden]) path:not(.away)")
                     .length,
         )) === 3,
-        "a token leaves its own lines",
+        "pointing at a token shows only its lines",
     );
     checkQuiet(opened);
     await picture(page, "lines");
@@ -109,7 +109,7 @@ export async function testTwoWalks() {
     check(
         (await marked()).includes("weights[0,0,1]") &&
             !(await marked()).some((cell) => cell.startsWith("query")),
-        "what differs is marked",
+        "cells that differ are marked",
         (await marked()).slice(0, 5),
     );
     const before = await page.run(
@@ -129,7 +129,7 @@ export async function testTwoWalks() {
         await page.run(() =>
             document.getElementById("why").textContent.includes("in “this walk”: 0"),
         ),
-        "and says what the first one has",
+        "the panel names the value in the first walk",
     );
     checkQuiet(opened);
     await picture(page, "compare");
@@ -146,7 +146,7 @@ export async function testTwoWalks() {
         );
         check(
             (await notebook.page.run(checkNumbers)).wrong.length === 0,
-            `notebook ${number}: numbers`,
+            `notebook ${number}: every number is right`,
         );
         const commands = await notebook.page.run(() =>
             [...document.querySelectorAll("details[open] td[data-cell]")].map((cell) => {
@@ -156,7 +156,7 @@ export async function testTwoWalks() {
         );
         check(
             commands.some((line) => /^attn-explain .*--only .*--format html$/.test(line)),
-            `notebook ${number}: a number says which page derives it`,
+            `notebook ${number}: a number names the command that derives it`,
             commands[0],
         );
         await notebook.page.mouse("#switch button:nth-of-type(2)", true);
@@ -164,7 +164,7 @@ export async function testTwoWalks() {
             (await notebook.page.run(
                 () => document.querySelector("#switch [aria-pressed=true]").textContent,
             )) === "corrected",
-            "the switch turns",
+            "the switch shows the corrected walk",
         );
         checkQuiet(notebook);
         await picture(notebook.page, `notebook-${number}`);

@@ -1,7 +1,6 @@
-// Functions that run inside the page. They read the text that a person would read, and do not call
-// the page's own script.
+// Functions that run inside the page. They read visible text, and do not call the page's own script.
 
-/** Every cell's text against the walk's JSON: a list of differences, and the number of cells read. */
+/** Compares every cell's text with the walk's JSON; returns the differences and the number of cells. */
 export function checkNumbers() {
     const walk = JSON.parse(document.getElementById("walk").textContent);
     const wrong = [];
@@ -61,7 +60,7 @@ export function checkDerivations() {
         if (/^(True|False)$/.test(cell.textContent) && shown !== cell.textContent)
             wrong.push(`mask: ${title}`);
         if (why.textContent.includes("row over keys") !== address.startsWith("weights["))
-            wrong.push(`${address}: a row with its sum stands under weights alone`);
+            wrong.push(`${address}: only weights have rows with their sum`);
         const isFloat32 =
             walk.steps.find((step) => step.name === address.split("[")[0]).dtype === "float32";
         const said = isFloat32 ? Math.fround(digits) : digits;
@@ -129,7 +128,7 @@ export function checkDerivations() {
                 try {
                     result = Function(`return ${formula}`)();
                 } catch {
-                    wrong.push(`${address}: nothing can be made of ${formula}`);
+                    wrong.push(`${address}: cannot evaluate ${formula}`);
                     continue;
                 }
                 if (!near(result, value, 2e-3 * Math.max(1, Math.abs(value))))
@@ -142,7 +141,7 @@ export function checkDerivations() {
     return { ...count, wrong: wrong.slice(0, 5) };
 }
 
-/** Texts whose contrast with their background is below WCAG's AA. */
+/** Returns the texts whose contrast with their background is below WCAG's AA. */
 export function checkContrast() {
     const parse = (text) => (text.match(/[\d.]+/g) ?? []).map(Number);
     const luminance = ([r, g, b]) => {

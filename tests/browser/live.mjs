@@ -15,7 +15,7 @@ const started = (page) => page.run(async () => {
     return document.querySelector("#live p").textContent;
 });
 
-/** Changes one control as a person does; returns the message shown then. */
+/** Changes one control like a user; returns the message shown then. */
 const turn = (page, name, value) => page.run((name, value) => {
     const field = document.querySelector(`[data-knob="${name}"]`);
     field.value = value;
@@ -39,9 +39,9 @@ export async function testLive() {
     const opened = await pageOf(start);
     const { page, file } = opened;
     const text = readFileSync(file, "utf8");
-    check(text.includes("script-src 'unsafe-inline' 'wasm-unsafe-eval';"), "a policy that names the core");
-    check(text.length <= 1.2e6, "a live page has 1.2 MB", String(text.length));
-    check((await started(page)) === "", "the core is the program's own", await started(page));
+    check(text.includes("script-src 'unsafe-inline' 'wasm-unsafe-eval';"), "the policy allows only the core");
+    check(text.length <= 1.2e6, "a live page has at most 1.2 MB", String(text.length));
+    check((await started(page)) === "", "the core starts without a message", await started(page));
     const said = { "--text": start[1], "--heads": "2", "--mask": "causal" };
     for (const [name, value] of turns) {
         said[name] = value;
@@ -50,17 +50,17 @@ export async function testLive() {
         const flags = Object.entries(said).filter(([, one]) => one !== "").flat();
         const walk = withoutCommand(await page.run(() => JSON.parse(document.getElementById("walk").textContent)));
         const right = withoutCommand(jsonOf([...flags, "--variant", "loop"]));
-        check(JSON.stringify(walk) === JSON.stringify(right), `${name} ${value}: the program's walk`, told);
+        check(JSON.stringify(walk) === JSON.stringify(right), `${name} ${value}: the walk is the program's`, told);
         const { read, wrong } = await page.run(checkNumbers);
-        check(read > 100 && wrong.length === 0, `${name} ${value}: the numbers on the page`, wrong);
+        check(read > 100 && wrong.length === 0, `${name} ${value}: the numbers on the page are right`, wrong);
     }
     await turn(page, "--mask", "none");
     const ghosts = await page.run(() => [...document.querySelectorAll("[data-was]")].map((one) => [one.dataset.was, one.textContent]));
-    check(ghosts.length > 50 && ghosts.every(([was, now]) => was !== now), "old values stay beside new ones", ghosts.length);
+    check(ghosts.length > 50 && ghosts.every(([was, now]) => was !== now), "old values stay next to new ones", ghosts.length);
     await picture(page, "live");
     const refused = await turn(page, "--heads", "-3");
     const kept = await page.run(() => document.querySelector('[data-knob="--heads"]').getAttribute("aria-invalid"));
-    check(refused.includes("--heads") && kept === "true", "what cannot be is said", refused);
+    check(refused.includes("--heads") && kept === "true", "an invalid setting is reported, and the page stays", refused);
     await turn(page, "--heads", "2");
     const selected = await page.run(() => {
         document.querySelector('[data-cell="weights[1,3,2]"]').click();
@@ -69,7 +69,7 @@ export async function testLive() {
         field.dispatchEvent(new Event("change"));
         return [document.querySelector("#why h2").textContent, document.querySelector('td[aria-current]')?.dataset.cell];
     });
-    check(selected[0].startsWith("weights[1,3,2] = ") && selected[1] === "weights[1,3,2]", "the chosen cell stays", selected);
+    check(selected[0].startsWith("weights[1,3,2] = ") && selected[1] === "weights[1,3,2]", "the selected cell stays selected", selected);
     for (const [title, look] of [["live-phone", { width: 390, height: 844 }], ["live-dark", { width: 1440, height: 900, dark: true }]]) {
         await page.look(look);
         await picture(page, title);
@@ -78,7 +78,7 @@ export async function testLive() {
     await page.close();
 }
 
-/** How often the page responds while a worker computes a walk. */
+/** Counts how often the page responds while a worker computes a walk. */
 const answersOf = (page) => page.run(async () => {
     let answers = 0;
     for (; document.querySelector("#live[aria-busy]") && answers < 10000; ++answers) await new Promise((done) => setTimeout(done, 1));
@@ -96,11 +96,11 @@ export async function testLongWalks() {
         const right = withoutCommand(jsonOf([...flags, "--layer", layer, "--variant", "loop"]));
         return JSON.stringify(walk) === JSON.stringify(right);
     };
-    check((await started(page)) === "", "the core is the program's own", await started(page));
-    for (const layer of ["1", "3"]) check((await turn(page, "--layer", layer)) === "walking …", "a worker walks");
+    check((await started(page)) === "", "the core starts without a message", await started(page));
+    for (const layer of ["1", "3"]) check((await turn(page, "--layer", layer)) === "walking …", "a worker computes the walk");
     const answers = await answersOf(page);
-    check(answers > 20, "the page answers while it walks", answers);
-    check(await isRight("3"), "the last turn is shown");
+    check(answers > 20, "the page responds during the walk", answers);
+    check(await isRight("3"), "the last change is shown");
     checkQuiet(opened);
     const text = readFileSync(file, "utf8");
     writeFileSync(file, text.replace("; worker-src data:", ""));
@@ -108,11 +108,11 @@ export async function testLongWalks() {
     await started(page);
     await turn(page, "--layer", "2");
     await answersOf(page);
-    check(text.includes("; worker-src data:") && (await isRight("2")), "a page without workers walks itself");
+    check(text.includes("; worker-src data:") && (await isRight("2")), "a page without workers computes the walk itself");
     await page.close();
 }
 
-/** The rows of the bars: the text of each column. */
+/** Returns the rows of the bars: the text of each column. */
 const barsOf = (page) => page.run(() => [...document.querySelectorAll("#writes table")].map((table) =>
     [...table.querySelectorAll("tbody tr")].map((row) => [row.querySelector("th").textContent, row.lastChild.textContent])));
 
@@ -121,8 +121,8 @@ export async function testWriting() {
     const opened = await pageOf(["--model-file", "stories", "--text", "The big dog", "--live"]);
     const { page, file } = opened;
     const size = readFileSync(file).length;
-    check(size <= 2.5e6, "a live page with its model has 2.5 MB", String(size));
-    check((await started(page)) === "", "the core is the program's own", await started(page));
+    check(size <= 2.5e6, "a live page with its model has at most 2.5 MB", String(size));
+    check((await started(page)) === "", "the core starts without a message", await started(page));
     let text = "The big dog";
     for (let word = 0; word < 4; ++word) {
         const [tokens, parts] = await barsOf(page);
@@ -130,13 +130,13 @@ export async function testWriting() {
         const id = await page.run(() => JSON.parse(document.getElementById("next").textContent)[0].id);
         const asked = ["why", `next[${id}]`, "--model-file", "stories", "--text", text];
         const told = JSON.parse(printed([...asked, "--json"]));
-        check(Math.abs(told.probability - tokens[0][1]) <= 0.5001e-4, `${text}: the likeliest token`, tokens);
+        check(Math.abs(told.probability - tokens[0][1]) <= 0.5001e-4, `${text}: the likeliest token has the program's probability`, tokens);
         const logits = new Map(told.parts.map(({ part, logit }) => [part, logit]));
         const headsOf = (layer) => told.parts.filter(({ part }) => part.startsWith(`${layer}, head `));
         for (const layer of ["layer 0", "layer 1", "layer 2", "layer 3", "layer 4"])
             logits.set(`${layer}, all heads`, headsOf(layer).reduce((sum, { logit }) => sum + logit, 0));
         const isRight = ([part, shown]) => Math.abs(logits.get(part) - shown) <= 0.5001e-4;
-        check(parts.length === 1 + 5 * 2 + 8 && parts.every(isRight), `${text}: what added to it`, parts);
+        check(parts.length === 1 + 5 * 2 + 8 && parts.every(isRight), `${text}: the parts of its logit are the program's`, parts);
         const others = parts.filter(([part]) => !/head \d/.test(part));
         const sum = others.reduce((all, [, shown]) => all + Number(shown), 0);
         check(Math.abs(sum - told.logit) < 11 * 0.5001e-4, `${text}: the path adds up to the logit`, [sum, told.logit]);
@@ -154,12 +154,12 @@ export async function testWriting() {
     check(String(unfolded) === "11111111,33333333,,22222222", "a layer of the path opens and closes", unfolded);
     const place = await page.run(() => document.getElementById("writes").getBoundingClientRect().top -
         document.querySelector(".boxes").getBoundingClientRect().bottom);
-    check(place >= 0 && place < 100, "what comes next follows the four boxes", place);
+    check(place >= 0 && place < 100, "the next words come after the four boxes", place);
     const copied = await page.run(() => document.querySelector(".command code").textContent);
     check(copied.endsWith(" --live"), "the command makes a live page", copied);
     const walk = await page.run(() => JSON.parse(document.getElementById("walk").textContent));
     const right = jsonOf(["--model-file", "stories", "--text", text, "--variant", "loop"]);
-    check(JSON.stringify(walk.steps) === JSON.stringify(right.steps), "the walk over what was written");
+    check(JSON.stringify(walk.steps) === JSON.stringify(right.steps), "the walk over the generated text is right");
     await picture(page, "writing");
     const head = await page.run(() => {
         const button = [...document.querySelectorAll("#writes button")].find((one) => /head \d/.test(one.textContent));
@@ -167,11 +167,11 @@ export async function testWriting() {
         const tab = document.querySelector('[data-axis=head] [aria-selected=true]').textContent;
         return [button.textContent, `layer ${document.querySelector('[data-knob="--layer"]').value}, head ${tab}`];
     });
-    check(head[0] === head[1], "a head that added to it is gone to", head);
+    check(head[0] === head[1], "a head in the list links to its tab", head);
     await turn(page, "--text", "Lily saw");
     await answersOf(page);
     const { read, wrong } = await page.run(checkNumbers);
-    check(read > 1000 && wrong.length === 0, "the numbers on the page", wrong);
+    check(read > 1000 && wrong.length === 0, "the numbers on the page are right", wrong);
     for (const [title, look] of [["writing-phone", { width: 390, height: 844 }], ["writing-dark", { width: 1440, height: 900, dark: true }]]) {
         await page.look(look);
         await picture(page, title);
@@ -199,16 +199,16 @@ export async function testTour() {
     await press("tour");
     for (let number = 1; number < 25; ++number) {
         const { title, text, boxes, hash } = await read();
-        check(title.startsWith(`${number} of 25. `) && hash === `#tour=${number}`, `stop ${number}`, { title, hash });
-        check(toldOf(number).includes(`${title} ${text ? ` ${text} ` : ""}`), `stop ${number}: the terminal's words`, { title, text });
-        check(boxes.filter((style) => style === "solid").length === 1, `stop ${number} is at one place`, boxes);
+        check(title.startsWith(`${number} of 25. `) && hash === `#tour=${number}`, `stop ${number}: title and address agree`, { title, hash });
+        check(toldOf(number).includes(`${title} ${text ? ` ${text} ` : ""}`), `stop ${number}: the text is that of the terminal`, { title, text });
+        check(boxes.filter((style) => style === "solid").length === 1, `stop ${number}: one box is marked`, boxes);
         if (number === 7) await picture(page, "tour");
         await press("next");
     }
     await page.run(() => (location.hash = "#tour=7"));
     await new Promise((done) => setTimeout(done, 200));
     const six = await read();
-    check(six.title.startsWith("7 of 25. How do scores") && six.boxes.indexOf("solid") === 3, "an address leads to a stop", six);
+    check(six.title.startsWith("7 of 25. How do scores") && six.boxes.indexOf("solid") === 3, "an address opens a stop", six);
     await page.look({ width: 390, height: 844 });
     await picture(page, "tour-phone");
     await press("end");

@@ -17,7 +17,7 @@ export async function testLooks() {
             const wide = await page.run(() => document.documentElement.scrollWidth - innerWidth);
             check(wide <= 0, `${width}: the page is no wider than the screen`, String(wide));
             const poor = await page.run(checkContrast);
-            check(poor.length === 0, `${width} ${dark ? "dark" : "light"}: contrast AA`, poor);
+            check(poor.length === 0, `${width} ${dark ? "dark" : "light"}: contrast is at least AA`, poor);
             const inSight = await page.run(() => {
                 const cell = document
                     .querySelector('[data-cell="weights[0,3,1]"]')
@@ -31,7 +31,7 @@ export async function testLooks() {
                     document.getElementById("why").getBoundingClientRect().height > 50
                 );
             });
-            check(inSight, `${width}: cell and derivation are both in sight`);
+            check(inSight, `${width}: cell and derivation are both visible`);
             await picture(page, `${width}-${dark ? "dark" : "light"}`);
             await page.key("Escape");
         }
@@ -40,30 +40,30 @@ export async function testLooks() {
     check(
         (await page.run(() => getComputedStyle(document.documentElement).scrollBehavior)) ===
             "auto",
-        "reduced motion is respected",
+        "nothing moves if reduced motion is preferred",
     );
     const color = () => page.run(() => getComputedStyle(document.body).backgroundColor);
     const light = await color();
     await page.run(() => document.activeElement.blur());
     await page.key("t", "KeyT");
     await page.key("t", "KeyT");
-    check((await color()) !== light, "t turns the page dark");
+    check((await color()) !== light, "t makes the page dark");
     await page.look({ print: true, width: 794, height: 1123 });
-    check((await color()) === light, "paper is white");
+    check((await color()) === light, "the printed page is white");
     check(
         await page.run(() =>
             [...document.querySelectorAll("#step-weights .panel")].every(
                 (panel) => panel.offsetParent !== null,
             ),
         ),
-        "print shows every head",
+        "the print shows every head",
     );
     const beyond = await page.run(() =>
         [...document.querySelectorAll(".step[open] table.tensor")]
             .filter((table) => table.getBoundingClientRect().right > table.closest(".step").getBoundingClientRect().right + 1)
             .map((table) => table.caption.textContent),
     );
-    check(beyond.length === 0, "no table is printed over the one beside it", beyond);
+    check(beyond.length === 0, "no printed table overlaps its neighbour", beyond);
     await page.run(() => scrollTo(0, 0));
     await picture(page, "print");
     if (pictures) writeFileSync(join(pictures, "print.pdf"), await page.pdf());
@@ -98,12 +98,12 @@ export async function testTables() {
                 (one) => (one.textContent || one.getAttribute("aria-label")).trim() !== "",
             ),
         ),
-        "everything that is pressed has a name",
+        "every control has an accessible name",
     );
     await opened.page.close();
 }
 
-/** Gradients are shown beside their steps, and are not taken for scores. */
+/** Gradients are shown next to their steps, and are not taken for scores. */
 export async function testGradients() {
     const opened = await pageOf(["--heads", "2", "--mask", "causal", "--backward"]);
     const { page } = opened;
@@ -121,7 +121,7 @@ export async function testGradients() {
             return Math.abs(forth.y - back.y) > 1 || back.x <= forth.x;
         });
     });
-    check(apart.length === 0, "each gradient stands beside its step", apart);
+    check(apart.length === 0, "each gradient is next to its step", apart);
     const scaled = await page.run(() => document.getElementById("follow").textContent);
     check(!scaled.includes("d_scaled_scores"), "the first screen shows no gradient", scaled);
     await picture(page, "gradients");
@@ -152,11 +152,11 @@ export async function testThumbs() {
         const isShare = (alpha, weight, row) => Math.abs(alpha / 255 - weight / Math.max(...row)) < 0.003;
         const isRight = pictures.length === 4 && data[batch].every((head, h) =>
             head.every((row, q) => row.every((weight, k) => isShare(pictures[h][row.length * q + k], weight, row))));
-        check(isRight, `the weights on the tabs, sequence ${batch}`, pictures);
+        check(isRight, `the tabs show the weights of sequence ${batch}`, pictures);
     }
     checkQuiet(opened);
     await page.close();
     const two = await pageOf([...flags, "--heads", "2"]);
-    check(await two.page.run(() => document.querySelector(".thumb") === null), "two heads have no pictures");
+    check(await two.page.run(() => document.querySelector(".thumb") === null), "the tabs of two heads have no pictures");
     await two.page.close();
 }

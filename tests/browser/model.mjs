@@ -6,7 +6,7 @@ import { check, checkQuiet, jsonOf, pageOf, picture, withoutCommand } from "./pa
 
 const text = ["--text", "Tom and his dog went to the park. The dog saw a ball."];
 
-/** The text that a person reads on the overview. */
+/** Returns the visible text of the overview. */
 function readOverview() {
     const tiles = [...document.querySelectorAll(".tile")];
     return {
@@ -24,7 +24,7 @@ export async function testModel() {
     const opened = await pageOf(["heads", ...text]);
     const { page } = opened;
     const { heads, tiles } = await page.run(readOverview);
-    check(tiles.length === 40 && heads.length === 40, "a picture of every head", tiles.length);
+    check(tiles.length === 40 && heads.length === 40, "every head has a picture", tiles.length);
     heads.forEach((head, i) => {
         const tile = tiles[i];
         const words = [
@@ -41,7 +41,7 @@ export async function testModel() {
                 const [said, shown] = tile.figures[k].split(" ");
                 return said === word && Math.abs(Number(shown) - number) <= 0.00501;
             });
-        check(right, "a picture says its head's figures", tile);
+        check(right, "a picture's label has the figures of its head", tile);
     });
     check(
         await page.run(() => getComputedStyle(document.querySelector(".columns")).display) ===
@@ -76,7 +76,7 @@ export async function testModel() {
     for (const key of ["ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown"]) await page.key(key);
     check(
         (await page.run(() => document.activeElement.dataset.head)) === "1.3",
-        "arrow keys go from head to head",
+        "arrow keys move from head to head",
     );
     await page.key("Enter");
     const layer = await page.run(() => ({
@@ -93,7 +93,7 @@ export async function testModel() {
     );
     check(
         layer.command.includes("--layer 1") && layer.why?.startsWith("weights[3,0,0] = "),
-        "the layer says its command, and where the cell comes from",
+        "the layer shows its command and the derivation of the cell",
         layer,
     );
     await picture(page, "model-layer");
@@ -114,11 +114,11 @@ export async function testModel() {
     await page.key("o", "KeyO");
     check(
         (await page.run(() => document.activeElement.dataset.head)) === "2.3",
-        "o goes back to the pictures, at the head that was open",
+        "o returns to the pictures, at the head that was open",
     );
     await page.mouse('[data-head="0.5"]', true);
     await page.run(() => document.querySelector('[data-cell="weights[5,4,3]"]').click());
-    check((await page.run(() => location.hash)) === "#layer-0:weights[5,4,3]", "its address");
+    check((await page.run(() => location.hash)) === "#layer-0:weights[5,4,3]", "the address names the layer and the cell");
     const loaded = new Promise((resolve) => {
         page.loaded = resolve;
     });
@@ -128,7 +128,7 @@ export async function testModel() {
         (await page.run(() => document.querySelector("#why h2")?.textContent ?? "")).startsWith(
             "weights[5,4,3] = ",
         ),
-        "the address opens it again",
+        "the address opens the layer again",
     );
     checkQuiet(opened);
     console.log(`a model of 5 layers and 8 heads: ${statSync(opened.file).size} bytes`);
@@ -148,7 +148,7 @@ export async function testModelLooks() {
             const wide = await page.run(() => document.documentElement.scrollWidth - innerWidth);
             check(wide <= 0, `model, ${width}: the page is no wider than the screen`, String(wide));
             const poor = await page.run(checkContrast);
-            check(poor.length === 0, `model, ${width} ${dark ? "dark" : "light"}: contrast`, poor);
+            check(poor.length === 0, `model, ${width} ${dark ? "dark" : "light"}: contrast is at least AA`, poor);
             await picture(page, `model-${width}-${dark ? "dark" : "light"}`);
         }
     }
@@ -159,7 +159,7 @@ export async function testModelLooks() {
     await page.close();
 }
 
-/** A word highlights its row in every picture; pictures are sorted by a figure, or filtered by kind. */
+/** A word highlights its row in every picture; pictures can be sorted by a figure or filtered by kind. */
 export async function testModelWords() {
     const opened = await pageOf(["heads", ...text]);
     const { page } = opened;
@@ -178,7 +178,7 @@ export async function testModelWords() {
             return said === right ? [] : [`${said} instead of ${right}`];
         });
     });
-    check(wrong.length === 0, "each picture says where the word looks most", wrong);
+    check(wrong.length === 0, "each picture names the word it looks at most", wrong);
     const { heads } = await page.run(readOverview);
     const choose = (place, value) =>
         page.run(
@@ -193,18 +193,18 @@ export async function testModelWords() {
     await choose(0, "previous");
     const sorted = (await page.run(readOverview)).tiles.map((tile) => Number(tile.figures[2].split(" ")[1]));
     const falls = sorted.every((one, i) => i === 0 || one <= sorted[i - 1]);
-    check(sorted.length === 40 && falls, "in the order of a figure", sorted);
+    check(sorted.length === 40 && falls, "pictures are sorted by a figure", sorted);
     await choose(1, "previous token");
     const kind = (await page.run(readOverview)).tiles;
     const wanted = heads.filter((head) => head.name === "previous token").length;
     check(
         kind.length === wanted && kind.every((tile) => tile.name === "previous token"),
-        "those of one kind alone",
+        "pictures are filtered by kind",
         kind.map((tile) => tile.name),
     );
     await page.mouse(".tile");
     const lens = await page.run(() => [...document.querySelectorAll(".lens .down li")].map((one) => one.textContent));
-    check(lens.length > 10, "one is shown large with its words", lens);
+    check(lens.length > 10, "the selected picture is enlarged with its words", lens);
     checkQuiet(opened);
     await picture(page, "model-words");
     await page.close();

@@ -7,7 +7,7 @@ const screens = [
     { width: 390, height: 844 },
 ];
 
-/** Whether the middle of an element is visible: no other element covers it. */
+/** True if no other element covers the middle of an element. */
 function isSeen(selector) {
     const element = selector ? document.querySelector(selector) : document.activeElement;
     const box = element.getBoundingClientRect();
@@ -46,13 +46,13 @@ export async function testTouchedIsSeen() {
             }));
             const chosen = title.startsWith(`${address} = `) && current === address && hash === `#${address}`;
             const where = `${screen.width}: a cell at ${share} of the height`;
-            check(chosen, `${where} is chosen`, { title, current, hash });
-            check(await page.run(isSeen, `[data-cell="${address}"]`), `${where} is seen`);
+            check(chosen, `${where} is selected`, { title, current, hash });
+            check(await page.run(isSeen, `[data-cell="${address}"]`), `${where} is visible`);
             await page.key("Escape");
         }
         await page.mouse(".box:nth-of-type(2) tr:nth-child(5) .number", true);
         const pressed = ".box:nth-of-type(2) tr:nth-child(5) .number";
-        check(await page.run(isSeen, pressed), `${screen.width}: so is a number of the first screen`);
+        check(await page.run(isSeen, pressed), `${screen.width}: a selected number of the first screen is visible`);
         checkQuiet(opened);
         await page.close();
     }
@@ -76,7 +76,7 @@ export async function testFocusIsSeen() {
             const inDock = await page.run(() => document.activeElement.closest("#dock") !== null);
             const stop = await page.run(() => document.activeElement.outerHTML.slice(0, 80));
             const seen = inDock || stop.startsWith("<body") || (await page.run(isSeen));
-            check(seen, `${screen.width}: Tab ${i} leads to what is seen`, stop);
+            check(seen, `${screen.width}: element ${i} in the tab order is visible`, stop);
         }
         checkQuiet(opened);
         await page.close();

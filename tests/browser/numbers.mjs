@@ -1,4 +1,4 @@
-// Every number and every derivation, hostile words, and sizes.
+// Tests every number and every derivation, hostile words, and sizes.
 import { statSync } from "node:fs";
 
 import { checkDerivations, checkNumbers } from "./in_page.mjs";
@@ -10,7 +10,7 @@ export async function testNumbers() {
         const numbers = await opened.page.run(checkNumbers);
         check(
             numbers.read > 20 && numbers.wrong.length === 0,
-            `${flags.join(" ")}: numbers`,
+            `${flags.join(" ")}: every number is right`,
             numbers,
         );
         const json = jsonOf(flags);
@@ -24,7 +24,7 @@ export async function testNumbers() {
         const derivations = await opened.page.run(checkDerivations);
         check(
             derivations.sums > 0 && derivations.wrong.length === 0,
-            `${flags.join(" ")}: derivations`,
+            `${flags.join(" ")}: every derivation adds up`,
             derivations,
         );
         console.log(
@@ -45,13 +45,13 @@ export async function testHostile() {
     ]);
     check(
         (await opened.page.run(() => document.querySelectorAll("img").length)) === 0,
-        "hostile words stay text",
+        "hostile words are shown as text",
     );
     check(
         await opened.page.run(() =>
             document.querySelector(".command").textContent.includes("</script><img"),
         ),
-        "and are shown",
+        "the command shows hostile words",
     );
     const wide = await opened.page.run(() => document.documentElement.scrollWidth - innerWidth);
     check(wide <= 0, "ten thousand letters do not widen the page", String(wide));
@@ -97,7 +97,7 @@ export async function testSizes() {
             `open in ${times.open.toFixed(0)} ms, a touch takes ${times.touch.toFixed(1)} ms`,
     );
     // Ten times the duration on an idle machine: this tests growth, not speed.
-    check(times.open < 3000 && times.touch < 160, "a large page opens and answers", times);
+    check(times.open < 3000 && times.touch < 160, "a large page opens and responds quickly", times);
     await large.page.close();
 }
 
@@ -121,7 +121,7 @@ export async function testCertainDigits() {
                 /\[([\d.]+)\]/.exec(word)?.[1] ?? "",
             ]);
             const same = JSON.stringify(cells) === JSON.stringify(inText);
-            check(same, `${type} ${name}: the marks of the text`, [cells.slice(0, 6), inText.slice(0, 6)]);
+            check(same, `${type} ${name}: the same digits are marked as in the text`, [cells.slice(0, 6), inText.slice(0, 6)]);
             check(cells.some(([, marked]) => marked), `${type} ${name}: some digits are marked`);
         }
         checkQuiet(opened);
@@ -151,10 +151,10 @@ export async function testSlider() {
     const is = async (token, word, what) => {
         const now = await shown();
         check(now.panels.length === 1 && now.panels[0].endsWith(`token ${token}`), `${what}: one matrix is shown`, now.panels);
-        check(now.at === String(token) && now.told === `${token} ${word}`, `${what}: the slider is there`, now);
+        check(now.at === String(token) && now.told === `${token} ${word}`, `${what}: the slider is at the token`, now);
         const wanted = state.data[0][token].flat();
         const isSo = now.cells.length === wanted.length && now.cells.every((cell, i) => Math.abs(cell - wanted[i]) < 6e-5);
-        check(isSo, `${what}: its numbers`, now.cells);
+        check(isSo, `${what}: the numbers are right`, now.cells);
     };
     await is(0, "one", "at first");
     await page.run(() => {
@@ -162,14 +162,14 @@ export async function testSlider() {
         input.value = 3;
         input.dispatchEvent(new Event("input", { bubbles: true }));
     });
-    await is(3, "four", "slid");
+    await is(3, "four", "after moving the slider");
     await page.run(() => {
         location.hash = "#why=state[0,1,2,2]";
     });
     await page.run(() => new Promise((done) => setTimeout(done, 50)));
-    await is(1, "two", "by a cell");
+    await is(1, "two", "after selecting a cell");
     const other = printed(["--text", "one two", "--format", "html"]);
-    check(!other.includes("slider"), "a page without a recurrence has no slider and no script of it");
+    check(!other.includes("slider"), "a page without a recurrence has no slider and no slider script");
     await picture(page, "slider");
     checkQuiet(opened);
     await page.close();

@@ -11,7 +11,7 @@ export const [program, pictures] = process.argv.slice(2);
 const name = installedChromium();
 if (!name) {
     console.log(
-        "SKIPPED: no page was tried in a browser: there is no Chromium (.ci/setup --browser)",
+        "SKIPPED: no page was tested in a browser: there is no Chromium (.ci/setup --browser)",
     );
     process.exit(0);
 }
@@ -27,7 +27,7 @@ export function check(holds, what, more = "") {
     console.log(`FAILED: ${what} ${typeof more === "string" ? more : JSON.stringify(more)}`);
 }
 
-/** The page for these flags in a new tab, and its file. A mistake that was found gives code 1. */
+/** Opens the page for these flags in a new tab; returns it and its file. Exit code 1 is a finding. */
 export async function pageOf(flags, code = 0) {
     const file = join(folder, `${++pages}.html`);
     const { status, stderr } = spawnSync(program, [...flags, "-o", file]);
@@ -38,7 +38,7 @@ export async function pageOf(flags, code = 0) {
     return { page, file, flags };
 }
 
-/** Checks that the page reported no errors and requested only its own file and URLs made by itself. */
+/** Checks that the page reported no errors and requested only its own file and its own blob URLs. */
 export function checkQuiet({ page, flags }) {
     const makesFiles = flags[0] === "playground";
     check(
@@ -49,7 +49,7 @@ export function checkQuiet({ page, flags }) {
     const others = page.requests.filter(
         (url) => !url.startsWith("file://" + folder) && !url.startsWith("data:") && !(makesFiles && url.startsWith("blob:null/")),
     );
-    check(others.length === 0, `${flags.join(" ")}: no request`, others);
+    check(others.length === 0, `${flags.join(" ")}: the page makes no request`, others);
 }
 
 /** The output of the program. */
@@ -60,7 +60,7 @@ export function jsonOf(flags) {
     return JSON.parse(printed([...flags, "--format", "json"]));
 }
 
-/** A walk's record without its command, which depends on the format. */
+/** Removes the command, which depends on the format, from a walk's record. */
 export function withoutCommand({ command, ...walk }) {
     return walk;
 }
@@ -74,7 +74,7 @@ export async function picture(page, title) {
 export async function finish() {
     await browser.close();
     rmSync(folder, { recursive: true, force: true });
-    console.log(failures === 0 ? "browser: all is well" : `browser: ${failures} failed`);
+    console.log(failures === 0 ? "browser: all tests passed" : `browser: ${failures} failed`);
     return failures === 0 ? 0 : 1;
 }
 

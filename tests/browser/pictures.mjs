@@ -2,7 +2,7 @@
 //
 //     node tests/browser/pictures.mjs build/release/app/attn-explain
 //
-// They are written to app/pictures, beside the program's pages; needs tmux and Chromium.
+// Writes them to app/pictures, next to the program's pages; needs tmux and Chromium.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ function run(command, ...words) {
     return stdout;
 }
 
-/** The screen of an 80x24 terminal after these keys, with the colours as escape sequences. */
+/** Returns the screen of an 80x24 terminal after these keys, with the colours as escape sequences. */
 async function screen(keys) {
     const session = `attn-pictures-${process.pid}`;
     const tmux = (...words) => run("tmux", "-L", session, ...words);
@@ -44,7 +44,7 @@ async function screen(keys) {
 const basic = ["#22272e", "#e5534b", "#57ab5a", "#c69026", "#539bf5", "#b083f0", "#39c5cf", "#adbac7"];
 const bright = ["#636e7b", "#ff938a", "#8ddb8c", "#daaa3f", "#6cb6ff", "#dcbdfb", "#56d4dd", "#ffffff"];
 
-/** Colour number `i` of 256: the 16 named ones, a cube of 6 levels each, and greys. */
+/** Returns colour `i` of 256: the 16 named ones, a cube of 6 levels per channel, and greys. */
 function colour(i) {
     if (i < 16) return i < 8 ? basic[i] : bright[i - 8];
     if (i >= 232) return `rgb(${Array(3).fill(8 + 10 * (i - 232))})`;
@@ -52,7 +52,7 @@ function colour(i) {
     return `rgb(${[Math.floor((i - 16) / 36), Math.floor((i - 16) / 6) % 6, (i - 16) % 6].map(level)})`;
 }
 
-/** The style after a list of SGR numbers. */
+/** Returns the style after a list of SGR numbers. */
 function styled(style, numbers) {
     for (let i = 0; i < numbers.length; ++i) {
         const n = numbers[i];
@@ -78,7 +78,7 @@ function styled(style, numbers) {
     return style;
 }
 
-/** A terminal's text with escape sequences as a page. */
+/** Converts a terminal's text with escape sequences to a page. */
 function terminalPage(text) {
     let style = {};
     const spans = text.split(/\x1b\[/).map((part, i) => {

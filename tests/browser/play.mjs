@@ -1,9 +1,9 @@
-// The page that contains the whole program: its command line, files and links.
+// Tests the page that contains the whole program: its command line, files and links.
 import { readFileSync } from "node:fs";
 
 import { check, checkQuiet, pageOf, picture, printed } from "./pages.mjs";
 
-/** The output of a command in the page, once it has ended or waits for an answer. */
+/** Returns the output of a command in the page, once it has ended or waits for an answer. */
 async function said(page, command) {
     const count = await page.run(() => document.querySelectorAll(".ran").length);
     await page.run((line) => {
@@ -50,7 +50,7 @@ export async function testPlaygroundCommands() {
         ["--text", "the cat 日本語 sat", "--variant", "loop"],
     ]) {
         const { text } = await said(page, line(words));
-        check(text === printed(words), `playground ${line(words)}`, text.slice(0, 300));
+        check(text === printed(words), `playground: ${line(words)} prints the program's output`, text.slice(0, 300));
     }
     checkQuiet(opened);
     await page.close();
@@ -61,7 +61,7 @@ export async function testPlayground() {
     const opened = await pageOf(["playground"]);
     const { page } = opened;
     const wrong = await said(page, "--nonsense");
-    check(wrong.text.includes("there is no flag --nonsense") && wrong.text.includes("exit code 2"), "an error is told", wrong.text);
+    check(wrong.text.includes("there is no flag --nonsense") && wrong.text.includes("exit code 2"), "an error is printed with its exit code", wrong.text);
     await said(page, "--bug softmax-axis=query --variant loop -o mine.npz");
     const named = await said(page, "diagnose mine.npz --variant loop");
     check(named.text.includes("softmax-axis=query") && named.text.includes("exit code 1"), "a file is diagnosed", named.text.slice(0, 300));
@@ -83,23 +83,23 @@ export async function testPlayground() {
     }
     await said(page, "--heads 2 -o walk.html");
     const shown = await page.run(() => document.querySelector("iframe")?.title);
-    check(shown === "walk.html", "a page that was written is shown", shown);
+    check(shown === "walk.html", "a page that a command wrote is shown", shown);
     const asked = await said(page, "quiz --topic softmax --seed 11 --count 1");
-    check(asked.asks === "your answer" && asked.text.includes("What is"), "a quiz asks", asked);
+    check(asked.asks === "your answer" && asked.text.includes("What is"), "a quiz asks a question", asked);
     await page.run(() => {
         document.querySelector("#line").value = "5/9";
         document.querySelector(".entry").requestSubmit();
     });
     await new Promise((done) => setTimeout(done, 300));
     const told = await settled(page, 1);
-    check(told.text.includes("1 of 1 right"), "and judges the answer", told.text);
+    check(told.text.includes("1 of 1 right"), "the quiz judges the answer", told.text);
     await said(page, "--only weights");
     await page.run(() => [...document.querySelectorAll("a")].find((one) => one.title.startsWith("attn-explain why"))?.click());
     await new Promise((done) => setTimeout(done, 300));
     const why = await settled(page, 1);
-    check(why.text.startsWith("weights["), "a command in the output can be pressed", why.text.slice(0, 200));
+    check(why.text.startsWith("weights["), "a command in the output can be clicked", why.text.slice(0, 200));
     const address = await page.run(() => decodeURIComponent(location.hash));
-    check(address.startsWith("#why+'weights["), "the address holds the command", address);
+    check(address.startsWith("#why+'weights["), "the address contains the command", address);
     await page.run(() => {
         location.hash = "#bugs+scale-missing";
     });

@@ -1,4 +1,4 @@
-// The page of `explain`: a program beside its tensors. The program is not Python: its numbers are
+// Tests the page of `explain`: a program next to its tensors. The program is not Python: its numbers are
 // computed here, and its scale is wrong.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ o = matmul(p, v)
 total = sum(o)
 `;
 
-/** The arrays of the program by line and name, and the scaled scores as they should be. */
+/** Returns the arrays of the program by line and name, and the right scaled scores. */
 function traced() {
     const [q, k, v] = [1, 2, 3].map((seed) => matrix(5, 4, drawn(seed)));
     const s = matrix(5, 5, (i, j) => sum(features.map((f) => q[i][f] * k[j][f])));
@@ -53,22 +53,22 @@ export async function testProgramBesideItsTensors() {
             wide: document.documentElement.scrollWidth - innerWidth,
         }));
     const first = await seen();
-    check(first.lines.length === 7, "each line of attention has its step", first.lines);
+    check(first.lines.length === 7, "each line of attention is listed with its step", first.lines);
     check(first.off.length === 1 && first.off[0].includes("s = s / 4"), "the wrong line is marked", first.off);
     check(first.title.startsWith("scaled_scores["), "the page opens at the mistake", first.title);
-    check(first.marked.some((one) => one.startsWith("scaled_scores")), "with its line", first.marked);
+    check(first.marked.some((one) => one.startsWith("scaled_scores")), "the line of the mistake is marked", first.marked);
     await page.run(() => (location.hash = "scaled_scores[1,2]"));
     await page.run(() => new Promise((done) => setTimeout(done, 100)));
     const cell = await seen();
     const near = (text, number) => Math.abs(Number(text) - number) < 1e-6 * Math.abs(number);
     const own = /= (\S+)$/.exec(cell.title)?.[1];
-    check(near(own, tensors["6:s"][1][2]), "a number is that of the program", cell.title);
+    check(near(own, tensors["6:s"][1][2]), "a number is the program's", cell.title);
     const beside = /in “right”: (-?[\d.e-]+\d)/.exec(cell.why)?.[1];
-    check(near(beside, right), "beside it is the right one", [cell.why, right]);
+    check(near(beside, right), "the right number is next to it", [cell.why, right]);
     await page.run(() => [...document.querySelectorAll("#listing button")].find((one) => one.textContent.startsWith("weights")).click());
     const pressed = await seen();
-    check(pressed.title.startsWith("weights["), "a step opens its tensor", pressed.title);
-    check(pressed.marked.length === 1 && pressed.marked[0].startsWith("weights"), "and is marked", pressed.marked);
+    check(pressed.title.startsWith("weights["), "a step in the listing opens its tensor", pressed.title);
+    check(pressed.marked.length === 1 && pressed.marked[0].startsWith("weights"), "the open step is marked", pressed.marked);
     for (const width of [390, 800, 1024, 1440]) {
         for (const dark of [false, true]) {
             await page.look({ width, height: 900, dark });
@@ -79,8 +79,8 @@ export async function testProgramBesideItsTensors() {
                     return one.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
                 }),
             );
-            check(hits.every(Boolean), `${width}: every step can be pressed`, hits);
-            check((await seen()).wide <= 0, `${width}: nothing is beside the screen`);
+            check(hits.every(Boolean), `${width}: every step can be clicked`, hits);
+            check((await seen()).wide <= 0, `${width}: nothing is outside the screen`);
             await page.run(() => scrollTo(0, 0));
             await picture(page, `program-${width}${dark ? "-dark" : ""}`);
         }

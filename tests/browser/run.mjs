@@ -1,8 +1,8 @@
-// Opens pages that the program makes in a real browser and reads them as a person would.
+// Opens pages that the program makes in a real browser and reads them like a user.
 //
 //     node tests/browser/run.mjs build/dev/app/attn-explain [FOLDER FOR SCREENSHOTS]
 //
-// Exits with 0 if all is well, with 1 after naming each failure, and prints a line if there is no
+// Exits with 0 if all tests pass, with 1 after naming each failure, and prints a line if there is no
 // Chromium.
 import * as embed from "./embed.mjs";
 import * as follow from "./follow.mjs";
@@ -16,14 +16,14 @@ import * as numbers from "./numbers.mjs";
 import * as program from "./program.mjs";
 import { check, finish } from "./pages.mjs";
 
-// ATTN_BROWSER_ONLY=Take runs the tests with that in their names.
+// ATTN_BROWSER_ONLY=Take runs the tests whose names contain Take.
 const only = process.env.ATTN_BROWSER_ONLY ?? "";
 const tests = Object.entries({ ...numbers, ...embed, ...follow, ...hands, ...narrow, ...looks, ...live, ...model, ...play, ...program });
 for (const [title, test] of tests.filter(([name]) => name.includes(only))) {
     try {
         await test();
     } catch (error) {
-        check(false, `${title} came to an end`, error.stack);
+        check(false, `${title} stopped`, error.stack);
     }
 }
 process.exit(await finish());

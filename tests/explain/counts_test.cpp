@@ -18,7 +18,7 @@ std::string counts_of(const std::string& settings) {
 }  // namespace
 
 TEST_SUITE("document: counts") {
-    TEST_CASE("parameters, products and cache of a plain walk are those of its sizes") {
+    TEST_CASE("parameters, products and cache of a plain walk follow from its sizes") {
         // 5 tokens of 6 features, one head: 3 matrices of 36, 25 pairs of 6 features.
         CHECK(counts_of("seq-len 5, embed-dim 6") ==
               "108 parameters: w_query 36, w_key 36, w_value 36\n"
@@ -31,7 +31,7 @@ TEST_SUITE("document: counts") {
         CHECK(counts.find("scores 1,600, context 1,600\n") != counts.npos);
         CHECK(counts.find("160 numbers in a cache: key 80, value 80\n") != counts.npos);
     }
-    TEST_CASE("a walk of a batch counts its products and its cache for each sequence") {
+    TEST_CASE("a batch counts its products and its cache for each sequence") {
         const std::string counts = counts_of("seq-len 5, embed-dim 6, batch 3");
         CHECK(counts.find("108 parameters") == 0);
         CHECK(counts.find("2,520 products") != counts.npos);

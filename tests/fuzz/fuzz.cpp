@@ -67,7 +67,7 @@ void fuzz_readers(const std::string& bytes) {
     }
 }
 
-// One argument a line. Those that would beep, wait or write files with random names are left out.
+// One argument per line. Those that would beep, wait or write files with random names are left out.
 void fuzz_flags(const std::string& bytes) {
     std::vector<std::string> arguments{"attn-explain"};
     std::string line;

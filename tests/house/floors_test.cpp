@@ -91,7 +91,7 @@ TEST_SUITE("house") {
     }
 
     TEST_CASE(
-        "no text of the library names a flag: it names settings, and the program puts dashes") {
+        "no text of the library names a flag: it names settings, and the program adds dashes") {
         std::size_t texts = 0;
         for (const auto& entry : fs::recursive_directory_iterator(ATTN_SOURCE_DIR "/lib")) {
             if (!entry.is_regular_file()) continue;

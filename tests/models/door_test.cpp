@@ -67,7 +67,7 @@ void check_said_after(const std::string& family, Damage damage, const std::strin
 }  // namespace
 
 TEST_SUITE("models: the door") {
-    TEST_CASE("a name that is no path is looked up in the caches, in their order") {
+    TEST_CASE("a name that is not a path is looked up in the caches, in their order") {
         const ScratchFolder scratch;
         const Variable home("HF_HOME", scratch.path().string());
         const fs::path folder = cached(scratch / "hub", "models--some-org--a.name", "0123");
@@ -83,7 +83,7 @@ TEST_SUITE("models: the door") {
         check_opens("gpt2", "qwen3");
         check_opens("some-org/a.name", "qwen3");
     }
-    TEST_CASE("of several snapshots that of the main branch is meant, and else none") {
+    TEST_CASE("among several snapshots, that of the main branch is used, otherwise none") {
         const ScratchFolder scratch;
         const fs::path folder = cached(scratch.path(), "models--a--b", "0123");
         cached(scratch.path(), "models--a--b", "4567");
@@ -102,7 +102,7 @@ TEST_SUITE("models: the door") {
         fs::create_symlink("../../blobs/gone", weights);
         check_said(folder, "is a link to a file that is not there: run hf download a/b");
     }
-    TEST_CASE("refs/main names a snapshot, and no place outside of them") {
+    TEST_CASE("refs/main names a snapshot, and no path outside the snapshots") {
         const ScratchFolder scratch;
         const fs::path folder = cached(scratch.path(), "models--a--b", "0123");
         cached(scratch.path(), "models--a--b", "4567");
@@ -114,7 +114,8 @@ TEST_SUITE("models: the door") {
             check_said(folder, "refs/main names none of them");
         }
     }
-    TEST_CASE("a pipe beside a model is not waited for, and a family comes before the weights") {
+    TEST_CASE(
+        "a pipe next to a model is not waited for, and the family is checked before the weights") {
         for (const char* name : {"spiece.model", "tokenizer.model", "vocab.json", "x.bin"}) {
             INFO(name);
             const ScratchFolder scratch;
@@ -129,7 +130,7 @@ TEST_SUITE("models: the door") {
         write_file((scratch / "config.json").string(), R"({"model_type": "mamba"})");
         check_said(scratch.path(), "the model_type 'mamba' is not read");
     }
-    TEST_CASE("safetensors are read whatever they are called") {
+    TEST_CASE("safetensors are read under any name") {
         const ScratchFolder scratch;
         fs::copy(fixtures / "qwen2", scratch.path(), fs::copy_options::recursive);
         check_opens(scratch / "config.json", "qwen2");
@@ -146,7 +147,9 @@ TEST_SUITE("models: the door") {
         check_said(scratch / "model-00001-of-00002.safetensors",
                    "is shard 1 of 2: give the folder, '" + scratch.path().string());
     }
-    TEST_CASE("a tensor counts where the index says, or where all shards lie without one") {
+    TEST_CASE(
+        "the index decides which shard a tensor comes from; without an index all shards are "
+        "required") {
         const ScratchFolder scratch;
         fs::copy(fixtures / "olmo2", scratch.path(), fs::copy_options::recursive);
         const fs::path index = scratch / "model.safetensors.index.json";
@@ -163,7 +166,7 @@ TEST_SUITE("models: the door") {
         fs::remove(second);
         check_said(scratch.path(), "has 1 of 2 shards");
     }
-    TEST_CASE("what lies in the place of a model is named, and what to do about it") {
+    TEST_CASE("a file in place of a model is named, with a remedy") {
         const auto in_place = [](const std::string& name, const std::string& bytes) {
             return [=](const fs::path& folder) {
                 fs::remove(folder / "model.safetensors");

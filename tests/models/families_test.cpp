@@ -98,7 +98,7 @@ bool has(const std::string& message, const std::string& part) {
 }  // namespace
 
 TEST_SUITE("models: families") {
-    TEST_CASE("a checkpoint of each family computes what NumPy computes of its numbers") {
+    TEST_CASE("a checkpoint of each family computes what NumPy computes from its numbers") {
         std::size_t tried = 0;
         for (const fs::directory_entry& entry : fs::directory_iterator(small_models)) {
             ++tried;
@@ -131,7 +131,7 @@ TEST_SUITE("models: families") {
         CHECK(open_model((small_models / "olmo2" / "model.safetensors.index.json").string())
                   .has("1.g_key"));
     }
-    TEST_CASE("of a table of gigabytes only the rows of the text are read") {
+    TEST_CASE("from a table of gigabytes only the rows of the text are read") {
         const ScratchFolder scratch;
         const std::size_t vocab = 1U << 22U;
         const std::size_t width = 640;
@@ -192,7 +192,7 @@ TEST_SUITE("models: families") {
         const long kilobytes = after.ru_maxrss - before.ru_maxrss;
         CHECK_MESSAGE(kilobytes < 64 * 1024, kilobytes);
     }
-    TEST_CASE("what is missing or contradicts is one line that names it") {
+    TEST_CASE("missing or contradicting parts are one line that names them") {
         CHECK(refusal_after("mistral", [](const fs::path& folder) {
                   fs::remove(folder / "config.json");
               }).find("there is no config.json beside it") != std::string::npos);
@@ -296,7 +296,7 @@ TEST_SUITE("models: families") {
                                     {"layer_types", {"sliding_attention", "sliding_attention"}}}) ==
             "not refused");
     }
-    TEST_CASE("a tensor that nothing reads is named, but for buffers") {
+    TEST_CASE("a tensor that nothing reads is named, except for buffers") {
         const auto renamed = [](const std::string& family, const std::string& from,
                                 const std::string& to) {
             return refusal_after(family,
@@ -315,12 +315,12 @@ TEST_SUITE("models: families") {
         CHECK(has(config_with("gpt_neox", "attention_bias", false), "attention.dense.bias' is no"));
         CHECK(has(config_with("phi", {{"num_hidden_layers", 1}}), "'model.layers.1."));
     }
-    TEST_CASE("a part of a tensor is one of those that fill it") {
+    TEST_CASE("parts that do not add up to their tensor are refused") {
         CHECK(has(config_with("phi3", "num_key_value_heads", 1),
                   "qkv_proj.weight as 0.w_query has the shape (32, 8)"));
         CHECK(has(config_with("phi3", "intermediate_size", 6), "gate_up_proj.weight as 0.w_gate"));
     }
-    TEST_CASE("a model without the matrix of its logits walks, and writes nothing") {
+    TEST_CASE("a model without an output matrix runs, and writes no text") {
         const ScratchFolder scratch;
         fs::copy(small_models / "qwen2", scratch.path(), fs::copy_options::recursive);
         change_config(scratch.path(), {{"tie_word_embeddings", false}});
@@ -337,7 +337,7 @@ TEST_SUITE("models: families") {
         CHECK(has(refusal<InputError>([&] { again.logits(y); }),
                   "lm_head.weight is not model.embed_tokens.weight"));
     }
-    TEST_CASE("a window is there where the class of the model reads it") {
+    TEST_CASE("a window exists if the class of the model reads it") {
         for (const char* family : {"llama", "olmo2", "phi", "gpt_neox", "gpt2", "bert"}) {
             INFO(family);
             CHECK(!architecture_with(family, {{"sliding_window", 2}}).layers[1].window.has_value());
@@ -348,7 +348,7 @@ TEST_SUITE("models: families") {
             CHECK(architecture_with(family, all).layers[0].window == 2);
         }
     }
-    TEST_CASE("what a configuration leaves out has the default of its class") {
+    TEST_CASE("a missing key of a configuration has the default of its class") {
         CHECK(architecture_with("gpt_oss", {{"rope_theta", nullptr},
                                             {"rope_scaling", {{"rope_type", "default"}}}})
                   .layers[0]
@@ -375,7 +375,7 @@ TEST_SUITE("models: families") {
                                                 {"intermediate_size", 12}}}}),
                   "has the shape (13, 8), not (262208, 8)"));
     }
-    TEST_CASE("what lies in the place of a model is named") {
+    TEST_CASE("a file in place of a model is named") {
         const ScratchFolder scratch;
         const auto said_of = [&](const std::string& name, const std::string& bytes) {
             write_file((scratch / name).string(), bytes);
@@ -406,7 +406,7 @@ TEST_SUITE("models: families") {
                       "is a pipe or a device"));
         }
     }
-    TEST_CASE("an adapter beside a model is told, and not applied") {
+    TEST_CASE("an adapter next to a model is reported, and not applied") {
         const ScratchFolder scratch;
         fs::copy(small_models / "llama", scratch.path(), fs::copy_options::recursive);
         CHECK(open_model(scratch.path().string()).note.empty());
@@ -414,7 +414,7 @@ TEST_SUITE("models: families") {
         CHECK(has(open_model(scratch.path().string()).note,
                   "adapter_config.json is of an adapter, which is not applied"));
     }
-    TEST_CASE("a cache of downloads is its main branch") {
+    TEST_CASE("a download cache stands for its main branch") {
         const ScratchFolder scratch;
         const fs::path commit = scratch / "snapshots" / "0123abcd";
         fs::create_directories(commit);
@@ -423,7 +423,7 @@ TEST_SUITE("models: families") {
         write_file((scratch / "refs" / "main").string(), "0123abcd");
         CHECK(open_model(scratch.path().string()).architecture.family == "qwen3");
     }
-    TEST_CASE("a text that a tokenizer cannot cut leaves ids alone") {
+    TEST_CASE("a text that a tokenizer cannot split leaves ids as the only input") {
         const auto with_tokenizer = [](const std::string& text) {
             const ScratchFolder scratch;
             fs::copy(small_models / "qwen2", scratch.path(), fs::copy_options::recursive);
@@ -439,7 +439,7 @@ TEST_SUITE("models: families") {
         CHECK(has(refusal<Error>([&] { unigram.encode("ab"); }), "Unigram"));
         CHECK(unigram.tokenizer->label(1) == " ab");
     }
-    TEST_CASE("another base of the frequencies is stretched as the model's own") {
+    TEST_CASE("another base of the frequencies is scaled as the model's own") {
         for (const std::string family : {"llama", "phi3", "gemma3_text-by-kind-of-layer"}) {
             INFO(family);
             const Model model = open_model((small_models / family).string());

@@ -63,7 +63,7 @@ nlohmann::json says_tokenizer(const std::string& model, const std::string& pre) 
 }  // namespace
 
 TEST_SUITE("models: gguf") {
-    TEST_CASE("numbers in blocks are what their formulas make of them in NumPy") {
+    TEST_CASE("block-quantized numbers are what their formulas give in NumPy") {
         for (const std::string type : {"Q8_0", "Q4_0", "Q4_K", "Q6_K", "Q5_0", "Q5_1", "Q5_K"}) {
             INFO(type);
             const Tensor ours = read_tensor((gguf_blocks / "blocks.gguf").string() + ":" + type);
@@ -75,7 +75,7 @@ TEST_SUITE("models: gguf") {
             refusal<Error>([] { read_tensor((gguf_blocks / "blocks.gguf").string() + ":Q2_K"); }),
             "holds Q2_K, which is not supported: run llama-quantize"));
     }
-    TEST_CASE("rows are read alone, and a number tells its block") {
+    TEST_CASE("rows are read individually, and a number finds its block") {
         const InputFile file((gguf_blocks / "blocks.gguf").string());
         for (const GgufTensor& each : read_gguf(file).tensors) {
             if (each.type == "Q2_K") continue;
@@ -90,7 +90,7 @@ TEST_SUITE("models: gguf") {
                   doctest::Approx(all.at(width + 21)).epsilon(1e-5));
         }
     }
-    TEST_CASE("blocks that are kept make the products of their numbers, and take their own bytes") {
+    TEST_CASE("blocks kept packed give the products of their numbers, and take their own bytes") {
         const Model model = open_model(ATTN_SOURCE_DIR "/data/models/stories-q4_0.gguf");
         Array<float> rows = empty_array<float>({40, 64});
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -112,7 +112,8 @@ TEST_SUITE("models: gguf") {
         CHECK(cost.held == doctest::Approx(all + 4 * 172 * 64).epsilon(0.01));
         CHECK(cost.read == doctest::Approx(all - 5 * attention * (4 - 18 / 32.0)).epsilon(0.01));
     }
-    TEST_CASE("metadata of more values than any model has are refused before memory is taken") {
+    TEST_CASE(
+        "metadata with more values than any model has is refused before memory is allocated") {
         const ScratchFolder scratch;
         constexpr std::uint64_t many = 5'000'000;
         std::string file = "GGUF" + little_endian_bytes(3, 4) + little_endian_bytes(0, 8) +
@@ -123,7 +124,7 @@ TEST_SUITE("models: gguf") {
         CHECK(names_in_gguf(refusal<InputError>([&] { open_model((scratch / "a.gguf").string()); }),
                             "metadata of more than 4194304 values"));
     }
-    TEST_CASE("a GGUF file computes what the folder computes that it was made of") {
+    TEST_CASE("a GGUF file computes what its source folder computes") {
         std::size_t compared = 0;
         for (const fs::directory_entry& entry : fs::directory_iterator(gguf_checkpoints)) {
             const fs::path file = entry.path() / "model.gguf";
@@ -152,7 +153,7 @@ TEST_SUITE("models: gguf") {
         }
         CHECK(compared == 18);
     }
-    TEST_CASE("a weight that lies in another order is the folder's") {
+    TEST_CASE("a weight stored in another order equals the folder's") {
         const Model folder = open_model((gguf_checkpoints / "llama").string());
         const Model file = open_model((gguf_checkpoints / "llama" / "model.gguf").string());
         for (const char* name : {"1.w_query", "0.w_key", "0.w_value", "1.w_down"}) {
@@ -160,7 +161,7 @@ TEST_SUITE("models: gguf") {
         }
         CHECK(file.architecture.end_ids == std::vector<std::int64_t>{2});
     }
-    TEST_CASE("what a file says and is not known here is named") {
+    TEST_CASE("unknown contents of a file are named") {
         CHECK(names_in_gguf(refusal_of_gguf("qwen2", "qwen2", "qwen9"),
                             "the architecture 'qwen9' is not known"));
         CHECK(names_in_gguf(refusal_of_gguf("qwen2", "rope.freq_base", "rope.freq_bass"),
@@ -176,7 +177,7 @@ TEST_SUITE("models: gguf") {
                                             std::string("GGUF\0\0\0\3", 8)),
                             "greatest byte first"));
     }
-    TEST_CASE("a cut file is refused wherever it ends") {
+    TEST_CASE("a truncated file is refused at any length") {
         const ScratchFolder scratch;
         const std::string whole = bytes_of_file(gguf_checkpoints / "gemma" / "model.gguf");
         const std::string name = (scratch / "a.gguf").string();

@@ -66,7 +66,7 @@ std::string refusal_of(const std::string& text) {
 }  // namespace
 
 TEST_SUITE("models: tokenizer.json") {
-    TEST_CASE("pieces of bytes: the merge that comes first wins, and blanks belong to words") {
+    TEST_CASE("byte-level pieces: the earliest merge wins, and spaces belong to words") {
         // In GPT-2's vocabulary U+0120 is a space.
         const auto tokenizer = read_json_tokenizer(
             "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", "
@@ -85,7 +85,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK_THROWS_AS(tokenizer->encode("x"), InputError);
         CHECK_THROWS_AS(tokenizer->encode("\xff"), InputError);
     }
-    TEST_CASE("a tokenizer that cuts otherwise has labels, and asks for ids") {
+    TEST_CASE("a tokenizer with another algorithm has labels, and asks for ids") {
         const auto refused = [](const std::string& parts, const char* named) {
             const auto tokenizer = read_json_tokenizer(
                 "{" + parts + R"("vocab": {"the": 0, "##s": 1}}})", "t.json", 12);
@@ -102,7 +102,8 @@ TEST_SUITE("models: tokenizer.json") {
         refused(R"("model": {"merges": [], "end_of_word_suffix": "</w>", )",
                 "marked ends of words");
     }
-    TEST_CASE("Llama 3: contractions in any case, digits in threes, the word as a piece first") {
+    TEST_CASE(
+        "Llama 3: contractions in any case, digits in threes, a whole word as a piece first") {
         CHECK(cut_by_words(llama3, "It's 12345 O'CLOCK,\n\n  WE'LL go!") ==
               Words{"It", "'s", " ", "123", "45", " O", "'CLOCK", ",\n\n", " ", " WE", "'LL", " go",
                     "!"});
@@ -118,7 +119,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(tokenizer->encode("abcb") == Ids{5, 3, 2, 1});
         CHECK(tokenizer->encode("ab<s>c") == Ids{5, 3, 5, 2});
     }
-    TEST_CASE("Qwen 2: each digit by itself, and letters that were composed") {
+    TEST_CASE("Qwen 2: single digits, and letters that were composed") {
         CHECK(cut_by_words(qwen2, "x 12a") == Words{"x", " ", "1", "2", "a"});
         const auto tokenizer = read_json_tokenizer(
             json_with(qwen2, R"("\u00c3": 0, "\u00a9": 1, "\u00c3\u00a9": 2)",
@@ -131,7 +132,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(cut_by_words(o200k, "HelloWorld it's 1234 a/b//\n") ==
               Words{"Hello", "World", " it's", " ", "123", "4", " a", "/b", "//\n"});
     }
-    TEST_CASE("BERT: small letters without accents, the longest pieces, unknown as a whole") {
+    TEST_CASE("BERT: lower case without accents, the longest pieces, unknown words as a whole") {
         const auto tokenizer = read_json_tokenizer(
             R"({"normalizer": {"type": "BertNormalizer", "clean_text": true,
                 "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
@@ -152,7 +153,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(tokenizer->encode(std::string(101, 'a')) == Ids{1, 0, 2});
         CHECK(text_of(*tokenizer, Ids{1, 6, 3, 4, 2}) == "the cafes");
     }
-    TEST_CASE("Gemma and Llama 2: blanks are marks, one in front where the file says so") {
+    TEST_CASE("Gemma and Llama 2: spaces are marks, with one in front if the file says so") {
         const std::string pieces =
             R"("<unk>": 0, "a": 1, "\u2581": 2, "\u2581a": 3, "<0xC3>": 4, "<0xA9>": 5)";
         const std::string merges = R"("byte_fallback": true, "unk_token": "<unk>",
@@ -185,7 +186,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(ids(llama, "a a") == Ids{3, 3});
         CHECK(ids(llama, " a") == Ids{3});
     }
-    TEST_CASE("parts that split join, drop or keep what they find") {
+    TEST_CASE("parts that split join, drop or keep the text that they match") {
         const auto split = [](const std::string& behavior, const std::string& invert = "false") {
             const std::string part =
                 R"({"type": "Split", "pattern": {"String": "-"}, "behavior": ")" + behavior +
@@ -211,7 +212,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(cut_by_words(R"({"type": "WhitespaceSplit"})", " it's  1 ") == Words{"it's", "1"});
         CHECK(cut_by_words(R"({"type": "Punctuation"})", "a,,b") == Words{"a", ",", ",", "b"});
     }
-    TEST_CASE("what is no tokenizer is one line") {
+    TEST_CASE("a file that is no tokenizer is an error of one line") {
         CHECK(refusal_of("[]").find("t.json: has no 'model'") == 0);
         CHECK(refusal_of("{\"model\": {}}").find("t.json: 'model' has no 'vocab'") == 0);
         CHECK(refusal_of("{\"model\": {\"vocab\": {\"a\": 12}}}")
@@ -230,7 +231,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(refusal_of(json_with("{\"type\": \"Split\"}", "", "\"merges\": []", ""))
                   .find("t.json: has a part without a pattern") == 0);
     }
-    TEST_CASE("added tokens take blanks along, stand alone, or wait for the normalizer") {
+    TEST_CASE("added tokens absorb spaces, stand alone, or wait for the normalizer") {
         const std::string cut = R"({"type": "WhitespaceSplit"})";
         const std::string merges = R"("type": "BPE", "unk_token": "?", "merges": [])";
         const auto encode = [&](const std::string& flags, const std::string& text) {
@@ -249,7 +250,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(encode(R"(, "single_word": true)", "a<X> <X>b <X>") ==
               Ids{0, 2, 2, 2, 2, 2, 2, 1, 5});
     }
-    TEST_CASE("lstrip and rstrip: the blanks beside an added token belong to it") {
+    TEST_CASE("lstrip and rstrip: the spaces next to an added token belong to it") {
         const std::string cut = R"({"type": "ByteLevel", "add_prefix_space": false})";
         const auto encode = [&](const std::string& flags, const std::string& text) {
             return read_json_tokenizer(
@@ -265,7 +266,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(encode(R"(, "lstrip": true)", "a <|s|> a") == Ids{0, 5, 1, 0});
         CHECK(encode(R"(, "lstrip": true, "rstrip": true)", " <|s|>  <|s|> ") == Ids{5, 5});
     }
-    TEST_CASE("an added token beyond the model's refuses the texts that hold it alone") {
+    TEST_CASE("an added token beyond the model's vocabulary refuses only texts that contain it") {
         const auto tokenizer = read_json_tokenizer(
             json_with("", R"("a": 0)", R"("type": "BPE", "merges": [])",
                       R"("added_tokens": [{"id": 12, "content": "<image>", "special": true}], )"),
@@ -275,7 +276,7 @@ TEST_SUITE("models: tokenizer.json") {
                   tokenizer->encode("a<image>");
               }).find("contains token 12") != std::string::npos);
     }
-    TEST_CASE("a word of WordPiece has an end, whatever the file says") {
+    TEST_CASE("a WordPiece word has an end, whatever the file says") {
         const auto tokenizer = read_json_tokenizer(
             R"({"pre_tokenizer": {"type": "Whitespace"}, "model": {"type": "WordPiece",
                 "unk_token": "?", "max_input_chars_per_word": 1000000000000000000,
@@ -284,7 +285,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(tokenizer->encode(std::string(1000, 'a')).size() == 1000);
         CHECK(tokenizer->encode(std::string(70'000, 'a')) == Ids{0});
     }
-    TEST_CASE("a WordPiece of old says no type") {
+    TEST_CASE("an old WordPiece file has no type") {
         const auto tokenizer = read_json_tokenizer(
             json_with(R"({"type": "BertPreTokenizer"})", R"("[UNK]": 0, "eat": 1, "##ing": 2)",
                       R"("unk_token": "[UNK]", "continuing_subword_prefix": "##",
@@ -313,7 +314,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(grown(R"({"type": "Prepend", "prepend": ")" + std::string(1000000, 'a') + "\"}", 9)
                   .find("more than 4 MB") != std::string::npos);
     }
-    TEST_CASE("lower case of a capital with a dot has two letters") {
+    TEST_CASE("the lower case of a capital with a dot has two letters") {
         const auto cuts = text_cuts_in(
             nlohmann::json::parse(R"({"normalizer": {"type": "Lowercase"}})"), "t.json");
         CHECK(cuts.normalized("İX") == "i̇x");

@@ -48,7 +48,7 @@ double largest_difference(const Array<double>& a, const Array<double>& b) {
 }  // namespace
 
 TEST_SUITE("models: lens") {
-    TEST_CASE("parts add up to the logit at every place, whatever norms are between") {
+    TEST_CASE("parts add up to the logit at every position, with any norms in between") {
         for (const std::string& family : families) {
             INFO(family);
             const Model model = checkpoint(family);
@@ -68,7 +68,7 @@ TEST_SUITE("models: lens") {
             CHECK(lens.readings.back().back().rank == 1);
         }
     }
-    TEST_CASE("layers that are left out leave x as it was") {
+    TEST_CASE("layers that are left out leave x unchanged") {
         const Model model = checkpoint("llama");
         const auto inputs =
             inputs_of_layers(model, ids, 2, parts({"0.attn", "0.mlp", "1.attn", "1.mlp"}));
@@ -78,7 +78,7 @@ TEST_SUITE("models: lens") {
                   inputs_of_layers(model, ids, 1, parts({"0.0", "0.1", "0.2", "0.3"}))[1],
                   inputs_of_layers(model, ids, 1, parts({"0.attn"}))[1]) < 1e-15);
     }
-    TEST_CASE("the rule of a part that is left out makes its tensor") {
+    TEST_CASE("the rule of a part that is left out computes its tensor") {
         const Model model = checkpoint("qwen3");
         for (const std::string word : {"0.2", "0.2=mean", "0.attn", "0.attn=mean"}) {
             INFO(word);
@@ -101,7 +101,7 @@ TEST_SUITE("models: lens") {
             CHECK(largest_difference(by_rule.as<double>(), ledger[step.name].as<double>()) < 1e-12);
         }
     }
-    TEST_CASE("tokens that follow get the mean of the text") {
+    TEST_CASE("with an ablation to the mean, generated tokens get the mean of the prompt") {
         const Model model = checkpoint("gpt2");
         const auto all = parameters_of<double>(model);
         Runtime<double> runtime(all, nullptr, edits_of(parts({"1.mlp=mean"}), model.architecture));
@@ -115,7 +115,9 @@ TEST_SUITE("models: lens") {
         runtime.advance(std::vector<std::int64_t>{5});
         CHECK(rows[0] == rows[1]);
     }
-    TEST_CASE("what two texts share carries nothing, and what tells them apart all of it") {
+    TEST_CASE(
+        "a position that two texts share restores nothing, and the one that differs restores "
+        "everything") {
         std::vector<std::int64_t> other = ids;
         other[2] = 7;
         for (const std::string family : {"llama", "gemma2", "phi"}) {
@@ -141,7 +143,7 @@ TEST_SUITE("models: lens") {
             CHECK(made[0] == made[1]);
         }
     }
-    TEST_CASE("a matrix keeps its numbers in the bytes that they take") {
+    TEST_CASE("a matrix keeps its numbers in their original bytes") {
         std::vector<float> room;
         for (const auto& numbers :
              {Array<float>{{1, -2.5F, 0}, {0x1p-24F, 65504, -0.0F}},      // float16
@@ -188,7 +190,7 @@ TEST_SUITE("models: lens") {
             CHECK(std::equal(&branch(1, 0), &branch(1, 0) + a.embed_dim, &end(5, 0)));
         }
     }
-    TEST_CASE("words that are no part of a model are refused") {
+    TEST_CASE("names that are no part of a model are refused") {
         for (const char* word : {"3", "3.", ".7", "x.1", "3.q", "3.7=max", "-1.0", "3.1.2"}) {
             INFO(word);
             CHECK_THROWS_AS(parse_without(word), ConfigError);

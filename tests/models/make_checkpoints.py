@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes small random checkpoints in the names and layouts of Hugging Face's families, and what
-they compute, in float64: fixtures of tests/models/families_test.cpp.
+"""Writes small random checkpoints with the names and layouts of Hugging Face's families, and their
+results in float64: fixtures of tests/models/families_test.cpp.
 
     tests/models/make_checkpoints.py tests/models/fixtures
 """
@@ -19,7 +19,7 @@ def save(path, tensors, kind):
     """A .safetensors file; kind is F32, F16 or BF16."""
     header, values = {}, b""
     for name, array in tensors.items():
-        if array.dtype == np.uint8:  # codes are kept as they are
+        if array.dtype == np.uint8:  # store codes unchanged
             raw = array.tobytes()
         elif kind == "BF16":
             raw = (array.astype("<f4").view("<u4") >> 16).astype("<u2").tobytes()
@@ -33,7 +33,7 @@ def save(path, tensors, kind):
 
 
 def rounded(array, kind):
-    """The numbers as the file keeps them."""
+    """Returns the numbers as the file stores them."""
     if kind == "BF16":
         return (array.astype("<f4").view("<u4") & 0xFFFF0000).view("<f4").astype(np.float64)
     return array.astype("<f2" if kind == "F16" else "<f4").astype(np.float64)
@@ -80,7 +80,7 @@ def gelu_tanh(x):
 
 
 def turn_neighbours(x, theta, r=D):
-    """Features 2i and 2i + 1 of the first r turn together, as complex numbers do."""
+    """Rotates features 2i and 2i + 1 of the first r together, like complex numbers."""
     angle = np.arange(T)[:, None] * np.array([theta ** (-2 * i / r) for i in range(r // 2)])
     turned = (x[..., :r:2] + 1j * x[..., 1:r:2]) * np.exp(1j * angle)
     both = np.stack([turned.real, turned.imag], -1).reshape(*x.shape[:-1], r)
@@ -119,7 +119,7 @@ def heads(x, count):
 
 
 def mixture(c, p, config, x):
-    """gpt-oss: a router's best experts, in the shares that softmax over their scores gives them."""
+    """gpt-oss: a router's best experts, weighted by softmax over their scores."""
     count, best, limit = config["num_local_experts"], config["num_experts_per_tok"], config["swiglu_limit"]
     wide = config["hidden_size"], config["intermediate_size"]
     scores = x @ c.draw(p + "mlp.router.weight", count, wide[0]).T + c.draw(p + "mlp.router.bias", count)
@@ -143,7 +143,7 @@ def mixture(c, p, config, x):
 
 
 def experts(c, p, config, x, router, names):
-    """Mixtral, Qwen 3: softmax over all experts, the best of them, in shares that may be made 1."""
+    """Mixtral, Qwen 3: softmax over all experts, the best ones, with weights normalised on request."""
     count, width = config["num_local_experts" if "num_local_experts" in config else "num_experts"], x.shape[1]
     wide = config.get("moe_intermediate_size", config["intermediate_size"])
     scores = x @ c.draw(p + router + ".weight", count, width).T
@@ -161,7 +161,7 @@ def experts(c, p, config, x, router, names):
 
 
 def llama_like(c, family, config):
-    """Everything whose names begin with model.layers.N.self_attn.q_proj."""
+    """The families with names like model.layers.N.self_attn.q_proj."""
     gemma = family.startswith("gemma")
     four = gemma and family != "gemma"
     C, F, L = config["hidden_size"], config["intermediate_size"], config["num_hidden_layers"]
@@ -353,7 +353,7 @@ def gpt2(c, config):
 def bert(c, config, prefix="bert.", padding=None):
     wide = H * D
     places = np.arange(T)
-    if padding is not None:  # RoBERTa counts tokens from the row behind that of padding
+    if padding is not None:  # RoBERTa numbers tokens from the row after that of padding
         is_word = np.array(IDS) != padding
         places = np.cumsum(is_word) * is_word + padding
 
@@ -438,9 +438,9 @@ def layered(c, family, config):
         x = x + c.draw("transformer.wpe.weight", 16, wide)[:T]
     if family == "bloom":
         x = norm("transformer.word_embeddings_layernorm", x)
-        lower = 2 ** int(math.log2(H))  # of twice as many heads, every second one, where these are too few
+        lower = 2 ** int(math.log2(H))  # every second slope of twice as many heads for the remaining heads
         slopes = np.array([2.0 ** (-8 * (h + 1) / lower) for h in range(lower)] + [2.0 ** (-4 * (2 * h + 1) / lower) for h in range(H - lower)])
-        bias = slopes[:, None, None] * np.arange(T)  # as its class writes it: of the key alone
+        bias = slopes[:, None, None] * np.arange(T)  # as in its class: from the key alone
     for n in range(L):
         p = f"{layer}.{n}."
         y = norm(p + first, x)
@@ -506,7 +506,7 @@ FAMILIES = {
     "bert": ({**WIDE, "layer_norm_eps": 1e-12, "hidden_act": "gelu", "type_vocab_size": 2}, "F16"),
     "gpt_oss packed": ({**GROUPED, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, **UNSCALED, **EXPERTS, "num_local_experts": 3, "quantization_config": {"quant_method": "mxfp4"}}, "BF16"),
     "gpt_neox one after the other": ({**WIDE, "rotary_pct": 0.5, "layer_norm_eps": 1e-5, "use_parallel_residual": False, "hidden_act": "gelu"}, "F16"),
-    # Settings that files hold in another place, or leave to the defaults of their class.
+    # Settings that files have in another place, or omit as defaults of their class.
     "gemma3_text by kind of layer": ({**GROUPED, "sliding_window": 2, "layer_types": ["sliding_attention", "full_attention"], "rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 3e5}, "sliding_attention": {"rope_type": "default", "rope_theta": 5e3}}, "query_pre_attn_scalar": 6}, "F32"),
     "olmo2 with biases": ({key: value for key, value in {**GROUPED, "attention_bias": True}.items() if key != "rms_norm_eps"}, "F32"),
     "qwen3 with biases": ({**GROUPED, "attention_bias": True, "rope_parameters": {"rope_type": "default", "rope_theta": 2e4}}, "F16"),

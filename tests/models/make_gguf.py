@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the checkpoints of make_checkpoints.py once more as GGUF files, as llama.cpp's converter
-lays them out, blocks of each quantised type with the numbers that their formulas give, and stories
-in four bits.
+"""Writes the checkpoints of make_checkpoints.py as GGUF files in the layout of llama.cpp's converter,
+blocks of each quantised type with the numbers that their formulas give, and stories in four bits.
 
     tests/models/make_gguf.py tests/models/fixtures tests/files/io/fixtures data/models
 """
@@ -63,20 +62,20 @@ def read_safetensors(folder):
 
 
 def as_neighbours(array, heads):
-    """Rows of each head: its first half and its second half by turns."""
+    """Interleaves the first and the second half of the rows of each head."""
     half = array.shape[0] // heads // 2
     return array.reshape(heads, 2, half, *array.shape[1:]).swapaxes(1, 2).reshape(array.shape)
 
 
 def by_part(array, heads):
-    """Rows head by head [q | k | v] as all q, all k, all v."""
+    """Reorders rows from [q | k | v] per head to all q, all k, all v."""
     return array.reshape(heads, 3, -1, *array.shape[1:]).swapaxes(0, 1).reshape(array.shape)
 
 
 PARTS = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "self_attn.dense": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "self_attn.qkv_proj": "attn_qkv", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down", "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_1": "attn_norm", "ln_2": "ffn_norm", "attention.query_key_value": "attn_qkv", "attention.dense": "attn_output", "self_attention.query_key_value": "attn_qkv", "self_attention.dense": "attn_output", "mlp.dense_h_to_4h": "ffn_up", "mlp.dense_4h_to_h": "ffn_down", "mlp.gate": "ffn_gate_inp", "block_sparse_moe.gate": "ffn_gate_inp", "mlp.experts.gate_proj": "ffn_gate_exps", "mlp.experts.up_proj": "ffn_up_exps", "mlp.experts.down_proj": "ffn_down_exps", "block_sparse_moe.experts.w1": "ffn_gate_exps", "block_sparse_moe.experts.w3": "ffn_up_exps", "block_sparse_moe.experts.w2": "ffn_down_exps"}
 LATE = {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm"}
 OUTSIDE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "model.final_layernorm": "output_norm", "lm_head": "output", "transformer.wte": "token_embd", "transformer.wpe": "position_embd", "transformer.ln_f": "output_norm", "gpt_neox.embed_in": "token_embd", "gpt_neox.final_layer_norm": "output_norm", "embed_out": "output", "transformer.word_embeddings": "token_embd", "transformer.word_embeddings_layernorm": "token_embd_norm"}
-# family: architecture, and what it says beside the sizes
+# family: architecture, and its settings besides the sizes
 ROWS = {"llama": "llama", "mixtral": "llama", "qwen2": "qwen2", "qwen3": "qwen3", "qwen3_moe-of-one": "qwen3moe", "gemma": "gemma", "gemma2": "gemma2", "olmo2": "olmo2", "phi": "phi2", "phi3": "phi3", "gpt2": "gpt2", "gpt_neox": "gptneox", "granite": "granite", "starcoder2": "starcoder2", "stablelm": "stablelm", "cohere": "command-r", "falcon": "falcon", "bloom": "bloom"}
 
 
@@ -201,7 +200,7 @@ def write_blocks(folder):
 
 
 def in_blocks(array, kind):
-    """Q4_0 or Q8_0: each 32 neighbours share the scale that their largest needs."""
+    """Q4_0 or Q8_0: blocks of 32 share the scale of their largest number."""
     x = array.reshape(-1, 32).astype(np.float64)
     largest = np.take_along_axis(x, np.abs(x).argmax(1)[:, None], 1)
     d = (largest / -8 if kind == "Q4_0" else np.abs(largest) / 127).astype("<f2")
@@ -216,7 +215,7 @@ def in_blocks(array, kind):
 
 
 def write_stories(folder):
-    """stories in four bits, where rows are whole blocks: the embedding in eight, w_down in float16."""
+    """Writes stories in four bits if rows are whole blocks: the embedding in eight, w_down in float16."""
     raw = (folder / "stories260K.bin").read_bytes()
     width, inner, layers, heads, kv_heads, vocab, tokens = struct.unpack("<7i", raw[:28])
     sizes = {"attn_norm": (width,), "attn_q": (width, width), "attn_k": (width * kv_heads // heads, width), "attn_v": (width * kv_heads // heads, width), "attn_output": (width, width), "ffn_norm": (width,), "ffn_gate": (inner, width), "ffn_down": (width, inner), "ffn_up": (inner, width)}

@@ -42,7 +42,7 @@ struct Seen {
 }  // namespace
 
 TEST_SUITE("backward: loss of a model") {
-    TEST_CASE("it is that of the model's own logits, and its gradient is how it changes") {
+    TEST_CASE("the loss is that of the model's own logits, and its gradient matches its change") {
         std::vector<std::string> models{"stories"};
         for (const auto& entry :
              std::filesystem::directory_iterator(ATTN_SOURCE_DIR "/tests/models/fixtures")) {

@@ -81,7 +81,7 @@ TEST_SUITE("model_weights") {
         CHECK(layer[7].tensor.at(0) == 450);
     }
 
-    TEST_CASE("what is not there is refused with what is") {
+    TEST_CASE("a missing tensor is refused with the list of those present") {
         const auto tensors = gpt2("transformer.");
         const auto refused = [](const std::vector<NamedTensor>& from, const char* family,
                                 std::int64_t layer) {

@@ -39,7 +39,7 @@ Symbols joined_one_by_one(Symbols symbols) {
 }  // namespace
 
 TEST_SUITE("models: pieces") {
-    TEST_CASE("neighbours are joined lowest rank first, of equals the first") {
+    TEST_CASE("neighbours are joined lowest rank first, the first of equal ranks") {
         CHECK(join_best(Symbols{"a", "b", "a"}, joined_of) == Symbols{"ab", "a"});
         CHECK(join_best(Symbols{"c", "a", "a", "b"}, joined_of) == Symbols{"c", "aa", "b"});
         CHECK(join_best(Symbols{}, joined_of).empty());
@@ -55,11 +55,11 @@ TEST_SUITE("models: pieces") {
         }
         CHECK(joins > 2000);
     }
-    TEST_CASE("a text of a million characters is joined while one waits") {
+    TEST_CASE("a text of a million characters is joined within seconds") {
         const Symbols joined = join_best(Symbols(1'000'000, "a"), joined_of);
         CHECK(joined == Symbols(500'000, "aa"));
     }
-    TEST_CASE("a byte has one piece, and other pieces are no bytes") {
+    TEST_CASE("a byte has one piece, and other pieces are not bytes") {
         for (int byte = 0; byte < 256; ++byte) {
             CHECK(byte_of(byte_piece(static_cast<unsigned char>(byte))) == byte);
         }

@@ -29,7 +29,7 @@ std::string refusal_with(std::size_t place, std::int32_t size) {
 }  // namespace
 
 TEST_SUITE("models: readers") {
-    TEST_CASE("a llama2.c model says its sizes, and its tensors lie where they should") {
+    TEST_CASE("a llama2.c model states its sizes, and its tensors are at the right offsets") {
         const Model model = open_model(ATTN_SOURCE_DIR "/data/models/stories260K.bin");
         const Architecture& a = model.architecture;
         CHECK(a.embed_dim == 64);
@@ -53,7 +53,7 @@ TEST_SUITE("models: readers") {
         CHECK(model.read("g_final").at(63) == number_at(1039900 + 4 * 63));
         CHECK_FALSE(model.has("w_vocab"));
     }
-    TEST_CASE("sizes that lie are one line that says which") {
+    TEST_CASE("wrong sizes are one line that names them") {
         CHECK(refusal_with(0, 0).find("m.bin: embed_dim cannot be 0") == 0);
         CHECK(refusal_with(1, -5).find("m.bin: mlp_dim cannot be -5") == 0);
         CHECK(refusal_with(2, 6).find("m.bin: has 1056540 bytes, but its sizes need") == 0);
@@ -69,7 +69,7 @@ TEST_SUITE("models: readers") {
             CHECK_THROWS_AS(read_llama2c(std::make_shared<InputFile>(cut, "m.bin")), InputError);
         }
     }
-    TEST_CASE("a text becomes the tokens that llama2.c makes of it, and text again") {
+    TEST_CASE("a text becomes the tokens of llama2.c, and text again") {
         const auto tokenizer = open_model("stories").tokenizer;
         CHECK(tokenizer->encode("Once upon a time") == Ids{1, 403, 407, 261, 378});
         CHECK(tokenizer->encode("") == Ids{1});
@@ -81,7 +81,7 @@ TEST_SUITE("models: readers") {
         CHECK_THROWS_AS(tokenizer->encode("\xff"), InputError);
         CHECK_THROWS_AS(tokenizer->encode("a\xe2\x82"), InputError);
     }
-    TEST_CASE("a damaged tokenizer is one line") {
+    TEST_CASE("a damaged tokenizer is an error of one line") {
         const std::string bytes = file_text("tok512.bin");
         const auto refusal = [](const std::string& damaged, std::size_t vocab) -> std::string {
             try {
@@ -99,7 +99,7 @@ TEST_SUITE("models: readers") {
         lying[8] = lying[9] = lying[10] = '\x7f';
         CHECK(refusal(lying, 512).find("t.bin: token 0 has ") == 0);
     }
-    TEST_CASE("JSON that is no model is one line") {
+    TEST_CASE("JSON that is no model is an error of one line") {
         const std::string path = ATTN_SOURCE_DIR "/tests/models/fixtures/gpt2/expected.json";
         CHECK_THROWS_WITH_AS(open_model(path),
                              (path + ": is JSON, not a model: give the folder of config.json and "

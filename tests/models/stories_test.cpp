@@ -66,7 +66,7 @@ TEST_SUITE("models: stories") {
         CHECK(largest < 1e-4);
         CHECK(largest > 0);
     }
-    TEST_CASE("a prompt at once, in pieces and token by token give the same numbers") {
+    TEST_CASE("a prompt at once, in pieces and token by token gives the same numbers") {
         const Model model = open_model("stories");
         Ids ids = greedy<float>(model, 90);
         Runtime<float> whole(model);
@@ -83,7 +83,7 @@ TEST_SUITE("models: stories") {
                              [](float a, float b) { return std::abs(a - b) < 1e-4F; }));
         }
     }
-    TEST_CASE("each mistake writes the text that is known of it") {
+    TEST_CASE("each mistake writes its known text") {
         const Model model = open_model("stories");
         const auto begins = [&](const char* mistake, const std::string& text) {
             INFO(mistake);
@@ -106,7 +106,7 @@ TEST_SUITE("models: stories") {
             begins(unchanged, right.substr(1, 100));
         }
     }
-    TEST_CASE("the numbers part where the mistake is made") {
+    TEST_CASE("the numbers diverge where the mistake is made") {
         const Model model = open_model("stories");
         const auto parameters = parameters_of<double>(model);
         const auto parting = [&](const char* id) {
@@ -183,8 +183,8 @@ TEST_SUITE("models: stories") {
                                     {0, 1, 2, 0, 1, 2, 0, 1}) == 0);
     }
     TEST_CASE(
-        "heads are named by what more than half of their weights go to, or far more of them "
-        "than an even share") {
+        "a head is named by the target of more than half of its weights, or of far more than an "
+        "even share") {
         const Model model = open_model("stories");
         const std::vector<HeadFigures> heads =
             survey_heads(

@@ -138,7 +138,7 @@ TEST_SUITE("models: wrong calls") {
         }
         CHECK_FALSE(first_parting(parameters, nullptr, few, 9).has_value());
     }
-    TEST_CASE("a number of GGUF takes the width that it needs") {
+    TEST_CASE("a number in GGUF is read from any width") {
         const ScratchFolder scratch;
         const std::string path = (scratch / "a.gguf").string();
         const Json metadata{{"a", std::uint64_t{1} << 40U},

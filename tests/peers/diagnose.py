@@ -3,9 +3,9 @@
 
     tests/peers/diagnose.py PROGRAM [OTHER_PROGRAM] [--rounds 3]
 
-A causal layer is right, divides by the root of the wrong width, or has weights that no known mistake
-makes; it saves all its steps or the output alone. Each row is the median of the processor time, the
-wall time and the peak of memory. `small` has 8 tokens.
+A causal layer is right, divides by the square root of the wrong width, or has weights that no known
+mistake makes; it saves all its steps or the output alone. Each row has the medians of processor time,
+wall time and peak memory. `small` has 8 tokens.
 """
 
 import argparse
@@ -21,7 +21,7 @@ SHAPES = {"small": (1, 8, 16, 2), "medium": (2, 128, 128, 8), "large": (4, 256, 
 
 
 def layer(samples, tokens, width, heads, kind):
-    """The tensors of one attention layer as somebody's program names them."""
+    """Returns the tensors of one attention layer, with names of a typical program."""
     draw = np.random.default_rng(7)
     x = draw.normal(size=(samples, tokens, width)).astype("f4")
     names = ("w_query", "w_key", "w_value", "w_output")
@@ -47,7 +47,7 @@ def layer(samples, tokens, width, heads, kind):
 
 
 def measured(command):
-    """Processor seconds, wall seconds and peak MiB of one process."""
+    """Returns processor seconds, wall seconds and peak MiB of one process."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         away = [(os.POSIX_SPAWN_DUP2, nowhere.fileno(), stream) for stream in (1, 2)]
         start = time.perf_counter()

@@ -8,7 +8,7 @@ from peer import serve
 
 
 def set_threads(threads):
-    """Debian's NumPy computes with whatever libblas.so.3 is; only OpenBLAS can be told."""
+    """Debian's NumPy uses any libblas.so.3; the number of threads can be set only for OpenBLAS."""
     blas = ctypes.CDLL("libblas.so.3")
     if hasattr(blas, "openblas_set_num_threads"):
         blas.openblas_set_num_threads(threads)

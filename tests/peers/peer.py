@@ -1,4 +1,4 @@
-"""What the Python peers share: the protocol that README.md states and the check."""
+"""Shared code of the Python peers: the protocol on README.md and the check."""
 
 import math
 import sys

@@ -4,7 +4,7 @@
     tests/peers/run.py [--build build/dev] [--rounds 5] [--shape 12,1024,64] [--mask none]
                        [--threads 1] [--node-modules DIR] [--quick]
 
-README.md, beside this file, says how to install the peers. Those that are missing are named.
+README.md in this folder describes how to install the peers. Missing ones are listed.
 """
 
 import argparse
@@ -17,19 +17,19 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 SHAPES = ["12,1024,64", "8,4096,64", "1,16384,64"]
-LARGEST_ERROR = 2e-6  # of the context, whose numbers are of the order of 1
+LARGEST_ERROR = 2e-6  # tolerance for the context, whose numbers are of order 1
 OURS = ("fused", "vectorized")
 UNFUSED = ("onnxruntime unfused", "onednn", "numpy", "torch naive")
 FASTEST_OF = ("onnxruntime mha", "torch sdpa") + UNFUSED
 
 
 def python():
-    """Debian's own: another one on the path may lack its packages."""
+    """Debian's Python: another one on the path may lack its packages."""
     return "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 
 
 def candidates(build, node_modules):
-    """Name, command, how to install it."""
+    """Name, command, and how to install it."""
     programs = pathlib.Path(build) / "tests"
     script = lambda name: str(HERE / name)
     make = f"cmake --build {build} --target peers"
@@ -51,7 +51,7 @@ def candidates(build, node_modules):
 
 
 class Peer:
-    """One process that answers requests, a line each."""
+    """A process that answers one request per line."""
 
     def __init__(self, name, command, environment):
         self.name = name
@@ -59,7 +59,7 @@ class Peer:
                                         stderr=subprocess.DEVNULL, text=True, env=environment)
 
     def ask(self, request):
-        """The number it answers with, or None when it cannot."""
+        """Returns its answer, a number, or None if it cannot answer."""
         try:
             self.process.stdin.write(request + "\n")
             self.process.stdin.flush()
@@ -74,7 +74,7 @@ class Peer:
 
 
 def environment(node_modules):
-    """Without what would choose another BLAS kernel than the machine's."""
+    """Returns the environment without variables that select another BLAS kernel."""
     result = {k: v for k, v in os.environ.items() if not k.startswith(("OPENBLAS_", "OMP_", "MKL_"))}
     result["PEERS_NODE_MODULES"] = str(pathlib.Path(node_modules).resolve())
     result["PYTHONPATH"] = str(HERE)

@@ -3,8 +3,8 @@
 
     tests/peers/start_up.py [--build build/dev] [--rounds 201] [--without-torch]
 
-The yardstick is the least that a program with our libraries can do: one small matrix product,
-printed. PyTorch runs the code that attn-explain writes for the same walk or notebook.
+The baseline is the smallest program with our libraries: it prints one small matrix product. PyTorch
+runs the code that attn-explain writes for the same walk or notebook.
 """
 
 import argparse
@@ -25,7 +25,7 @@ YARDSTICK = "minimal program, same libraries"
 
 
 def milliseconds(command, environment, nowhere):
-    """The wall time of one process, or None when it fails."""
+    """Returns the wall time of one process, or None if it fails."""
     throw_away = [(os.POSIX_SPAWN_DUP2, nowhere, 1), (os.POSIX_SPAWN_DUP2, nowhere, 2)]
     start = time.perf_counter()
     child = os.posix_spawnp(command[0], command, environment, file_actions=throw_away)
@@ -34,8 +34,8 @@ def milliseconds(command, environment, nowhere):
 
 
 def installed(build, folder):
-    """Copies of the programs, as an installation makes them: a file that the linker has just
-    written lies in small pieces in memory, which costs 0.2 ms of page faults."""
+    """Copies the programs as an installation does: a file fresh from the linker is in small pieces in
+    memory, which costs 0.2 ms of page faults."""
     build = pathlib.Path(build)
     programs = (build / "tests" / "empty_program", build / "tests" / "minimal_program",
                 build / "app" / "attn-explain")
@@ -59,7 +59,7 @@ def ours(empty, minimal, program):
 
 
 def under_torch(program, folder):
-    """Python programs with the code of the walk and of each notebook."""
+    """Writes Python programs with the code of the walk and of each notebook."""
     commands = {}
     for name in ("default walk",) + tuple("notebook " + number for number in NOTEBOOKS):
         arguments = [] if name == "default walk" else name.split()

@@ -1,4 +1,4 @@
-"""Tests import the files of this repository, not those that are installed."""
+"""Makes tests import the files of this repository, not installed ones."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Calls of the module, verify on random walks, the wheel, and the tour as a notebook."""
+"""Tests calls of the module, verify on random walks, the wheel, and the notebook of the tour."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ QKV = {"projection": "none", "query": Q, "key": K, "value": V, "heads": 2}
 
 
 @pytest.mark.parametrize("line", (HERE / "calls.txt").read_text().splitlines())
-def test_a_call(line: str) -> None:
+def test_a_call_is_true(line: str) -> None:
     assert eval(line, {**globals(), **vars(ae)})
 
 
-def test_an_error_is_the_programs_line(monkeypatch: Any) -> None:
+def test_an_error_carries_the_programs_line(monkeypatch: Any) -> None:
     with pytest.raises(ae.AttnError, match="^attn-explain: error: --heads"):
         ae.walk(heads=0)
     with pytest.raises(AttributeError, match=r"no wights: did you mean weights\?$"):
@@ -62,14 +62,14 @@ def test_an_error_is_the_programs_line(monkeypatch: Any) -> None:
     lambda: ae.walk(x=np.ma.masked_equal(Q[0], Q[0, 0, 0])), lambda: ae.walk(output="f").weights,
     lambda: ae.walk(list_steps=True).weights, lambda: ae.diagnose({"q": Q}, k=K),
 ))  # fmt: skip
-def test_a_value_is_no_flag(call: Any, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_value_is_not_taken_for_a_flag(call: Any, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ae.AttnError):
         call()
     assert not set(os.listdir(tmp_path)) - {"f"} and not (tmp_path / "f").is_dir()
 
 
-def test_gradients_that_pytorch_keeps_are_judged() -> None:
+def test_gradients_kept_by_pytorch_are_judged() -> None:
     q, k, v = (torch.from_numpy(each).requires_grad_() for each in (Q, K, V))
     out = torch.softmax(q @ k.transpose(1, 2) / 2, -1) @ v
     out.retain_grad()
@@ -92,8 +92,8 @@ def gallery() -> list[str]:
     return lines
 
 
-def told(path: Path, walk: Any) -> tuple[bool, list[str]]:
-    """Whether verify follows a walk, and its lines."""
+def verdict(path: Path, walk: Any) -> tuple[bool, list[str]]:
+    """Whether verify confirms a walk, and its lines."""
     lines: list[str] = []
     path.write_text(json.dumps(walk))
     try:
@@ -103,10 +103,10 @@ def told(path: Path, walk: Any) -> tuple[bool, list[str]]:
 
 
 @pytest.mark.parametrize("dtype", ("float64", "float32", "float16", "bfloat16"))
-def test_verify_follows_the_gallery(tmp_path: Path, dtype: str) -> None:
+def test_verify_confirms_every_published_attention(tmp_path: Path, dtype: str) -> None:
     for at, line in enumerate(gallery()):
         flags = f"{line} --dtype {dtype} {'--backward' if at % 2 else '--detail'}"
-        right, lines = told(tmp_path / "walk", ae.run(flags).json)
+        right, lines = verdict(tmp_path / "walk", ae.run(flags).json)
         assert right, (flags, [each for each in lines if "WRONG" in each])
 
 
@@ -114,7 +114,7 @@ LIES = ("cell", "cell", "cell", "rule", "itself", "any", "endless", "unread")
 
 
 def lie(step: dict[str, Any], how: str, dice: random.Random) -> None:
-    """Changes a number of a step, and its rule so that nobody sees it."""
+    """Changes a number of a step, and hides the change in its rule."""
     data = np.array(step["data"], dtype=object)
     cell = tuple(dice.randrange(length) for length in data.shape)
     if step["dtype"] in ("bool", "int64"):
@@ -132,7 +132,7 @@ def lie(step: dict[str, Any], how: str, dice: random.Random) -> None:
         step["rule"] = own[how] if how in own else step["rule"] + more[how]
 
 
-def test_verify_follows_walks_and_finds_lies(tmp_path: Path) -> None:
+def test_verify_confirms_walks_and_finds_changed_numbers(tmp_path: Path) -> None:
     lists = [line.split("|") for line in (HERE / "flags.txt").read_text().splitlines()]
     dice = random.Random(int(os.environ.get("ATTN_SEED", 1)))
     wanted, walks, path = int(os.environ.get("ATTN_WALKS", 40)), 0, tmp_path / "walk"
@@ -155,9 +155,9 @@ def test_verify_follows_walks_and_finds_lies(tmp_path: Path) -> None:
             step = dice.choice([each for each in walk["steps"] if "rule" in each and each["data"]])
             how = dice.choice(LIES)
             lie(step, how, dice)
-            right, lines = told(path, walk)
+            right, lines = verdict(path, walk)
             line = next(each for each in lines if each.startswith(step["name"] + " "))
-            # An input without a rule is given: nothing says what it was made of.
+            # An input without a rule counts as given: its source is unknown.
             if how == "rule" and line.endswith(" given"):
                 continue
             assert not right or "not checked" in line, (flags, how, line)
@@ -165,11 +165,11 @@ def test_verify_follows_walks_and_finds_lies(tmp_path: Path) -> None:
                 assert not right, (flags, how, line)
 
 
-def test_verify_names_what_it_cannot_read(tmp_path: Path) -> None:
+def test_verify_names_rules_that_it_cannot_read(tmp_path: Path) -> None:
     tensor = {"name": "a", "axes": ["t"], "shape": [1], "dtype": "float32", "data": [0.5]}
     path = tmp_path / "walk.json"
     for rule, said in [("a[t] = a[0] +", ""), ("a[t] = j", "binds 'j'"), ("a[t] = 1 < 2 < 3", "")]:
-        right, lines = told(path, {"steps": [{**tensor, "rule": rule}]})
+        right, lines = verdict(path, {"steps": [{**tensor, "rule": rule}]})
         assert not right and said in lines[0] and "WRONG" in lines[0]
     deep = [
         "-" * 20000 + "1",
@@ -179,7 +179,7 @@ def test_verify_names_what_it_cannot_read(tmp_path: Path) -> None:
         "prod r in 0..1e10: r",
     ]
     for right_side in ["b[t]", *deep]:
-        right, lines = told(path, {"steps": [{**tensor, "rule": "a[t] = " + right_side}]})
+        right, lines = verdict(path, {"steps": [{**tensor, "rule": "a[t] = " + right_side}]})
         assert not right and ("not checked" in lines[0] or "WRONG" in lines[0])
     for text, said in [("{}", b"no walk"), ('{"steps": []}', b"nothing could be checked")]:
         path.write_text(text)
@@ -188,7 +188,7 @@ def test_verify_names_what_it_cannot_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", ("float64", "float32", "float16", "bfloat16"))
-def test_any_reader_of_json_has_the_numbers_of_the_file(tmp_path: Path, dtype: str) -> None:
+def test_any_json_reader_gets_the_numbers_of_the_file(tmp_path: Path, dtype: str) -> None:
     file = str(tmp_path / "w.npz")
     flags = {"dtype": dtype, "heads": 2, "seq_len": 4, "mask": "causal", "detail": True}
     ae.walk(**flags, format="npz", output=file).text
@@ -228,7 +228,7 @@ def test_the_wheel_installs_without_a_network(tmp_path: Path) -> None:
     assert 'user.py:2: error: Argument "heads"' in checked and "Found 1 error" in checked, checked
 
 
-def test_the_tour_runs_as_it_stands(tmp_path: Path) -> None:
+def test_the_tour_runs_unchanged(tmp_path: Path) -> None:
     tour = ROOT / "app" / "python" / "tour.ipynb"
     words = [sys.executable, "-m", "nbconvert", "--to", "html", "--execute", "--stdout", tour]
     path = {**os.environ, "PYTHONPATH": str(tour.parent)}

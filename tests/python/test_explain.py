@@ -1,4 +1,4 @@
-"""Programs of other people, explained: files, functions, cells, and what a tracer must leave alone."""
+"""Explains other people's programs: files, functions, cells, and code that a tracer must not change."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_right_program_is_right(tmp_path: Path, ending: str) -> None:
         ({"SCALE": "C // self.H", "DIAGONAL": 1, "AXIS": -2}, 16, "softmax-axis=query"),
     ),
 )
-def test_a_mistake_is_told_at_its_line(
+def test_a_mistake_is_reported_at_its_line(
     tmp_path: Path, words: dict[str, Any], line: int, mistake: str
 ) -> None:
     answer = explained(tmp_path, NANO, **words)
@@ -110,19 +110,19 @@ def test_a_mistake_is_told_at_its_line(
     assert any(at == line and name.startswith(mistake) for at, name in mistakes(answer)), answer
 
 
-def test_loops_that_fill_cells_and_lists(tmp_path: Path) -> None:
+def test_loops_that_fill_cells_and_lists_are_traced(tmp_path: Path) -> None:
     assert explained(tmp_path, LOOPS, POWER=0.5).code == 0
     wrong = explained(tmp_path, LOOPS, POWER=0)
     assert wrong.code == 1
     assert mistakes(wrong)[0] == (10, "scale-missing"), wrong
 
 
-def test_einsum_in_another_layout(tmp_path: Path) -> None:
+def test_einsum_is_recognised_in_another_layout(tmp_path: Path) -> None:
     assert explained(tmp_path, EINSUM, DIM=-1).code == 0
     assert mistakes(explained(tmp_path, EINSUM, DIM=-2)) == [(5, "softmax-axis=query")]
 
 
-def test_a_line_that_raised_is_told_with_its_shapes(tmp_path: Path) -> None:
+def test_a_line_that_raised_is_reported_with_its_shapes(tmp_path: Path) -> None:
     program = "import numpy as np\nq = np.ones((4, 3))\nk = np.ones((5, 3))\ns = q @ k\n"
     answer = explained(tmp_path, program)
     assert answer.code == 1
@@ -141,7 +141,7 @@ def test_a_line_that_raised_is_told_with_its_shapes(tmp_path: Path) -> None:
         ("q.reshape(len(q), 5)", ""),
     ),
 )
-def test_what_would_fit_is_told(tmp_path: Path, line: str, fits: str) -> None:
+def test_a_shape_that_would_fit_is_suggested(tmp_path: Path, line: str, fits: str) -> None:
     program = (
         "import numpy as np\nq, k = np.ones((4, 4)), np.ones((5, 4))\n"
         "b, h = np.ones((2, 3, 4, 5)), np.ones((2, 4, 5))\n" + line + "\n"
@@ -152,7 +152,7 @@ def test_what_would_fit_is_told(tmp_path: Path, line: str, fits: str) -> None:
         fits = ""
     assert raised["fits"] == fits
     way, _, size = fits.partition(" would fit, and make ")
-    if size:  # NumPy has the last word
+    if size:  # NumPy confirms it
         names: dict[str, Any] = {"np": np}
         exec(program.rsplit("\n", 2)[0], names)
         base = way.split(".s")[0].split(".T")[0].split("[")[0]
@@ -160,7 +160,7 @@ def test_what_would_fit_is_told(tmp_path: Path, line: str, fits: str) -> None:
         assert str(eval(changed, names).shape) == size
 
 
-def test_one_function_of_a_program(tmp_path: Path) -> None:
+def test_one_function_of_a_program_can_be_explained(tmp_path: Path) -> None:
     program = """
     import numpy as np
 
@@ -243,9 +243,9 @@ UNTOUCHED = """
 """
 
 
-def test_a_program_does_what_it_did(tmp_path: Path) -> None:
+def test_a_traced_program_behaves_the_same(tmp_path: Path) -> None:
     if sys.version_info < (3, 10):
-        pytest.skip("match is of Python 3.10")
+        pytest.skip("match needs Python 3.10")
     path = tmp_path / "mine.py"
     path.write_text(textwrap.dedent(UNTOUCHED))
     alone = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
@@ -266,7 +266,7 @@ class Layer(torch.nn.Module):
         return attention(x, x, x)
 
 
-def test_a_function_and_a_module_as_they_are() -> None:
+def test_a_function_and_a_module_are_explained_unchanged() -> None:
     torch.manual_seed(3)
     x, y = torch.randn(2, 3, 5, 4), torch.randn(5, 4)
     code = attention.__code__
@@ -278,7 +278,7 @@ def test_a_function_and_a_module_as_they_are() -> None:
         ae.assert_right(Layer(), y)
 
 
-def test_a_cell_of_a_notebook() -> None:
+def test_a_notebook_cell_is_explained() -> None:
     class Shell:
         user_ns: dict[str, Any] = {"np": np, "x": np.random.default_rng(2).normal(size=(5, 3))}
         magic: Any = None
@@ -296,7 +296,7 @@ def test_a_cell_of_a_notebook() -> None:
     assert "out" in shell.user_ns
 
 
-def test_a_trace_of_another_language(tmp_path: Path) -> None:
+def test_a_trace_from_another_language_is_explained(tmp_path: Path) -> None:
     """npz keeps the order in which its arrays were written."""
     rng = np.random.default_rng(4)
     q, k, v = rng.normal(size=(3, 2, 5, 4))
@@ -313,7 +313,7 @@ def test_a_trace_of_another_language(tmp_path: Path) -> None:
     assert told[0]["lines"] == lines
 
 
-def test_practice_and_grade(tmp_path: Path) -> None:
+def test_answers_are_checked_and_graded(tmp_path: Path) -> None:
     folder = tmp_path / "tasks"
     assert "16 exercises" in ae.run(f"practice {folder} --python {sys.executable}").text
     first = folder / "01_scores.py"
@@ -336,7 +336,7 @@ def test_practice_and_grade(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "class") == ["ada"]
 
 
-def test_practice_in_a_notebook(tmp_path: Path) -> None:
+def test_answers_in_a_notebook_are_checked(tmp_path: Path) -> None:
     class Shell:
         user_ns: dict[str, Any] = {}
         magic: Any = None
@@ -423,7 +423,7 @@ FUSED = """
         (MODULE, {"DIAGONAL": 1}, {"DIAGONAL": 2}, (8, "causal-diag-plus1")),
     ),
 )
-def test_what_numbers_alone_tell(
+def test_mistakes_are_named_from_numbers_alone(
     tmp_path: Path, program: str, right: Any, wrong: Any, mistake: tuple[int, str]
 ) -> None:
     assert explained(tmp_path, program, **right).code == 0
@@ -433,7 +433,7 @@ def test_what_numbers_alone_tell(
     assert found[0][0] == mistake[0] and found[0][1].startswith(mistake[1]), answer
 
 
-def test_what_may_be_meant_is_asked(tmp_path: Path) -> None:
+def test_possible_intentions_raise_a_question(tmp_path: Path) -> None:
     right = explained(tmp_path, FUSED, NAMES="q, k, v", OUT="@ w_o")
     assert right.code == 0, right
     order = explained(tmp_path, FUSED, NAMES="k, q, v", OUT="@ w_o")
@@ -452,7 +452,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 @pytest.mark.parametrize("name", [each.stem for each in sorted(PROGRAMS.glob("*.py"))])
-def test_programs_as_lessons_have_them(name: str) -> None:
+def test_each_line_of_a_lesson_program_is_listed_with_its_step(name: str) -> None:
     """Every line of attention is listed with its step. ATTN_COLLECT_GOLDENS=1 writes the lists."""
     answer = ae.explain(PROGRAMS / f"{name}.py")
     listing = PROGRAMS / f"{name}.txt"
@@ -471,7 +471,9 @@ def test_programs_as_lessons_have_them(name: str) -> None:
         ("003", ["softmax-axis=query", "softmax-axis=head"]),
     ),
 )
-def test_mistakes_of_the_source_notebooks(tmp_path: Path, notebook: str, names: list[str]) -> None:
+def test_mistakes_of_the_source_notebooks_are_named(
+    tmp_path: Path, notebook: str, names: list[str]
+) -> None:
     path = tmp_path / "page.ipynb"
     ae.run(f"notebook {notebook} -o {path}")
     answer = ae.explain(path)
@@ -506,7 +508,7 @@ NOT_WRONG = {
             P = P / P.sum(1, keepdims=True)
             W = W - 0.1 * X.T @ (P - Y)
     """,
-    "a walk of Markov": """
+    "a Markov chain": """
         import numpy as np
         chances = np.array([[0.5, 0.5, 0.0], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]])
         now = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])

@@ -1,4 +1,4 @@
-"""Models of others are watched without a change, and thirty mistakes in them are named."""
+"""Other people's models are watched without a change, and thirty mistakes in them are named."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Hooked(Model):
 
 
 class Survives(Model):
-    """An exception inside of a layer is caught by the model."""
+    """A model that catches an exception of a layer."""
 
     def forward(self, x: Any, *args: Any) -> Any:
         try:
@@ -101,7 +101,7 @@ MODELS: list[tuple[Callable[[], Any], list[Any], dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize("case", range(len(MODELS)))
-def test_a_model_is_watched_without_a_change(case: int) -> None:
+def test_watching_a_model_changes_nothing(case: int) -> None:
     torch.manual_seed(case)
     make, args, kwargs, names = MODELS[case]
     model = make()
@@ -146,7 +146,7 @@ def test_projections_are_kept_by_their_names() -> None:
     assert "causal-unasked" in layer.diagnose(mask="none", heads=H).text
 
 
-def test_dropout_is_no_mistake() -> None:
+def test_dropout_is_not_called_a_mistake() -> None:
     model = nn.TransformerEncoderLayer(16, H, 32, 0.1)
     with ae.watch(model) as seen:
         model(torch.randn(5, 2, 16))
@@ -156,13 +156,13 @@ def test_dropout_is_no_mistake() -> None:
     assert not lines.ok and "cannot be judged: a dropout of 0.1 was on" in repr(lines)
 
 
-def test_what_a_fused_layer_hides_is_said() -> None:
+def test_layers_hidden_by_a_fused_layer_are_reported() -> None:
     with torch.no_grad(), ae.watch(encoder(True).eval()) as seen:
         seen._model(torch.randn(2, 5, 16))
     assert len(seen) or "layers.0.self_attn: not seen" in repr(seen)
 
 
-def test_masks_of_two_types_are_joined() -> None:
+def test_masks_of_two_types_are_combined() -> None:
     causal = nn.Transformer.generate_square_subsequent_mask(5)
     model, x = encoder(True), torch.randn(5, 5, 16)
     with ae.watch(model) as seen:
@@ -183,7 +183,7 @@ def test_other_keys_and_values_are_judged(more: dict[str, Any]) -> None:
         assert seen.diagnose().ok, seen.diagnose()
 
 
-def test_what_saw_nothing_is_not_right() -> None:
+def test_a_watch_that_saw_nothing_is_not_right() -> None:
     for model in (nn.Linear(16, 16), encoder(True).eval()):
         with torch.no_grad(), ae.watch(model, q="*.nowhere") as seen:
             model(torch.randn(2, 5, 16))
@@ -206,7 +206,7 @@ def test_one_attention_has_one_layer() -> None:
             assert seen.diagnose(kv_heads=kv_heads).ok, seen.diagnose(kv_heads=kv_heads)
 
 
-def test_a_mask_is_meant_for_some_layers() -> None:
+def test_a_mask_can_apply_to_some_layers() -> None:
     model = decoder()
     with ae.watch(model) as seen:
         model(torch.randn(5, 5, 16), torch.randn(5, 3, 16), tgt_mask=~LOWER)
@@ -254,7 +254,7 @@ def attention(before: str = "", after: str = "") -> Any:
 
 
 @pytest.mark.parametrize("line", MISTAKES.splitlines())
-def test_a_mistake_in_ones_own_function_is_named(line: str) -> None:
+def test_a_mistake_in_the_users_function_is_named(line: str) -> None:
     before, after, name = (part.strip() for part in line.split("|"))
     torch.manual_seed(1)
     given = [torch.randn(2, 5, 16), *(torch.randn(16, 16) / 4 for _ in range(4))]

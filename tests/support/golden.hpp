@@ -3,7 +3,7 @@
 
 #include "tests/support/program.hpp"
 
-/// Whole outputs of the program, stored as text in tests/golden. To collect them anew, run
+/// Whole outputs of the program, stored as text in tests/golden. To renew them, run
 ///     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='app: goldens,app: step*'
 /// and read the difference before committing it.
 namespace golden {

@@ -94,7 +94,7 @@ inline void check_refused(const std::string& arguments, const std::string& reaso
     CHECK_MESSAGE(result.err.find(reason) != std::string::npos, result.err);
 }
 
-/// Whether the shell finds a tool; prints a line if tests are skipped without it.
+/// True if the shell finds a tool; prints a line if tests are skipped without it.
 inline bool is_installed(const std::string& tool) {
     const bool found = shell("command -v " + tool).exit_code == 0;
     if (!found) MESSAGE("SKIPPED: " << tool << " is not installed");

@@ -1,10 +1,10 @@
-// Whether the core of live pages prints what the program prints, byte for byte.
+// Checks that the core of live pages prints what the program prints, byte for byte.
 //
 //     node tests/web/core.mjs build/dev/app/attn-explain [core.wasm.gz]
 //
 // Without a file the core is taken from a page that the program makes. If it is older than the
-// program's sources, some digits or sentences below differ: cmake --workflow --preset web builds it
-// anew.
+// program's sources, some digits or sentences below differ: build it again with cmake --workflow
+// --preset web.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -34,7 +34,7 @@ function check(holds, what, more = "") {
     console.log(`FAILED: ${what}${more && "\n    "}${more}`);
 }
 
-/** The first place in which two texts differ. */
+/** Returns both texts around their first difference. */
 function parting(own, theirs) {
     const at = [...own].findIndex((letter, i) => letter !== theirs[i]);
     return `core:    …${own.slice(Math.max(0, at - 60), at + 40)}\n    program: …${theirs.slice(Math.max(0, at - 60), at + 40)}`;
@@ -94,6 +94,6 @@ for (const [flag, file] of [["--x", "data.npy"], ["--model-file", "model.bin"]])
     check(messages.includes(`${file} is not on this page`), `${flag} ${file}`, messages);
 }
 const begin = performance.now();
-check(core.run(["--text", "the cat sat on the mat and slept", "--format", "html"]).code === 0, "a walk after all that");
+check(core.run(["--text", "the cat sat on the mat and slept", "--format", "html"]).code === 0, "a valid walk works after invalid ones");
 console.log(`${same.length} command lines, ${(performance.now() - begin).toFixed(0)} ms for the last walk`);
 process.exit(failures === 0 ? 0 : 1);

@@ -1,4 +1,4 @@
-// The computations of the page's scripts without a browser: numbers as text, cells by address,
+// Tests the functions of the page's scripts without a browser: numbers as text, cells by address,
 // derivations from patterns, copied text, halves of a last digit.
 //
 //     node tests/web/functions.mjs
@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), "../../lib/attn/show/render/page");
-// What root.js uses of a browser while it loads.
+// The parts of a browser that root.js uses while it loads.
 const nothing = { querySelectorAll: () => [], createElement: () => ({ append() {}, setAttribute() {} }) };
 const told = { fixed: 0, scientific: 0, exact: 0, fourDecimals: 0, Section: 0, Walk: 0, derive: 0, Decimals: 0 };
 Object.assign(told, { written: 0, halfUnit: 0, percent: 0, shortened: 0, times: 0, clipped: 0, largestOf: 0 });
@@ -27,18 +27,18 @@ const tests = {
         assert.equal(page.scientific(0.000012345, 4), "1.2345e-05");
         assert.equal(page.scientific(1e-120, 2), "1.00e-120");
     },
-    "every digit, and what is no number": () => {
+    "all digits are printed, and nan and infinities": () => {
         assert.deepEqual([NaN, Infinity, -Infinity, -0, 0.1].map(page.exact), ["nan", "inf", "-inf", "-0", "0.1"]);
         assert.equal(page.fourDecimals(3e-6), "3.000e-06");
         assert.equal(page.fourDecimals(2.00005), "2.0000");
         assert.equal(page.percent(0.0001), "< 1 %");
         assert.equal(page.percent(0), "0 %");
     },
-    "words are cut between letters, not inside of one": () => {
+    "words are cut between letters, not inside one": () => {
         assert.equal(page.shortened("👩‍🚀abc", 3), [..."👩‍🚀abc"].slice(0, 2).join("") + "…");
         assert.equal(page.shortened("moon", 4), "moon");
     },
-    "a cell is found by numbers and by words, and nothing else is one": () => {
+    "a cell is found by numbers or words, and other text is no cell": () => {
         const { walk } = small();
         assert.equal(walk.cell("sum[1,0]").flat, 2);
         assert.equal(walk.cell("left[owl,1]").flat, 3);
@@ -51,7 +51,7 @@ const tests = {
         assert.equal(walk.byName.get("left").exact(0), "0.1");
         assert.equal(walk.byName.get("left").number(walk.byName.get("left").values[0]), "0.1000");
     },
-    "a sum is made of its terms and the rounding that is left": () => {
+    "a sum has its terms and the remaining rounding error": () => {
         const { walk } = small();
         const { rule, isSum, terms, rounding, sources } = page.derive(walk, walk.byName.get("sum"), 1);
         assert.equal(rule, "sum f: left[q,f] * right[k,f]");
@@ -61,7 +61,7 @@ const tests = {
         assert.equal(added + rounding, walk.byName.get("sum").values[1]);
         assert.deepEqual([...page.upstream(walk, walk.byName.get("sum"), 1)].sort(), ["left[0,0]", "left[0,1]", "right[1,0]", "right[1,1]"]);
     },
-    "what has no equation is told in words, and a name alone in none": () => {
+    "a cell without an equation has a sentence, a bare name has another": () => {
         const { walk, section } = small();
         assert.equal(page.derive(walk, walk.byName.get("left"), 0).words, "a parameter: given here");
         assert.equal(page.derive(walk, section("left", "left[0]"), 0).words, "drawn or given: the walk starts from it");
@@ -73,7 +73,7 @@ const tests = {
         assert.equal(decimals.units(0.1) + decimals.units(0.2), decimals.units(0.3));
         assert.equal(new page.Decimals({ value: 3e-9, terms: [] }).text(3e-9), "3.00000e-09");
     },
-    "a tensor is copied as four languages write it": () => {
+    "a tensor is copied in the syntax of four languages": () => {
         const { walk } = small();
         const left = walk.byName.get("left");
         const whole = (language) => page.written(left, left.shape, 0, language);
@@ -93,7 +93,7 @@ const tests = {
         assert.equal(page.largestOf([1, -7, Infinity, NaN]), 7);
         assert.equal(page.clipped(NaN, -1), 0);
     },
-    "steps stand in their groups, a gradient beside its step": () => {
+    "steps are in their groups, a gradient next to its step": () => {
         const step = (name) => ({ name });
         const [x, query, scores, weights, context] = ["x", "query", "scores", "weights", "context"].map(step);
         const back = { name: "d_scores", of: scores };
@@ -102,19 +102,19 @@ const tests = {
         const groups = page.groupsOf({ sections }, true).map(({ title, sections }) => [title, ...sections.map(({ name }) => name)]);
         assert.deepEqual(groups, [["input", "x"], ["projections", "query"], ["scores", "scores", "d_scores"], ["softmax", "weights"], ["output", "context"]]);
     },
-    "letters are the bytes that the program packed": () => {
+    "packed text decodes to the program's bytes": () => {
         assert.deepEqual([...page.bytesOf("#~#~c")], [255, 255, 255, 255]);
         assert.deepEqual([...page.bytesOf("!!")], [0]);
         assert.deepEqual([...page.bytesOf("")], []);
     },
-    "what the core asks of letters": () => {
+    "the core gets lower case, direction and rounded numbers": () => {
         assert.equal(page.askedOf("l", "Ö".codePointAt(0)), "ö".codePointAt(0));
         assert.equal(page.askedOf("r", "ש".codePointAt(0)), 1);
         assert.equal(page.roughly("[0.123456,1.5e-07]"), page.roughly("[0.123459,1.50000001e-07]"));
     },
 };
 
-/** A walk of three tensors: sum[q,k] = sum f: left[q,f] * right[k,f]. */
+/** Returns a walk of three tensors: sum[q,k] = sum f: left[q,f] * right[k,f]. */
 function small() {
     const tokens = { query: [["elm", "owl"]], key: [["elm", "owl"]] };
     const view = (more) => ({ reads: [], high: "1", limit: 1, ...more });
@@ -144,5 +144,5 @@ for (const [title, test] of Object.entries(tests)) {
         console.log(`FAILED: ${title}\n${error.stack}`);
     }
 }
-console.log(`${Object.keys(tests).length} facts of the page's scripts`);
+console.log(`${Object.keys(tests).length} tests of the page's scripts`);
 process.exit(failures === 0 ? 0 : 1);

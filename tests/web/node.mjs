@@ -1,5 +1,5 @@
-// Whether the program under node behaves like the program: the console blocks of every page, and
-// commands with files, pipes and exit codes.
+// Checks that the program under node behaves like the native program, for the console blocks of every
+// page and for commands with files, pipes and exit codes.
 //
 //     node tests/web/node.mjs build/dev/app/attn-explain build/web/npm
 import { spawnSync } from "node:child_process";
@@ -22,7 +22,7 @@ const both = ["program", "node"].map((name) => {
 let failures = 0;
 let count = 0;
 
-/** Every file below a folder, by its relative path. */
+/** Returns every file below a folder with its relative path. */
 function filesIn(place, below = "") {
     return readdirSync(join(place, below), { withFileTypes: true }).flatMap((entry) => {
         const name = join(below, entry.name);
@@ -59,7 +59,7 @@ function compare(line) {
     console.log(`FAILED: ${line}: ${wrong}`);
 }
 
-/** The commands of the console blocks of a page. */
+/** Returns the commands of the console blocks of a page. */
 function examplesOf(text) {
     const blocks = [...text.matchAll(/^```console\n(.*?)^```/gms)].map(([, block]) => block);
     return blocks.flatMap((block) => [...block.matchAll(/^\$ (.*)$/gm)].map(([, command]) => command));
@@ -71,5 +71,5 @@ for (const line of readFileSync(join(source, "tests/web/node_commands.txt"), "ut
     if (line && !line.startsWith("#")) compare(line);
 }
 rmSync(folder, { recursive: true, force: true });
-console.log(failures === 0 ? `node: ${count} commands are the program's` : `node: ${failures} of ${count} differ`);
+console.log(failures === 0 ? `node: ${count} commands behave like the program's` : `node: ${failures} of ${count} differ`);
 process.exit(failures === 0 ? 0 : 1);

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// attn-explain under node: the program as WebAssembly, with this system's files, pipes and variables.
+// Runs attn-explain under node: the program as WebAssembly, with the system's files, pipes and variables.
 "use strict";
 const { fstatSync, readFileSync } = require("fs");
 const { join } = require("path");

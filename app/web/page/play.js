@@ -1,4 +1,4 @@
-// The whole program in a page: a command line, what it prints, and the files that it reads and writes.
+// The whole program in a page: a command line, its output, and the files that it reads and writes.
 
 /** The words of each command of a line as a shell reads them: quotes hold blanks and pipes; a quote
  * without its end is `open`. */
@@ -24,7 +24,7 @@ function quoted(word) {
     return /^[\w,.:=+/@%-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** The numbers of printed tensors that are printed whole: where each is, its text and its cell. */
+/** Returns the numbers of completely printed tensors: position, text and cell. */
 function numbersOf(text) {
     const blocks = [...text.matchAll(/^# (\w+): .*?^# ((?:\w+ \d+ x )*\w+ \d+), \w+$(.*?)^(tensor\(.*?\)$)/gms)];
     const all = blocks.flatMap((block) => {
@@ -40,7 +40,7 @@ function numbersOf(text) {
     return all.length > 3000 ? [] : all;
 }
 
-/** An archive with its parts unpacked, since the program unpacks none on a page. */
+/** Unpacks the parts of an archive, because the program cannot do that on a page. */
 async function unpackedArchive(bytes) {
     const view = new DataView(bytes.buffer);
     let end = bytes.length - 22;
@@ -60,7 +60,7 @@ async function unpackedArchive(bytes) {
             const stream = new Blob([inside]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
             inside = new Uint8Array(await new Response(stream).arrayBuffer());
         }
-        // The part is stored, its size is before it, and nothing follows its name.
+        // The part is stored, its size comes first, and no extra field follows its name.
         about.setUint16(8, about.getUint16(8, true) & ~8, true);
         for (const place of [10, 30, 32]) about.setUint16(place, 0, true);
         about.setUint32(20, inside.length, true);
@@ -79,7 +79,7 @@ async function unpackedArchive(bytes) {
     return new Uint8Array(await new Blob([...pieces, ...list, close]).arrayBuffer());
 }
 
-/** A file as the program reads it on a page; what is damaged stays, and the command that reads it says so. */
+/** Prepares a file for the program; a damaged one stays, and the command that reads it reports it. */
 async function readable(bytes) {
     const isArchive = String.fromCharCode(...bytes.subarray(0, 4)) === "PK\x03\x04";
     return isArchive ? unpackedArchive(bytes).catch(() => bytes) : bytes;
@@ -93,10 +93,10 @@ const begun = [
     ["A head that means something", first],
     ["A sentence of yours", "--text 'the cat sat on the mat' --mask causal --only weights"],
     ["Where a number comes from", "why 'weights[5,3]'"],
-    ["A page that answers", "--heads 2 -o walk.html"],
+    ["An interactive page", "--heads 2 -o walk.html"],
     ["A trained model", "heads --model-file stories --text 'Lily and Tom went to the park'"],
-    ["A mistake", "--bug softmax-axis=query -o mine.npz"],
-    ["Name it", "diagnose mine.npz"],
+    ["Make a mistake", "--bug softmax-axis=query -o mine.npz"],
+    ["Find the mistake", "diagnose mine.npz"],
     ["Published attentions", "attentions"],
     ["A quiz", "quiz --level 1 --count 4"],
 ];
@@ -141,7 +141,7 @@ class Play {
         if (root.getElementById("model")) this.model = new Uint8Array(unrolled(await unpacked("model", "deflate")).buffer);
     }
 
-    /** The address holds a command: `#why weights[5,3]`. */
+    /** Runs the command in the address: `#why weights[5,3]`. */
     fromAddress() {
         const command = decoded(location.hash.slice(1)).replaceAll("+", " ");
         if (command && command !== this.shown) this.run(command, true);
@@ -213,7 +213,7 @@ class Play {
         this.line.focus();
     }
 
-    /** Runs a command with the answers so far, and shows what it says beyond what it has said. */
+    /** Runs a command with the answers so far, and shows the new part of its output. */
     async proceed(ask) {
         const call = this.called(ask.words, ask.answers, ask.seed, ask.isPiped);
         const { code, out, all, err, files, waits } = await this.whileBusy(call);
@@ -240,7 +240,7 @@ class Play {
         return call.finally(() => show(-1));
     }
 
-    /** A text whose cells, numbers and commands can be pressed. */
+    /** Returns a text whose cells, numbers and commands are links. */
     linked(text, words) {
         const isWalk = words.length === 0 || words[0].startsWith("--");
         const ofOutput = /^(--only|-o|--output|--format)(=|$)/;
@@ -268,7 +268,7 @@ class Play {
 
     // --- files
 
-    /** Keeps the files as a command has left them; a page that it wrote is shown. */
+    /** Stores the files of a command, and shows those that it wrote. */
     take(files, output) {
         const isNew = ([path, bytes]) => {
             const old = this.files[path];
@@ -337,7 +337,7 @@ class Play {
         }
     }
 
-    /** What could be here: commands first, then flags of the command, or files. */
+    /** Returns the completions: commands first, then flags of the command, or files. */
     async wordsFor(command) {
         if (!this.known.has(command)) {
             const { all } = await this.called(command ? [command, "--help"] : ["--help"]);

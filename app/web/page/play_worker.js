@@ -1,6 +1,6 @@
-// Runs one command of the program, from the files of the page, and ends.
+// Runs one command of the program on the page's files, and ends.
 
-/** Every file below a folder of the program's own, by its path. */
+/** Returns every file below a folder of the program's file system, by path. */
 function filesBelow(FS, folder, into = {}) {
     for (const name of FS.readdir(folder).filter((one) => one !== "." && one !== "..")) {
         const path = `${folder}/${name}`;
@@ -23,7 +23,7 @@ function layFiles(FS, files) {
     FS.chdir("/here");
 }
 
-/** Bytes that are the same for a seed: a command that is run again draws as before. */
+/** Returns a generator of bytes that depend only on the seed: a repeated command draws the same. */
 function drawsFrom(seed) {
     let state = seed;
     return (bytes) => {

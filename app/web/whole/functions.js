@@ -1,4 +1,4 @@
-// What host.js does for the program, as the linker knows it: emscripten's own tools read old JavaScript alone.
+// Declares the functions of host.js for the linker: emscripten's tools read only old JavaScript.
 mergeInto(LibraryManager.library, {
     page_letter: function (what, point) { return Module["host"].asked(what, point); },
     node_is_terminal: function (descriptor) { return Module["host"].isTerminal(descriptor); },

@@ -1,6 +1,6 @@
-// What node or a page does for the program: regular expressions; node alone deflate and terminals. The
-// build lays letters.js, of the scripts of pages, before it.
-// Places and sizes are those of bytes in `memory`, which is another one once it has grown.
+// Functions of node or a page for the program: regular expressions, and in node also deflate and
+// terminals. The build puts letters.js, a script of pages, before it.
+// Offsets and sizes count bytes in `memory`, which is a new object after it has grown.
 "use strict";
 const isNode = typeof module === "object";
 const [tty, zlib] = isNode ? [require("tty"), require("zlib")] : [];
@@ -10,13 +10,13 @@ const wide =
     /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
 const without = /[\p{Mn}\p{Me}\p{Cf}\p{Cc}]/u;
 
-/** The columns of a character on a terminal. */
+/** Returns the columns of a character on a terminal. */
 function columnsOf(point) {
     const letter = String.fromCodePoint(point);
     return wide.test(letter) ? 2 : Number(!without.test(letter));
 }
 
-/** A pattern of PCRE2 in the words of JavaScript: `(?i:abc)` with each letter in both sizes, `++` as `+`. */
+/** Translates a pattern of PCRE2 to JavaScript: `(?i:abc)` with each letter in both cases, `++` as `+`. */
 function translated(pattern) {
     const bothSizes = (_, inner) => `(?:${inner.replace(/[a-z]/gi, (one) => `[${one.toLowerCase()}${one.toUpperCase()}]`)})`;
     return pattern
@@ -53,13 +53,13 @@ class Host {
     isTerminal(descriptor) {
         return Number(Boolean(tty?.isatty(descriptor)));
     }
-    /** Columns and rows. A stream is asked for where it is a terminal: it would make a pipe lose what is not read at once. */
+    /** Returns columns and rows. Opens a stream only for a terminal: a pipe would lose unread data. */
     sizeOf(descriptor) {
         const stream = { 0: "stdout", 1: "stdout", 2: "stderr" }[descriptor];
         return (stream && process[stream].getWindowSize?.()) ?? [80, 24];
     }
 
-    /** The text in a form of Unicode: its size, and in `made` where it was laid; -1 for what is not UTF-8. */
+    /** Normalizes a text; returns its size, and its address in `made`; -1 if it is not UTF-8. */
     normalized(memory, place, size, form, made, allocate) {
         let bytes;
         try {
@@ -75,7 +75,7 @@ class Host {
         return bytes.length;
     }
 
-    /** Keeps a pattern: its number, or -1 and in `reason` why it cannot be read. */
+    /** Stores a pattern; returns its number, or -1 and the error in `reason`. */
     pattern(memory, place, size, reason, room) {
         try {
             return this.patterns.push(new RegExp(translated(textAt(memory, place, size)), "gu")) - 1;
@@ -87,7 +87,7 @@ class Host {
         }
     }
 
-    /** How often a pattern fits, and in `places` the bytes where each begins and ends. */
+    /** Returns the number of matches, and in `places` the first and last byte of each. */
     matches(memory, pattern, place, size, places) {
         let text;
         try {
@@ -109,7 +109,7 @@ class Host {
         return count;
     }
 
-    /** Packs bytes: their size then, or -1 where that is not done here. */
+    /** Compresses bytes; returns their size, or -1 if unsupported here. */
     deflate(memory, from, size, to, room) {
         if (!zlib) return -1;
         const packed = zlib.deflateSync(bytesAt(memory, from, size), { level: 9 });
@@ -118,12 +118,12 @@ class Host {
         return packed.length;
     }
 
-    /** Begins to unpack: a number, or -1 where that is not done here. */
+    /** Starts to decompress; returns a number, or -1 if unsupported here. */
     inflater() {
         if (!zlib) return -1;
         return this.inflaters.push({ engine: new zlib.InflateRaw(), made: Buffer.alloc(0) }) - 1;
     }
-    /** Whether the bytes could be understood. */
+    /** Returns whether the bytes are valid. */
     feed(memory, inflater, from, size) {
         const one = this.inflaters[inflater];
         try {
@@ -134,7 +134,7 @@ class Host {
             return 0;
         }
     }
-    /** Takes at most so many bytes out; gives how many. */
+    /** Copies up to `room` decompressed bytes; returns their number. */
     take(memory, inflater, to, room) {
         const one = this.inflaters[inflater];
         const taken = one.made.subarray(0, room);

@@ -8,7 +8,8 @@ past_key has shape (5, 4) and past_value has shape (5, 3): 5 words are in the
 cache. x_new, of shape (1, 8), is the new word. Compute its query, key and
 value with w_query, w_key and w_value. Append the new key and value to those
 of the past: present_key has shape (6, 4), present_value (6, 3). Then compute
-context of shape (1, 3). Divide the scores by the root of 4 before softmax.
+context of shape (1, 3). Divide the scores by the square root of 4 before
+softmax.
 
 No mask is needed: the new word may see all words before it and itself. The
 last line of the program compares context with the last row of causal

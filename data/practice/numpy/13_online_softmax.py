@@ -8,10 +8,10 @@ divided by that sum.
 
 query and key have shape (7, 4), value has shape (7, 3). Read the keys in
 blocks of 2 (the last block has 1 key), each block once. Divide the scores by
-the root of 4. If a block raises the maximum from m to n, multiply the sum
-and the context so far by e to the power of (m - n): then old and new powers
-are relative to the same maximum. At the end divide context by the sum.
-Compute context of shape (7, 3).
+the square root of 4. If a block raises the maximum from m to n, multiply the
+sum and the context so far by e to the power of (m - n): then old and new
+powers are relative to the same maximum. At the end divide context by the
+sum. Compute context of shape (7, 3).
 
 Some scores are near 1000, so powers overflow unless the maximum is
 subtracted. If the sum or the context is not rescaled, the first blocks count

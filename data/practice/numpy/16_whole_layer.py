@@ -6,15 +6,15 @@ sentences, as in every layer of a language model.
 
 x has shape (2, 5, 12): 2 sentences, 5 words, 12 features. Each of the 3
 heads has 4 features. The steps are: project x to queries, keys and values,
-split the heads, compute the scores, divide them by the root of the width of
-a head, hide later words, apply softmax over the keys, multiply by the
-values, merge the heads, project the output. The function split is given.
+split the heads, compute the scores, divide them by the square root of the
+width of a head, hide later words, apply softmax over the keys, multiply by
+the values, merge the heads, project the output. The function split is given.
 Compute output of shape (2, 5, 12).
 
 All mistakes of the earlier exercises are possible here, and most raise no
-error. The scores are divided by the root of 4, not of 12: each head adds up
-4 products. Keep the first two axes, sentences and heads, as they are until
-you merge.
+error. The scores are divided by the square root of 4, not of 12: each head
+adds up 4 products. Keep the first two axes, sentences and heads, as they are
+until you merge.
 
 Hint: Write down the shape after each step: x (2, 5, 12), query (2, 3, 5, 4),
 scores (2, 3, 5, 5), context (2, 3, 5, 4), output (2, 5, 12).

@@ -10,8 +10,8 @@ for each word. Compute scaled_scores: the scores divided by the square root
 of the number of features of a query.
 
 Without this, scores are far apart, softmax gives nearly everything to one
-key, and almost no gradient is left to learn from. If you take the root of
-another width, such as the 10 features of x, every number still looks
+key, and almost no gradient is left to learn from. If you take the square
+root of another width, such as the 10 features of x, every number still looks
 plausible: only the weights are sharper or flatter than they should be.
 
 Hint: Count the products that are added up in one score.

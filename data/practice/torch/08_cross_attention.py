@@ -7,8 +7,8 @@ keys and values are made from memory.
 
 x has shape (4, 6): 4 words written. memory has shape (7, 6): 7 words read.
 The matrices have shapes (6, 5), (6, 5) and (6, 3). Compute weights of shape
-(4, 7) and context of shape (4, 3). Divide the scores by the root of 5 before
-softmax.
+(4, 7) and context of shape (4, 3). Divide the scores by the square root of 5
+before softmax.
 
 If keys and values are made from x as well, the program still runs, but the
 sentence attends to itself and the other text is never read. If queries and

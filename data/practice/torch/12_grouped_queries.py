@@ -8,8 +8,8 @@ values, so the cache is smaller.
 query has shape (4, 5, 3): 4 heads, 5 words, 3 features. key and value have
 shape (2, 5, 3). Query heads 0 and 1 read key head 0; query heads 2 and 3
 read key head 1. Values are shared in the same way. Compute weights of shape
-(4, 5, 5) and context of shape (4, 5, 3). Divide the scores by the root of 3
-before softmax.
+(4, 5, 5) and context of shape (4, 5, 3). Divide the scores by the square
+root of 3 before softmax.
 
 Each key head is repeated next to itself: 0, 0, 1, 1. If the key heads are
 tiled instead, 0, 1, 0, 1, all shapes are the same, but query heads 1 and 2

@@ -79,10 +79,10 @@ constexpr OtherFile other_files[]{
      "M.from_pretrained('{folder}').merge_and_unload().save_pretrained('OUT')\" and give OUT"},
     {"", "model_index.json", "", "of a pipeline of diffusers, which makes pictures",
      "give the folder of a language model"},
-    {"", "params.json", "", "of a model in a form of its maker, not of Hugging Face",
+    {"", "params.json", "", "of a model in its maker's own format, not Hugging Face's",
      as_safetensors},
     {"", "tokenizer.json", "", "a tokenizer, not its model", whole_folder},
-    {"", "*_config.json", "", "settings beside a model, not the model", whole_folder},
+    {"", "*_config.json", "", "settings of a model, not the model", whole_folder},
 };
 constexpr std::string_view endings_of_models[]{".bin", ".pt",      ".pth",  ".ckpt",       ".gguf",
                                                ".h5",  ".msgpack", ".onnx", ".safetensors"};

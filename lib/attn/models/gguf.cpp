@@ -42,7 +42,7 @@ public:
         const Json parts = file_.metadata.value("split.count", Json(1));
         if (parts != 0 && parts != 1) {
             throw InputError(label_ + ": is one of " + parts.dump() +
-                             " parts: join them with llama-gguf-split, told to merge");
+                             " parts: merge them with llama-gguf-split");
         }
         const Json said = file_.metadata.value("general.architecture", Json(""));
         word_ = said.is_string() ? said.get<std::string>() : "";
@@ -128,8 +128,8 @@ public:
             if (!kind.pairing) continue;
             if (divided.short_factors.size() != kind.rotary_dim / 2) {
                 throw InputError(label_ +
-                                 ": rope_freqs.weight lacks a factor for each pair: make it "
-                                 "anew");
+                                 ": rope_freqs.weight lacks a factor for each pair: convert "
+                                 "the model again");
             }
             kind.scaling = divided;
         }

@@ -71,8 +71,9 @@ bool slides(const Config& config, const Family& family, std::size_t window, std:
         const Json type = types->is_array() && n < types->size() ? (*types)[n] : Json();
         const bool said = type == "sliding_attention";
         if (!said && type != "full_attention") {
-            config.not_known("layer_types does not say that layer " + std::to_string(n) +
-                             " is sliding_attention or full_attention");
+            config.not_known(
+                "layer_types has neither sliding_attention nor full_attention for layer " +
+                std::to_string(n));
         }
         if (!family.is("reads_layer_types") && said != slides) {
             config.not_known("layer_types contradicts the attention of such a model");

@@ -109,7 +109,7 @@ std::string unknown_in(const Json& config, const Json& usual, const Family& fami
     const Json method = packed.is_object() ? packed.value("quant_method", Json()) : packed;
     if (packed.is_null() || (family.is("clamps_experts") && method == "mxfp4")) return {};
     return "quantization_config says " + dumped(method) +
-           ", whose tensors hold codes: give the model that they were made of, in float32, float16 "
+           ", whose tensors are quantized: give the original model, in float32, float16 "
            "or bfloat16: hf download ORG/NAME";
 }
 

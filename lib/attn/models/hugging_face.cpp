@@ -278,7 +278,7 @@ Model open_hugging_face(const fs::path& place, const std::string& named_tokenize
     const fs::path config_path = folder / "config.json";
     if (!fs::exists(fs::symlink_status(config_path, ignored))) {
         refuse_folder(folder,
-                      "there is no config.json beside it, which says the sizes of the model");
+                      "there is no config.json beside it, which has the sizes of the model");
     }
     refuse_lost_links(folder);
     const std::string label = file_label(config_path.string());

@@ -48,7 +48,7 @@ Mistake as_mistake(const Without& without, std::size_t heads) {
     made.id = "without " + without.word;
     made.step = is_head ? "context" : "output";
     made.title = is_head ? "Head " + number + " is left out" : "The attention is left out";
-    made.effect = without.mean ? "each token gets the mean over the tokens of what it adds"
+    made.effect = without.mean ? "each token gets the mean of this contribution over the tokens"
                                : "it adds 0 to each token";
     made.not_applicable = [](const Plan&) { return std::string(); };
     const std::string instead = !without.mean ? "0"

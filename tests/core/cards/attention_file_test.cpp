@@ -60,7 +60,8 @@ std::string refusal(const std::string& text) {
 }  // namespace
 
 TEST_SUITE("attention files") {
-    TEST_CASE("a step that reads its own earlier rows adds up, the order of its axis may be any") {
+    TEST_CASE(
+        "a step that reads its own earlier rows accumulates, whatever the order of its axes") {
         const Ledger ledger = walked(config_of(
             "attention a\n"
             "step total[h,t,f] = (if t == 0 then 0 else total[h,t - 1,f]) + values[h,t,f]\n"
@@ -80,7 +81,7 @@ TEST_SUITE("attention files") {
         CHECK_FALSE(ledger.has("scores"));  // no later step reads them
         CHECK_FALSE(ledger.has("row_max"));
     }
-    TEST_CASE("when: the first step of a name whose conditions hold is the one that is walked") {
+    TEST_CASE("when: the first step of a name whose conditions are true is run") {
         const std::string text =
             "attention a\n"
             "step weights[h,q,k] = scores[h,q,k]\n  when not causal\n"
@@ -100,7 +101,7 @@ TEST_SUITE("attention files") {
                       "step weights[h,q,k] = 2\n  when causal\n") ==
               "mine.attn:2: two steps make weights");
     }
-    TEST_CASE("loop: the step is made by the hand-written function, to the bit") {
+    TEST_CASE("loop: the step is computed by the hand-written function, bit for bit") {
         const auto last = [](const std::string& loop) {
             WalkConfig config = config_of(
                 "attention a\nstep scores[h,q,k] = sum f: queries[h,q,f] * keys[h,k,f]\n" + loop);
@@ -120,7 +121,7 @@ TEST_SUITE("attention files") {
         CHECK(refusal("attention a\nstep scores[h,q,k] = sum f: queries[h,q,f]\n  loop scores\n") ==
               "mine.attn:2: its loop reads more than its rule: leave the loop of scores out");
     }
-    TEST_CASE("at once: in 16 bits a step is rounded when it is done") {
+    TEST_CASE("at once: in 16 bits a step is rounded when it is complete") {
         const std::string step = "attention a\nstep context[h,q,f] = exp(values[h,q,f]) / 3 + 1\n";
         const auto made = [](const std::string& text) {
             WalkConfig config = config_of(text);
@@ -144,7 +145,7 @@ TEST_SUITE("attention files") {
         CHECK_FALSE(find_step(step_table(plan), "part").shown);
         CHECK(walk(plan, draw(plan)).has("part"));
     }
-    TEST_CASE("parameters are drawn after the walk's own, which stay as they are") {
+    TEST_CASE("parameters are drawn after the walk's own, which stay the same") {
         WalkConfig config = config_of(
             "attention a\naxis o < H * 3\nsetting twice = 2\n"
             "parameter w_mine[o,c] ~ linear\nparameter near[h] ~ normal(5, 0.001)\n"
@@ -167,7 +168,7 @@ TEST_SUITE("attention files") {
         config.attention_settings = {{"twice", 7}};
         CHECK(walked(config)["context"].at(0) == 7);
     }
-    TEST_CASE("a step stands in front of those that read the chain which it extends") {
+    TEST_CASE("a step comes before the steps that read the chain it extends") {
         const std::string rest = "step context[h,q,f] = sum k: weights[h,q,k] * values[h,k,f]\n";
         const std::string half = "step half[h,q,k] = scores[h,q,k] / 2\n";
         const auto weights = [](const std::string& text) {
@@ -185,7 +186,7 @@ TEST_SUITE("attention files") {
               "scores is "
               "the step itself. No step reads it.");
     }
-    TEST_CASE("contexts of other heads are merged as they are, and projected, and go back") {
+    TEST_CASE("contexts of other heads are merged as they are, projected, and backpropagated") {
         WalkConfig config = config_of(
             "attention a\naxis g < H / 2\naxis e < 2 * Dv\n"
             "step pair[g,q,e] = context[2 * g + e / Dv,q,e % Dv] + 0\nextends contexts\n");
@@ -208,7 +209,8 @@ TEST_SUITE("attention files") {
         CHECK(halved["w_output"].shape() == Shape{8, 4});
         CHECK(halved["output"].shape() == Shape{7, 8});
     }
-    TEST_CASE("every form of a shipped attention makes what its file promises, with batches too") {
+    TEST_CASE(
+        "every form of a shipped attention computes what its file promises, with batches too") {
         for (const std::string& name : causal_attentions()) {
             for (const std::optional<std::int64_t> batch : {std::optional<std::int64_t>(), {2}}) {
                 INFO(name);
@@ -224,7 +226,8 @@ TEST_SUITE("attention files") {
             }
         }
     }
-    TEST_CASE("states that nobody asks for are not kept, and what is read from them is the same") {
+    TEST_CASE(
+        "states that were not requested are not kept, and steps that read them are the same") {
         std::set<std::string> left_out;
         for (const std::string& name : causal_attentions()) {
             WalkConfig config = config_of(shipped_attention(name));
@@ -256,7 +259,7 @@ TEST_SUITE("attention files") {
             }
         }
     }
-    TEST_CASE("a part of a recurrence is that of the whole walk, from a given state too") {
+    TEST_CASE("a part of a recurrence equals that part of the whole walk, from a given state too") {
         WalkConfig config = config_of(shipped_attention("retention"));
         config.form = "recurrent";
         const Plan plan = resolve(config);
@@ -275,7 +278,7 @@ TEST_SUITE("attention files") {
         const std::vector<double> read = walk_parts(plan, given, table, wanted)[0].tensor.numbers();
         CHECK(read == std::vector<double>(read.size(), 0.0));
     }
-    TEST_CASE("gradients go back along a recurrence, to parameters too") {
+    TEST_CASE("gradients flow back along a recurrence, and to parameters") {
         for (const std::string& name : causal_attentions()) {
             const auto file = file_of(shipped_attention(name));
             for (const std::string& form : file->forms) {
@@ -296,7 +299,7 @@ TEST_SUITE("attention files") {
             }
         }
     }
-    TEST_CASE("forms that differ are told by the cell") {
+    TEST_CASE("forms that differ are reported with the cell") {
         const Plan plan = resolve(config_of(
             "attention a\nform one\nstep context[h,q,f] = 1\nform two\n"
             "step context[h,q,f] = if q == 2 and h == 1 then 1.5 else 1\nsame context\n"));
@@ -324,7 +327,7 @@ TEST_SUITE("attention files") {
             CHECK(found[0].step.equal() == (text == right));
         }
     }
-    TEST_CASE("what cannot be is refused with the file and the line") {
+    TEST_CASE("impossible files are refused with the file and the line") {
         const std::string a = "attention a\n";
         const std::string use = "step context[h,q,f] = ";
         CHECK(refusal("title b\n").starts_with("mine.attn:1: an attention file begins with"));
@@ -340,7 +343,7 @@ TEST_SUITE("attention files") {
         CHECK(refusal(a + "axis o < D / 2\nstep b[o] = 1\n" + use + "b[0]\n")
                   .starts_with("mine.attn:2: the axis o would have 1.5"));
         CHECK(refusal(a + "step b[h,t,f] = b[h,t + 1,f] + b[h,t - 1,f]\n" + use + "b[h,q,f]\n")
-                  .starts_with("mine.attn:2: b would be made of itself"));
+                  .starts_with("mine.attn:2: b would depend on itself"));
         CHECK(refusal(a + "step b[t] = b[t - 1] + 1\n" + use + "b[q]\n")
                   .starts_with("mine.attn:2: the first t has none before it"));
         CHECK(refusal(a + "setting n = 2\n" + use + "1\n")

@@ -18,7 +18,7 @@ namespace {
 
 std::ptrdiff_t lines_of(const std::string& text) { return std::ranges::count(text, '\n'); }
 
-/// Whether a text states a rule, as it is or below an `each` of query, key and value.
+/// True if a text states a rule, directly or below an `each` of query, key and value.
 bool is_written(const std::string& text, std::string rule) {
     if (text.find("step  " + rule) != text.npos) return true;
     for (const char* const part : {"query", "key", "value"}) rule = replaced_all(rule, part, "{1}");
@@ -49,7 +49,7 @@ TEST_SUITE("cards: the text of attention") {
         CHECK(text_of_walk("sink").empty());
     }
 
-    TEST_CASE("its rules run: the walk's steps are made of its lines") {
+    TEST_CASE("its rules run: the walk's steps are made from its lines") {
         const std::string text = text_of_walk("standard");
         const StepTable& table = step_table();
         const Plan plan = resolve(configured("heads 2, mask causal, output-projection"));
@@ -67,7 +67,7 @@ TEST_SUITE("cards: the text of attention") {
         CHECK(written == 17);
     }
 
-    TEST_CASE("the first way whose conditions hold counts, the card's own if no other does") {
+    TEST_CASE("the first alternative whose conditions are true counts, otherwise the card's own") {
         const StepTable& table = step_table();
         const auto rule = [&](const char* settings) {
             const Plan plan = resolve(configured(settings));
@@ -82,7 +82,7 @@ TEST_SUITE("cards: the text of attention") {
               "weights[h,q,k] = exp(scaled_scores[h,q,k] - row_max[h,q]) / row_sum[h,q]");
     }
 
-    TEST_CASE("a word that is no condition, loop, axis or size is refused with those there are") {
+    TEST_CASE("an unknown condition, loop, axis or size is refused with the known ones") {
         CHECK(refusal_of("masked, not fusd") ==
               "there is no condition 'fusd'; did you mean fused?");
         CHECK(loop_called("softmax").name == "softmax");
@@ -110,7 +110,7 @@ TEST_SUITE("cards: the text of attention") {
               "mine.attn, line 5: a paragraph begins with step, parameter or given, not 'steps'");
     }
 
-    TEST_CASE("a paragraph has from the card what it does not say, unless it inherits nothing") {
+    TEST_CASE("a paragraph inherits missing lines from the card, unless it inherits nothing") {
         const StepTable& table = step_table();
         const auto way = [&](const char* settings) {
             const Plan plan = resolve(configured(settings));
@@ -121,7 +121,7 @@ TEST_SUITE("cards: the text of attention") {
         CHECK_FALSE(way("heads 2, weights-by sigmoid")->has("loop"));
     }
 
-    TEST_CASE("each reads the paragraphs below it once for each row of words") {
+    TEST_CASE("each repeats the paragraphs below it for every row of words") {
         const StepTable table = cards_of(
             "attention  mine\n"
             "each  -, x / memory_, memory\n"
@@ -137,7 +137,7 @@ TEST_SUITE("cards: the text of attention") {
         CHECK(table[2].name == "last");
     }
 
-    TEST_CASE("a shape has the axes that the walk has") {
+    TEST_CASE("a shape has the axes of the walk") {
         const auto outline = outline_in("batch head:G key feature:Dv");
         const Outline one = outline(resolve(configured("seq-len 3, embed-dim 4")));
         CHECK(one.axes == Axes{"key", "feature"});

@@ -63,7 +63,7 @@ TEST_SUITE("cards: step table") {
         }
     }
 
-    TEST_CASE("what a step reads is in front of it") {
+    TEST_CASE("every step comes after those that it reads") {
         std::mt19937 random(12);
         for (int i = 0; i < 100; ++i) {
             const Plan plan = resolve(random_config(random));
@@ -100,7 +100,8 @@ TEST_SUITE("cards: step table") {
         }
     }
 
-    TEST_CASE("a form whose cards the table lacks is asked for nowhere, whatever the plan says") {
+    TEST_CASE(
+        "a form whose cards are missing from the table is never used, whatever the plan says") {
         WalkConfig config = configured("heads 2, mask causal");
         const Plan plain = resolve(config);
         config.sink = SinkLogit::normal;
@@ -120,7 +121,7 @@ TEST_SUITE("cards: step table") {
         }
     }
 
-    TEST_CASE("a step that slips into a chain is read by all after it, whatever they are") {
+    TEST_CASE("a step inserted into a chain is read by every later step") {
         const Plan plan = two_heads();
         struct Case {
             std::string after, reader, formula, code;

@@ -49,7 +49,7 @@ TEST_SUITE("fused attention") {
         CHECK(fused(problem, {}) == std::vector<float>{127.5F, 127.5F});
     }
 
-    TEST_CASE("a key with by far the largest score takes all the weight, late or early") {
+    TEST_CASE("a key with by far the largest score takes all the weight, early or late") {
         for (const std::size_t place : {0, 191, 192, 399}) {
             Problem<float> problem = random_problem<float>({1, 1, 5, 400, 4, 3}, 7);
             for (std::size_t d = 0; d < 4; ++d) problem.key[place * 4 + d] = 1e4F;
@@ -86,7 +86,7 @@ TEST_SUITE("fused attention") {
         }
     }
 
-    TEST_CASE("a shift of all scores changes nothing that can be seen") {
+    TEST_CASE("a shift of all scores has no visible effect") {
         // A feature that is 1 in each query and the same in each key adds a constant to each score.
         auto problem = random_problem<double>({1, 1, 9, 300, 3, 4}, 4);
         for (std::size_t q = 0; q < 9; ++q) problem.query[q * 3] = 1;
@@ -109,7 +109,7 @@ TEST_SUITE("fused attention") {
         }
     }
 
-    TEST_CASE("nan in a query or a visible key shows in the rows it belongs to, and there alone") {
+    TEST_CASE("nan in a query or a visible key shows in its own rows and nowhere else") {
         auto problem = random_problem<float>({1, 1, 40, 30, 8, 2}, 6);
         const float nan = std::numeric_limits<float>::quiet_NaN();
         problem.query[17 * 8 + 3] = nan;
@@ -127,7 +127,7 @@ TEST_SUITE("fused attention") {
         }
     }
 
-    TEST_CASE("refuses what the processor lacks, and names what it has") {
+    TEST_CASE("an instruction set that the processor lacks is refused, with those it has") {
         const auto problem = random_problem<float>({1, 1, 2, 2, 2, 2}, 1);
         const std::vector<InstructionSet> available = available_instruction_sets();
         for (const InstructionSet instruction_set :
@@ -150,7 +150,7 @@ TEST_SUITE("fused attention") {
         }
     }
 
-    TEST_CASE("no queries, no keys and no features are sizes too") {
+    TEST_CASE("no queries, no keys and no features are valid sizes") {
         CHECK(fused(random_problem<float>({1, 1, 0, 3, 2, 2}, 1), {}).empty());
         CHECK(fused(random_problem<float>({1, 1, 3, 3, 2, 0}, 1), {}).empty());
         CHECK_FUSED(random_problem<float>({1, 2, 3, 0, 2, 2}, 1), FusedOptions{}, 0);

@@ -10,7 +10,7 @@
 
 namespace {
 
-/// The root of the mean squared error of softmax(q @ k^T / sqrt(d)) @ v in float32, as PyTorch 1.13
+/// The root mean square error of softmax(q @ k^T / sqrt(d)) @ v in float32, as PyTorch 1.13
 /// computes it: over the seeds 0 to 39, two heads of `length` tokens drawn by torch.randn for q, k
 /// and v in that order, with and without a causal mask.
 struct TorchError {
@@ -38,7 +38,7 @@ const std::vector<TorchError> torch_errors = thinned<TorchError>({
     {129, 128, 67.05e-9},
 });
 
-/// The same inputs, drawn by PyTorch's generator.
+/// Returns the same inputs, drawn by PyTorch's generator.
 attn::test::Problem<float> drawn_as_by_torch(const TorchError& size, std::uint64_t seed) {
     const auto generator = attn::make_generator(attn::Rng::torch, seed);
     const auto draw = [&] {
@@ -80,7 +80,7 @@ double squared_errors(const attn::test::Problem<float>& problem, const attn::Fus
     return sum;
 }
 
-/// The root of the mean squared error of each instruction set that this processor has.
+/// Returns the root mean square error of each instruction set that this processor has.
 std::vector<double> errors_at(const TorchError& size) {
     const std::vector<attn::InstructionSet> instruction_sets = attn::available_instruction_sets();
     std::vector<double> errors(instruction_sets.size());
@@ -108,7 +108,7 @@ std::vector<double> errors_at(const TorchError& size) {
 TEST_SUITE("fused: errors") {
     // Both round in every sum, each in its own order: which has the smaller error varies a little
     // with the size and the instruction set.
-    TEST_CASE("over awkward sizes they are smaller than those of PyTorch's float32 path") {
+    TEST_CASE("over awkward sizes errors are smaller than those of PyTorch's float32 path") {
         const auto instruction_sets = attn::available_instruction_sets();
         std::vector<double> logarithms(instruction_sets.size());
         for (const TorchError& size : torch_errors) {
@@ -128,7 +128,7 @@ TEST_SUITE("fused: errors") {
         }
     }
 
-    TEST_CASE("one token is passed on without any error") {
+    TEST_CASE("one token is passed through without any error") {
         for (const std::size_t head_dim : {1, 3, 64, 128}) {
             for (const double error : errors_at({1, head_dim, 0})) CHECK(error == 0);
         }

@@ -120,7 +120,7 @@ TEST_SUITE("fused mask") {
         }
     }
 
-    TEST_CASE("a block of keys that a general mask hides wholly is not read") {
+    TEST_CASE("a block of keys that a general mask hides completely is not read") {
         auto problem = random_problem<float>({1, 1, 10, 600, 4, 4}, 6);
         Cells cells(600, 0.0, 1);
         // The kernel's blocks have at most some 200 keys: the middle covers at least one.
@@ -149,7 +149,8 @@ TEST_SUITE("fused mask") {
     }
 
     TEST_CASE(
-        "a query that sees no key receives nan or zero, as asked, and its neighbours their own") {
+        "a query that sees no key gives nan or zero, as configured, and its neighbours are "
+        "unaffected") {
         const auto problem = random_problem<float>({1, 1, 60, 250, 4, 3}, 8);
         Cells cells(60 * 250, 0.0, 1);
         std::fill(cells.data.get() + 31 * 250, cells.data.get() + 32 * 250, true);
@@ -164,7 +165,7 @@ TEST_SUITE("fused mask") {
         CHECK(fused(problem, options)[31 * 3] == 0.0F);
     }
 
-    TEST_CASE("the kernel refuses to look for fully masked rows") {
+    TEST_CASE("an error at fully masked rows is not available: the kernel does not look for them") {
         const auto problem = random_problem<float>({2, 1, 3, 5, 2, 2}, 9);
         FusedOptions options;
         options.empty_row = EmptyRow::error;

@@ -25,7 +25,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 }  // namespace
 
 TEST_SUITE("fused trace") {
-    TEST_CASE("scores ln 1, ln 2 | ln 8: the second block quarters what the first has gathered") {
+    TEST_CASE(
+        "scores ln 1, ln 2 | ln 8: the second block scales the sums of the first by a quarter") {
         const Problem<double> problem{
             {1, 1, 1, 3, 1, 1}, {1.0}, {0.0, std::log(2.0), std::log(8.0)}, {11.0, 22.0, 33.0}};
         const FusedTrace steps = trace(problem, {}, 1, 2);
@@ -64,7 +65,7 @@ TEST_SUITE("fused trace") {
         CHECK(steps.blocks[3].sum[0] == steps.blocks[2].sum[0]);
     }
 
-    TEST_CASE("ends where the fused kernel ends, whatever the blocks") {
+    TEST_CASE("ends where the fused kernel ends, for any blocks") {
         const auto problem = random_problem<double>({1, 1, 13, 21, 5, 4}, 2);
         bool hidden[21] = {};
         for (const std::size_t k : {3, 4, 5, 17, 18, 19, 20}) hidden[k] = true;

@@ -34,7 +34,7 @@ Tensor numbered(const Axes& axes, const Shape& shape) {
 }  // namespace
 
 TEST_SUITE("walk: draw") {
-    TEST_CASE("the list names what is drawn in the order of the draws") {
+    TEST_CASE("the list names the drawn tensors in the order of the draws") {
         WalkConfig config = two_heads();
         config.draw_order = "kqv";
         config.burn = {{Distribution::uniform, 7}};
@@ -65,7 +65,7 @@ TEST_SUITE("walk: draw") {
         }
     }
 
-    TEST_CASE("burnt draws are spent: what comes after them is drawn later in the stream") {
+    TEST_CASE("discarded draws advance the stream: the tensors after them are drawn later") {
         WalkConfig config = two_heads();
         config.burn = {{Distribution::uniform, 20}};
         const Plan plan = resolve(config);
@@ -79,7 +79,7 @@ TEST_SUITE("walk: draw") {
         CHECK(!(draw(resolve(config))["w_query"].as<float>() == spent["w_query"].as<float>()));
     }
 
-    TEST_CASE("draws burnt before all others leave x to come later in the stream") {
+    TEST_CASE("draws discarded before all others make x come later in the stream") {
         WalkConfig config = two_heads();
         config.burn_before = {{Distribution::normal, 24}, {Distribution::uniform, 3}};
         const Plan plan = resolve(config);
@@ -96,7 +96,8 @@ TEST_SUITE("walk: draw") {
         CHECK(given["b_value"].as<float>() == later["b_value"].as<float>());
     }
 
-    TEST_CASE("zeros and the identity draw nothing: value is x, and every key weighs the same") {
+    TEST_CASE(
+        "zeros and the identity draw nothing: value is x, and every key has the same weight") {
         for (const WeightLayout layout : {WeightLayout::out_in, WeightLayout::in_out}) {
             WalkConfig config = two_heads();
             config.bias = false;
@@ -114,7 +115,7 @@ TEST_SUITE("walk: draw") {
         }
     }
 
-    TEST_CASE("the identity is in each head's matrix, as long as it is wide") {
+    TEST_CASE("the identity is in each head's matrix, up to its width") {
         WalkConfig config = two_heads();
         config.projection = Projection::stacked;
         config.bias = false;
@@ -127,7 +128,7 @@ TEST_SUITE("walk: draw") {
         }
     }
 
-    TEST_CASE("each head in turn draws the three matrices that it would have alone") {
+    TEST_CASE("each head in turn draws the three matrices that it would draw alone") {
         WalkConfig config = two_heads();
         config.projection = Projection::per_head;
         const Plan plan = resolve(config);
@@ -154,7 +155,7 @@ TEST_SUITE("walk: draw") {
         }
     }
 
-    TEST_CASE("a word has the same vector in every text, and leaves the matrices as they are") {
+    TEST_CASE("a word has the same vector in every text, and leaves the matrices unchanged") {
         // torch.randn, RandomState.randn and default_rng.standard_normal, each seeded with
         // zlib.crc32("42 größer".encode()) = 2161611021
         const std::map<Rng, std::vector<double>> wanted{
@@ -196,7 +197,7 @@ TEST_SUITE("walk: draw") {
         CHECK(table["w_query"].numbers() == ids["w_query"].numbers());
     }
 
-    TEST_CASE("one generator can go on from walk to walk") {
+    TEST_CASE("one generator can be shared by successive walks") {
         const Plan plan = resolve(two_heads());
         TorchGenerator generator(plan.config.seed);
         const Ledger first = draw(plan, generator);
@@ -205,7 +206,7 @@ TEST_SUITE("walk: draw") {
         CHECK(!(second["w_value"].as<float>() == first["w_value"].as<float>()));
     }
 
-    TEST_CASE("given parameters decide every size that no setting says") {
+    TEST_CASE("given parameters determine every size that no setting sets") {
         WalkConfig config = configured("heads 2, output-projection");
         config.parameters.record("w_query", numbered({"out", "in"}, {6, 5}));
         config.parameters.record("w_value", numbered({"out", "in"}, {8, 5}));
@@ -226,7 +227,7 @@ TEST_SUITE("walk: draw") {
         }
     }
 
-    TEST_CASE("one fused matrix gives the width of a head where values are as wide as keys") {
+    TEST_CASE("one fused matrix gives the width of a head if values are as wide as keys") {
         WalkConfig config = configured("heads 2, projection fused");
         config.parameters.record("w_qkv", numbered({"out", "in"}, {18, 4}));
         CHECK(resolve(config).head_dim == 3);
@@ -237,8 +238,8 @@ TEST_SUITE("walk: draw") {
     }
 
     TEST_CASE(
-        "query and key given directly tell their lengths, and keys of another length come "
-        "from a memory") {
+        "given query and key determine their lengths, and keys of another length come from a "
+        "memory") {
         WalkConfig config = configured("projection none");
         config.parameters.record("query", numbered({"query", "feature"}, {3, 7}));
         config.parameters.record("value", numbered({"key", "feature"}, {5, 2}));

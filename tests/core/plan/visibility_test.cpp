@@ -32,7 +32,7 @@ std::string hidden(const WalkConfig& config) {
 }  // namespace
 
 TEST_SUITE("walk: visibility") {
-    TEST_CASE("a causal mask hides what comes after the query, from either end") {
+    TEST_CASE("a causal mask hides the keys after the query, counted from either end") {
         WalkConfig config = sized(2, 3);
         config.mask.causal = true;
         CHECK(Visibility(resolve(config)).mask().as<bool>() ==
@@ -50,7 +50,7 @@ TEST_SUITE("walk: visibility") {
         CHECK(mask.shape() == Shape{2, 1, 1, 2});
         CHECK(mask.numbers() == std::vector<double>{0, 1, 0, 0});
     }
-    TEST_CASE("a window of W keys counts the query's own, and says nothing of later keys") {
+    TEST_CASE("a window of W keys counts the query's own, and does not restrict later keys") {
         WalkConfig config = sized(4, 4);
         config.mask.window = 2;
         CHECK(hidden(config) == "0000 0000 1000 1100");
@@ -68,7 +68,7 @@ TEST_SUITE("walk: visibility") {
             CHECK(hidden(config) == causal);
         }
     }
-    TEST_CASE("windows, chunks and documents go by positions, not by rows") {
+    TEST_CASE("windows, chunks and documents depend on positions, not on rows") {
         WalkConfig config = sized(2, 5);  // the queries of positions 3 and 4
         config.causal_align = CausalAlign::end;
         config.mask.window = 3;
@@ -97,7 +97,7 @@ TEST_SUITE("walk: visibility") {
         config.mask.dilated = {0, 2};
         CHECK_THROWS_AS(resolve(config), ConfigError);
     }
-    TEST_CASE("chunks of queries before the first key begin at multiples, too") {
+    TEST_CASE("chunks of queries before the first key start at multiples, too") {
         WalkConfig config = sized(5, 3);  // positions -2 to 2
         config.causal_align = CausalAlign::end;
         config.mask.chunk = 2;
@@ -114,7 +114,7 @@ TEST_SUITE("walk: visibility") {
         config.mask.prefix = 0;
         CHECK(hidden(config) == "0111 0011 1001 1100");
     }
-    TEST_CASE("documents see themselves alone") {
+    TEST_CASE("documents see only themselves") {
         WalkConfig config = sized(6, 6);
         config.mask.documents = {1, 3, 2};
         CHECK(hidden(config) == "011111 100011 100011 100011 111100 111100");

@@ -221,7 +221,7 @@ struct Made {
 }  // namespace
 
 TEST_SUITE("rules: by dice") {
-    TEST_CASE("the gradient of a rule is its central difference, whatever the rule") {
+    TEST_CASE("the gradient of a rule is its central difference, for any rule") {
         std::size_t compared = 0;
         for (unsigned seed = 1; seed <= 300; ++seed) {
             const std::size_t tokens = 2 + seed % 3, features = 2 + seed / 3 % 2;

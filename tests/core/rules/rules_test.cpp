@@ -178,25 +178,25 @@ TEST_SUITE("rules") {
             CHECK_NOTHROW(parse_expression(made));
         }
     }
-    TEST_CASE("an if takes one side only: what lies outside there is not read") {
+    TEST_CASE("an if evaluates one side only: a cell outside the tensor is not read there") {
         CHECK(scores("if k >= 1 then key[k - 1, 0] else 9") == Numbers{9, 1, 0, 9, 1, 0});
         CHECK(scores("if k == 0 then 1 else 0 / k") == Numbers{1, 0, 0, 1, 0, 0});
         CHECK(scores("if k > 0 and key[k - 1, 0] == 0 then 1 else 2") == Numbers{2, 2, 1, 2, 2, 1});
         CHECK(scores("if k == 0 or key[k - 1, 0] == 0 then 1 else 2") == Numbers{1, 2, 1, 1, 2, 1});
     }
-    TEST_CASE("a sum goes over its range, which may differ for every cell; over nothing it is 0") {
+    TEST_CASE("a sum runs over its range, which may differ for every cell; over nothing it is 0") {
         CHECK(scores("sum j in 0..k: j") == Numbers{0, 0, 1, 0, 0, 1});
         CHECK(scores("sum j in k..k: 5") == Numbers(6, 0));
         CHECK(scores("max j in 0..q: 1")[0] == -INFINITY);
     }
-    TEST_CASE("indices are whole numbers, rounded down, and cells of whole numbers") {
+    TEST_CASE("indices are integers, rounded down, and cells of integers") {
         CHECK(scores("key[ids[q], k / 2]") == Numbers{1, 1, 1, 1, 1, 0});
         CHECK(scores("key[(k + 5) % 3, 0]") == Numbers{1, 1, 0, 1, 1, 0});
         CHECK(scores("key[(q + k + 1) % 3, q * (3 / 2)]") == Numbers{0, 1, 1, 1, 0, 1});
         CHECK(scores("key[(k + ids[q] / 2) % 3, q]") == Numbers{0, 1, 1, 0, 1, 1});
         CHECK(scores("(sum j in 0..7 / 2: 1) + 7 / 2") == Numbers(6, 6.5));
     }
-    TEST_CASE("// rounds down everywhere, and any number may be within floor(...)") {
+    TEST_CASE("// rounds down everywhere, and floor(...) takes any number") {
         CHECK(scores("k // 2 + q") == Numbers{0, 0, 1, 1, 1, 2});
         CHECK(scores("-k // 2") == Numbers{0, -1, -1, 0, -1, -1});
         CHECK(scores("key[k // 2, 0]") == Numbers{1, 1, 0, 1, 1, 0});
@@ -205,10 +205,10 @@ TEST_SUITE("rules") {
               Numbers{1, 1, 1, 1, 1, 1});
         CHECK(scores("key[floor((max f: query[q,f]) / 4), 0]") == Numbers{1, 1, 1, 0, 0, 0});
     }
-    TEST_CASE("a line end in a rule is a blank") {
+    TEST_CASE("a line break in a rule is a space") {
         CHECK(parse_rule("a[q] = 1\n+ 2").text == "a[q] = 1 + 2");
     }
-    TEST_CASE("what is complete says its ranges, quotients and types, and stays as it is") {
+    TEST_CASE("a complete rule states its ranges, quotients and types, and stays the same") {
         const Outline made{{"query", "key"}, {2, 3}};
         const RuleNames names{[](const std::string& name) { return name; },
                               [](const std::string& name) {
@@ -231,7 +231,7 @@ TEST_SUITE("rules") {
         CHECK(whole("k / 2").value->type == RuleType::number);
         CHECK(whole("if k > q then query[q,0] > 0 else q == 1").value->type == RuleType::truth);
     }
-    TEST_CASE("remarks: what only happens to be as many, quotients that are compared") {
+    TEST_CASE("remarks: sizes that only happen to be equal, quotients that are compared") {
         const Outline made{{"query", "key"}, {4, 4}};
         const RuleNames names{[](const std::string& name) { return name; },
                               [](const std::string& name) {
@@ -253,7 +253,7 @@ TEST_SUITE("rules") {
         CHECK(remarks("if q // 2 == k // 2 or abs(q - k) / 2 > 1 then 1 else 0").empty());
         CHECK(remarks("sum i in 0..99999999: 1").find("stops growing") != std::string::npos);
     }
-    TEST_CASE("a sum is worked out once for the indices that it needs") {
+    TEST_CASE("a sum is computed once for the indices that it needs") {
         const std::size_t tokens = 256, features = 32;
         const Tensor x{{"token", "feature"}, drawn<float>({tokens, features})};
         const RuleScope scope{[&](const std::string&) -> const Tensor& { return x; }, {}};
@@ -261,14 +261,14 @@ TEST_SUITE("rules") {
             return evaluate_rule(parse_rule(text), {"token", "feature"}, {tokens, features},
                                  DType::float32, scope);
         };
-        // Evaluated for every query anew, this would exceed the limit on a rule's work.
+        // Evaluated again for every query, this would exceed the limit on a rule's work.
         const std::string inner =
             "(sum f: sum g: x[k,f] * x[k,g] * (sum m: relu(x[m,f]) * relu(x[m,g])))";
         const Tensor made = context("y[t,c] = x[t,c] * sum k: x[k,c] * " + inner);
         CHECK(std::isfinite(made.at(5)));
     }
     TEST_CASE(
-        "a sum goes on from the rows before it, to the last bit of a loop from left to right") {
+        "a sum continues from the rows before it, to the last bit of a loop from left to right") {
         const std::size_t n = 40;
         const Tensor line{{"key"}, drawn<float>({n})};
         const RuleScope scope{[&](const std::string&) -> const Tensor& { return line; }, {}};
@@ -372,7 +372,7 @@ TEST_SUITE("rules") {
         CHECK(std::isnan(scores("max(0 / 0, 1)")[0]));
         CHECK(std::isnan(scores("inf - inf")[0]));
     }
-    TEST_CASE("sums within sums are added up once for all cells that share them") {
+    TEST_CASE("nested sums are computed once for all cells that share them") {
         const std::size_t tokens = 480;
         Array<float> equal = empty_array<float>({tokens, tokens});
         equal.fill(3);
@@ -385,7 +385,7 @@ TEST_SUITE("rules") {
                           {"query", "key"}, {tokens, tokens}, DType::float32, scope);
         CHECK(weights.at(tokens + 1) == doctest::Approx(1.0 / tokens));
     }
-    TEST_CASE("a product with an index of its own is read where that says, and nowhere else") {
+    TEST_CASE("a product with its own index is read in the range given there, and nowhere else") {
         const std::size_t queries = 5, keys = 7, features = 3;
         std::map<std::string, Tensor> tensors;
         tensors.emplace("query", Tensor({"query", "feature"}, drawn<double>({queries, features})));
@@ -435,7 +435,8 @@ TEST_SUITE("rules") {
             }
         }
     }
-    TEST_CASE("ranges of one row of numbers are joined as loops join them, and ranks are counted") {
+    TEST_CASE(
+        "ranges over one row of numbers are merged as loops merge them, and ranks are counted") {
         const std::size_t n = 7;
         const std::vector<double> line{2, -1, 2, 0.5, -INFINITY, 3, 2};
         Array<double> cells = empty_array<double>({n});
@@ -491,7 +492,7 @@ TEST_SUITE("rules") {
         CHECK(rows("rank k: line[k] * 0")[1] == 1);  // 0 * inf is nan, which nothing precedes
     }
 
-    TEST_CASE("what is wrong is said above a caret at its place") {
+    TEST_CASE("an error is reported above a caret at its place") {
         CHECK(refusal("sum f: query[q,f] * key[k + 1,f]") ==
               "there is no key 3 in key, which has 3: ask first, as in if t >= 2 then ...[t - 2] "
               "else 0\n  scores[q,k] = sum f: query[q,f] * key[k + 1,f]\n"
@@ -532,7 +533,7 @@ TEST_SUITE("rules") {
         refused("key[99999999999999999999, 0]", "an index must be an integer below 1e15", 4);
         refused("key[query[q,0], 0]", "an index is made of integers", 4);
     }
-    TEST_CASE("a rule has a length and a depth") {
+    TEST_CASE("a rule has a maximum length and depth") {
         CHECK_THROWS_AS(parse_rule("a[q] = " + std::string(5000, '1')), ConfigError);
         CHECK_THROWS_AS(parse_rule("a[q] = " + std::string(300, '(') + "1" + std::string(300, ')')),
                         ConfigError);

@@ -34,7 +34,7 @@ std::string refused(const std::string& line) {
 }  // namespace
 
 TEST_SUITE("settings") {
-    TEST_CASE("a line sets what members set") {
+    TEST_CASE("a line sets the same values as assignments to members") {
         const WalkConfig config = configured(
             "heads 6, kv-heads 2, mask causal,window:4, bias, rope half, rope-theta 500000, "
             "scale 0.25, position-bias t5:8:16, differential 3, lengths 4,2");
@@ -58,7 +58,7 @@ TEST_SUITE("settings") {
         CHECK(configured("no-merge").merge == false);
         CHECK(configured(" ").heads == 1);
     }
-    TEST_CASE("a configuration says the line that makes it again") {
+    TEST_CASE("a configuration prints the line that makes it again") {
         for (const std::string line :
              {"heads 3",
               "embed-dim 12, heads 6, kv-heads 2, head-dim 4, value-dim 5, output-dim 7",
@@ -97,7 +97,7 @@ TEST_SUITE("settings") {
             CHECK(meant == told);
         }
     }
-    TEST_CASE("what a line cannot say is told by the name of its setting") {
+    TEST_CASE("a setting that a line cannot express is reported by its name") {
         CHECK(refused("heads 0") == "heads must be at least 1, not 0");
         CHECK(refused("heads") == "heads lacks its value");
         CHECK(refused("bias yes") == "bias stands alone: leave yes out");
@@ -110,7 +110,7 @@ TEST_SUITE("settings") {
         CHECK(refused("attention retention") == "taken");
         CHECK(refused("attention retentoin").find("did you mean retention?") != std::string::npos);
     }
-    TEST_CASE("every setting has one name, and a record one key for each") {
+    TEST_CASE("every setting has one name, and one key in a record") {
         for (const Setting& setting : settings()) {
             CHECK(&find_setting(setting.name) == &setting);
             const auto same = [&](const Setting& other) { return other.key == setting.key; };

@@ -28,7 +28,7 @@ TEST_SUITE("arithmetic") {
             }
         }
     }
-    TEST_CASE("even and odd positions are chains of their own, an odd last one comes after both") {
+    TEST_CASE("even and odd positions are separate chains, and a last odd one comes after both") {
         // In float32, 2^24 + 1 rounds back to 2^24, so the order of additions shows.
         const float big = 16777216;
         const std::vector<float> ones(5, 1);

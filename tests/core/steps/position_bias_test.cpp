@@ -23,7 +23,7 @@ DistanceBias<T> of_slopes(const Array<T>& slopes) {
 }  // namespace
 
 TEST_SUITE("steps: position_bias") {
-    TEST_CASE("slopes halve from head to head where there are eight") {
+    TEST_CASE("slopes halve from head to head if there are eight") {
         CHECK(alibi_slopes(8) == std::vector<double>{1.0 / 2, 1.0 / 4, 1.0 / 8, 1.0 / 16, 1.0 / 32,
                                                      1.0 / 64, 1.0 / 128, 1.0 / 256});
         CHECK(alibi_slopes(1) == std::vector<double>{1.0 / 256});
@@ -51,7 +51,7 @@ TEST_SUITE("steps: position_bias") {
         CHECK(bias == Array<float>{{{-0.5F, 0.0F, -0.5F}, {-1.0F, -0.5F, 0.0F}},
                                    {{-0.25F, 0.0F, -0.25F}, {-0.5F, -0.25F, 0.0F}}});
     }
-    TEST_CASE("the bias of all cells, the line of distances and its view say the same") {
+    TEST_CASE("the bias of all cells, the line of distances and its view agree") {
         const Array<double> slopes{0.5, 0.3, 0.1};
         Array<double> table = empty_array<double>({8, 3});
         for (std::size_t i = 0; i < table.size(); ++i) table.data()[i] = 0.1 * double(i);
@@ -72,7 +72,7 @@ TEST_SUITE("steps: position_bias") {
             }
         }
     }
-    TEST_CASE("a bias is read where it broadcasts to") {
+    TEST_CASE("a bias is read as it broadcasts") {
         Array<float> column{10.0F, 20.0F};
         column.reshape({2, 1});
         const BiasView<float> view = bias_view(column, Shape{2, 2});

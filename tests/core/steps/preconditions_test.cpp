@@ -32,7 +32,7 @@ Array<float> zeros(const Shape& shape) { return Array<float>::filled(shape, 0.0F
 }  // namespace
 
 TEST_SUITE("steps: preconditions") {
-    TEST_CASE("shapes that do not fit each other, in both twins") {
+    TEST_CASE("shapes that do not fit each other are refused, by loop and vectorized") {
         const Array<float> line = zeros({3});
         const Array<float> one = zeros({});
         const Array<float> matrix = zeros({2, 3});
@@ -57,7 +57,7 @@ TEST_SUITE("steps: preconditions") {
         CHECK_REFUSED(apply_mask<float>(matrix, Array<bool>::filled({3, 3}, true)));
     }
 
-    TEST_CASE("parts of other forms of attention that do not fit each other") {
+    TEST_CASE("parts of other forms of attention that do not fit each other are refused") {
         const Array<float> line = zeros({3});
         const Array<float> matrix = zeros({2, 3});
         const Array<float> cube = zeros({2, 3, 4});
@@ -82,7 +82,7 @@ TEST_SUITE("steps: preconditions") {
         CHECK(ids.as<std::int64_t>()(1) == 1);
     }
 
-    TEST_CASE("settings that no flag can say") {
+    TEST_CASE("settings that no flag can express are refused") {
         const auto refused = [](const auto& set, const std::string& part) {
             WalkConfig config;
             set(config);
@@ -103,7 +103,7 @@ TEST_SUITE("steps: preconditions") {
         refused([](WalkConfig& c) { c.burn = {{Distribution::normal, std::size_t(-1)}}; }, "burn");
     }
 
-    TEST_CASE("a ledger of another plan, and a parameter of another shape") {
+    TEST_CASE("a ledger of another plan, and a parameter of another shape, are refused") {
         WalkConfig config;
         const Ledger drawn = draw(resolve(config));
         config.query_len = 5;

@@ -16,14 +16,14 @@ TEST_SUITE("steps: qk norm") {
         check_cells(normalise(x, Matrix(), NormOver::l2, 0., std::size_t{1}), {0.6, 0.8});
     }
 
-    TEST_CASE("eps keeps a zero row at zero: inside the root, or as the least length") {
+    TEST_CASE("eps keeps a zero row at zero: under the square root, or as the minimum length") {
         const Matrix x{{0, 0}, {3, 4}};
         check_cells(normalise(x, Matrix{1, 1}, NormOver::head, 12.5, std::size_t{1}),
                     {0, 0, 0.6, 0.8});
         check_cells(normalise(x, Matrix(), NormOver::l2, 10., std::size_t{1}), {0, 0, 0.3, 0.4});
     }
 
-    TEST_CASE("over all heads, the features of a token in every head make one row") {
+    TEST_CASE("over all heads, the features of a token in every head form one row") {
         // two heads, two tokens, one feature: token 0 holds 3 and 4, token 1 holds 6 and 8
         Matrix x{3, 6, 4, 8};
         x.reshape({2, 2, 1});

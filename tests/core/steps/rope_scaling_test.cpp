@@ -50,7 +50,7 @@ TEST_SUITE("steps: rope scaling") {
         check_cells(scaled(scaling, 10000, 4), {0.25, 0.0025});
     }
 
-    TEST_CASE("Llama 3.1: fast pairs stay, slow ones are divided by 8, six lie between") {
+    TEST_CASE("Llama 3.1: fast pairs stay, slow ones are divided by 8, six are in between") {
         RopeScaling scaling;
         scaling.kind = Kind::llama3;
         scaling.factor = 8;
@@ -67,7 +67,7 @@ TEST_SUITE("steps: rope scaling") {
         CHECK(scaling.cosine_factor() == 1);
     }
 
-    TEST_CASE("gpt-oss: yarn between pairs that are no whole numbers, and with whole ones") {
+    TEST_CASE("gpt-oss: yarn between fractional pairs, and between integer ones") {
         RopeScaling scaling = yarn(32, 4096);
         scaling.truncate = false;
         const auto [first, last] = scaling.ramp(150000, 64);
@@ -82,7 +82,7 @@ TEST_SUITE("steps: rope scaling") {
                     {{9, 3.162075e-02}, {12, 7.015714e-03}, {17, 2.279478e-04}});
     }
 
-    TEST_CASE("DeepSeek-V3: yarn whose two magnitudes cancel") {
+    TEST_CASE("DeepSeek-V3: yarn with two magnitudes that cancel") {
         RopeScaling scaling = yarn(40, 4096);
         CHECK(scaling.ramp(10000, 64) == std::pair(10.0, 23.0));
         check_known(scaled(scaling, 10000, 64), {{15, 8.334509e-03}, {31, 3.333804e-06}});
@@ -93,7 +93,7 @@ TEST_SUITE("steps: rope scaling") {
         CHECK(scaling.score_factor() == doctest::Approx(1.87385).epsilon(1e-5));
     }
 
-    TEST_CASE("dynamic takes another base for inputs longer than those of training") {
+    TEST_CASE("dynamic uses another base for inputs longer than the training length") {
         RopeScaling scaling;
         scaling.kind = Kind::dynamic;
         scaling.factor = 4;
@@ -105,7 +105,7 @@ TEST_SUITE("steps: rope scaling") {
         check_cells(scaled(scaling, 10000, 4), {1, 0.01});
     }
 
-    TEST_CASE("Phi-3: a divisor for each pair, from the long list beyond the training inputs") {
+    TEST_CASE("Phi-3: a divisor for each pair, from the long list beyond the training length") {
         RopeScaling scaling;
         scaling.kind = Kind::longrope;
         scaling.factor = 32;

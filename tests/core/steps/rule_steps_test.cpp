@@ -55,7 +55,7 @@ double dot(const Tensor& a, std::size_t row, const Tensor& b, std::size_t column
 }  // namespace
 
 TEST_SUITE("steps: rules") {
-    TEST_CASE("in float32 an inverse frequency is rounded three times, as PyTorch rounds it") {
+    TEST_CASE("in float32 an inverse frequency is rounded three times, as in PyTorch") {
         // theta 500000, 128 features: the exponent, its power, and the quotient, each in float32.
         WalkConfig config = rotating(1, 128, Pairing::half);
         config.dtype = DType::float32;
@@ -69,7 +69,7 @@ TEST_SUITE("steps: rules") {
         for (const auto& [pair, frequency] : known) CHECK(frequencies(pair) == frequency);
     }
 
-    TEST_CASE("a quarter turn takes (a, b) to (-b, a), in either pairing; other features stay") {
+    TEST_CASE("a quarter turn maps (a, b) to (-b, a), in either pairing; other features stay") {
         for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
             WalkConfig config = rotating(1, 5, pairing);
             config.rotary.dim = 4;
@@ -108,7 +108,7 @@ TEST_SUITE("steps: rules") {
                      std::sin(third)});
     }
 
-    TEST_CASE("an id takes its row of the table, and each position adds its own") {
+    TEST_CASE("an id selects its row of the table, and each position adds its own") {
         WalkConfig config = in_float64();
         Tokens tokens;
         tokens.sequences = {{1, 0, 1}};
@@ -121,7 +121,7 @@ TEST_SUITE("steps: rules") {
         check_cells(walk(plan, given)["x"].as<double>(), {3, 4, 1, 2, 3, 4});
     }
 
-    TEST_CASE("new rows come after the earlier ones, in each head, and copies side by side") {
+    TEST_CASE("new rows come after the earlier ones, in each head, and copies are adjacent") {
         WalkConfig config = in_float64();
         configure(config, "seq-len 2, past 1, embed-dim 8, heads 4, kv-heads 2");
         check_cells(made(config, "present_key",
@@ -147,7 +147,7 @@ TEST_SUITE("steps: rules") {
                     {0, 0.25});
     }
 
-    TEST_CASE("with the weight of its head's sink every row sums to 1") {
+    TEST_CASE("every row sums to 1, including the weight of its head's sink") {
         WalkConfig config = in_float64();
         configure(config, "batch 2, heads 2, sink randn");
         const Ledger ledger = walked(config);

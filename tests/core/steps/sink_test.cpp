@@ -7,7 +7,7 @@ using namespace attn;
 using namespace steps_test;
 
 TEST_SUITE("steps: sink") {
-    TEST_CASE("scores ln 1, ln 2, ln 5 and a sink of ln 2 share out 1/10, 2/10, 5/10") {
+    TEST_CASE("scores ln 1, ln 2, ln 5 and a sink of ln 2 give 1/10, 2/10, 5/10") {
         const Matrix scores{{0, std::log(2.0), std::log(5.0)}};
         const std::vector<double> sink{std::log(2.0)};
         FOR_BOTH_TWINS(softmax) {
@@ -31,7 +31,8 @@ TEST_SUITE("steps: sink") {
         }
     }
 
-    TEST_CASE("a sink of -inf changes no bit, and a fully masked row gives all to the sink") {
+    TEST_CASE(
+        "a sink of -inf changes no bit, and a fully masked row gives everything to the sink") {
         const Matrix scores{{1, -2}, {-inf, -inf}};
         const std::vector<double> none{-inf};
         const std::vector<double> zero{0};

@@ -33,7 +33,7 @@ TEST_SUITE("steps: softcap") {
             CHECK(capped(0, 4) == -4);
         }
     }
-    TEST_CASE("nan stays nan, in short rows and in long ones") {
+    TEST_CASE("nan stays nan, in short and long rows") {
         for (const std::size_t columns : {3U, 200U}) {
             Array<float> scores = random_scores<float>(columns, 1);
             scores.data()[1] = NAN;
@@ -42,7 +42,7 @@ TEST_SUITE("steps: softcap") {
             CHECK(std::isfinite(capped.data()[0]));
         }
     }
-    TEST_CASE("the two functions agree to two units in the last place, whatever the length") {
+    TEST_CASE("the two functions agree to 2 ulp, for any length") {
         for (const std::size_t columns : {1U, 7U, 63U, 64U, 65U, 300U}) {
             for (const double cap : {0.01, 1.0, 50.0}) {
                 const Array<float> scores = random_scores<float>(columns, 3.0F);

@@ -12,23 +12,23 @@ TEST_SUITE("steps: weights") {
             check_cells(softmax(scores, 1, EmptyRow::nan), {0.125, 0.25, 0.625});
         }
     }
-    TEST_CASE("equal scores give equal weights, one key takes all") {
+    TEST_CASE("equal scores give equal weights, and one key takes all") {
         FOR_BOTH_TWINS(softmax) {
             check_cells(softmax(Matrix{{7, 7, 7, 7}}, 1, EmptyRow::nan), {.25, .25, .25, .25});
             check_cells(softmax(Array<double>::filled({1, 1}, -3.0), 1, EmptyRow::nan), {1});
         }
     }
-    TEST_CASE("a hidden key has weight exactly 0 and the rest share its part") {
+    TEST_CASE("a hidden key has weight exactly 0, and the rest share its part") {
         FOR_BOTH_TWINS(softmax) {
             check_cells(softmax(Matrix{{0, -inf, 0}}, 1, EmptyRow::nan), {0.5, 0, 0.5});
         }
     }
-    TEST_CASE("scores that would overflow exp() do not") {
+    TEST_CASE("scores for which exp() would overflow do not overflow") {
         FOR_BOTH_TWINS(softmax) {
             check_cells(softmax(Matrix{{1000, 1000}}, 1, EmptyRow::nan), {0.5, 0.5});
         }
     }
-    TEST_CASE("a row that hides every key gives nan, zeros or a refusal") {
+    TEST_CASE("a fully masked row gives nan, zeros or an error") {
         const Matrix scores{{-inf, -inf}, {0, 0}};
         const double nan = std::nan("");
         FOR_BOTH_TWINS(softmax) {
@@ -37,7 +37,7 @@ TEST_SUITE("steps: weights") {
             CHECK_THROWS_AS(softmax(scores, 1, EmptyRow::error), ConfigError);
         }
     }
-    TEST_CASE("along another axis it is the columns that sum to 1") {
+    TEST_CASE("along another axis the columns sum to 1") {
         FOR_BOTH_TWINS(softmax) {
             check_cells(softmax(Matrix{{0, std::log(3.0)}, {0, 0}}, 0, EmptyRow::nan),
                         {0.5, 0.75, 0.5, 0.25});

@@ -40,7 +40,7 @@ std::string refusal_of(const WalkConfig& config) {
 }  // namespace
 
 TEST_SUITE("walk: cache") {
-    TEST_CASE("with the loops any chunks give the rows of the whole walk, bit for bit") {
+    TEST_CASE("with loops, any chunks give the rows of the whole walk, bit for bit") {
         // Sums over the keys are one chain: otherwise an odd last key is added after the others,
         // and in a longer row that key comes earlier.
         for (const Projection projection : {Projection::split, Projection::fused}) {
@@ -81,7 +81,9 @@ TEST_SUITE("walk: cache") {
         }
     }
 
-    TEST_CASE("scores and weights are the same bits in two chains too, and even chunks' contexts") {
+    TEST_CASE(
+        "scores and weights keep their bits with two partial sums, and so do contexts of even "
+        "chunks") {
         WalkConfig config = cached(7);
         config.variant = Variant::loop;
         for (const std::int64_t size : {1, 2, 3, 4}) {
@@ -105,7 +107,7 @@ TEST_SUITE("walk: cache") {
         }
     }
 
-    TEST_CASE("a bias of one's own is cut as the scores are") {
+    TEST_CASE("a user's bias is cut as the scores are") {
         for (const Shape& shape :
              {Shape{7, 7}, Shape{4, 7, 7}, Shape{2, 1, 7, 7}, Shape{1, 7}, Shape{7, 1}, Shape{7}}) {
             Array<float> numbers = empty_array<float>(shape);
@@ -137,7 +139,7 @@ TEST_SUITE("walk: cache") {
         }
     }
 
-    TEST_CASE("with arrays and block by block the rows are the same to rounding") {
+    TEST_CASE("vectorized and fused give the same rows to rounding") {
         for (const Variant variant : {Variant::vectorized, Variant::fused}) {
             WalkConfig config = cached(7);
             config.variant = variant;
@@ -152,7 +154,7 @@ TEST_SUITE("walk: cache") {
         }
     }
 
-    TEST_CASE("a past adds keys in front, and queries come after it") {
+    TEST_CASE("a past puts keys first, and queries come after it") {
         WalkConfig config = cached(3);
         config.past = 4;
         const Plan plan = resolve(config);
@@ -175,7 +177,7 @@ TEST_SUITE("walk: cache") {
         CHECK(derivation.sources[0].value == derivation.cell.value);
     }
 
-    TEST_CASE("given keys and values of the past tell how many there are") {
+    TEST_CASE("given past keys and values determine their number") {
         WalkConfig config = cached(2);
         config.batch.reset();
         config.parameters.record("past_key", filled({"head", "key", "feature"}, {2, 3, 4}, 1));
@@ -185,7 +187,7 @@ TEST_SUITE("walk: cache") {
         CHECK(walk(plan, draw(plan))["present_value"].at(0) == 2);
     }
 
-    TEST_CASE("what a cache cannot do is refused in one line") {
+    TEST_CASE("requests that a cache does not support are refused in one line") {
         WalkConfig config = cached(3);
         config.past = 2;
         config.memory = RandomInput{};
@@ -220,7 +222,7 @@ TEST_SUITE("walk: sink") {
         }
     }
 
-    TEST_CASE("it is one more key with a value of zero") {
+    TEST_CASE("a sink is one more key with a value of zero") {
         // The same walk with a fifth key whose score is the sink's: query @ key^T = sink * sqrt(D).
         WalkConfig config = configured("projection none, seq-len 4, head-dim 2, sink randn");
         for (const Variant variant : {Variant::loop, Variant::vectorized, Variant::fused}) {

@@ -68,7 +68,7 @@ TEST_SUITE("walk: dropout") {
         }
     }
 
-    TEST_CASE("equal weights of 1/4 become 1/2 where they are kept, with p of 1/2") {
+    TEST_CASE("equal weights of 1/4 become 1/2 if they are kept, with p of 1/2") {
         const Ledger ledger =
             walked(configured("seq-len 4, init zeros, dropout 0.5, dtype float64"));
         for (std::size_t i = 0; i < 16; ++i) {
@@ -98,7 +98,7 @@ TEST_SUITE("walk: dropout") {
               output["output"].at(5) * (output["keep_output"].at(5) / 0.6));
     }
 
-    TEST_CASE("loop, vectorized and fused agree with and without blocks that are followed") {
+    TEST_CASE("loop, vectorized and fused agree, whether or not blocks are traced") {
         std::mt19937 random(4);
         for (int round = 0; round < 24; ++round) {
             const auto pick = [&](std::initializer_list<const char*> texts) {
@@ -154,7 +154,7 @@ TEST_SUITE("walk: dropout") {
         }
     }
 
-    TEST_CASE("what no dropout can be is refused") {
+    TEST_CASE("an impossible dropout is refused") {
         CHECK(refused("dropout 1").find("would keep nothing") != std::string::npos);
         CHECK(refused("dropout -0.1").find("not -0.1") != std::string::npos);
         CHECK(refused("dropout nan").find("dropout") != std::string::npos);

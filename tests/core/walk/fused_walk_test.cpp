@@ -18,7 +18,7 @@ using attn::testing::walked;
 
 namespace {
 
-/// The same walk computed block by block.
+/// Returns the same walk, computed block by block.
 attn::Plan in_blocks(attn::WalkConfig config) {
     config.variant = attn::Variant::fused;
     return attn::resolve(config);
@@ -37,7 +37,7 @@ attn::WalkConfig sentence() {
 }  // namespace
 
 TEST_SUITE("walk: fused") {
-    TEST_CASE("it ends where the whole-array walk ends, to rounding") {
+    TEST_CASE("it agrees with the whole-array walk at the end, to rounding") {
         int compared = 0;
         for (std::uint32_t seed = 0; seed < 300; ++seed) {
             INFO("seed " << seed);
@@ -55,7 +55,7 @@ TEST_SUITE("walk: fused") {
         }
         CHECK(compared == 300);
     }
-    TEST_CASE("the running numbers end in the parts of softmax") {
+    TEST_CASE("the running numbers end at the parts of softmax") {
         for (std::uint32_t seed = 0; seed < 60; ++seed) {
             INFO("seed " << seed);
             attn::WalkConfig config = random_walk(seed);
@@ -117,7 +117,7 @@ TEST_SUITE("walk: fused") {
         CHECK(ledger["running_sum"].at(2) == doctest::Approx(2));
         CHECK(ledger["context"].at(0) == doctest::Approx((4 + 8 + 2 * 2) / 4.0));
     }
-    TEST_CASE("what is too long to be followed has the context alone") {
+    TEST_CASE("a walk too long to trace has the context alone") {
         attn::WalkConfig config = attn::configured("seq-len 65, variant fused");
         const attn::Plan plan = attn::resolve(config);
         const attn::Ledger ledger = walked(plan);
@@ -129,13 +129,13 @@ TEST_SUITE("walk: fused") {
             return remark.find("vectorized") != std::string::npos;
         }));
     }
-    TEST_CASE("its memory does not hold a cell for each query and key") {
+    TEST_CASE("its memory has no cell for each pair of query and key") {
         attn::WalkConfig config;
         config.query_len = 100'000;
         config.variant = attn::Variant::fused;
         CHECK(attn::room_of(attn::resolve(config)).bytes < 1e8);
     }
-    TEST_CASE("every cell of its steps is derived, and every step has words") {
+    TEST_CASE("every cell of its steps is derived, and every step has a note") {
         attn::WalkConfig config = sentence();
         config.mask.causal = true;
         const attn::Plan plan = attn::resolve(config);

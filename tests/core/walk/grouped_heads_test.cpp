@@ -53,7 +53,8 @@ Tensor copied(const Tensor& tensor, std::size_t axis, std::size_t heads, std::si
     return {tensor.axes(), std::move(result)};
 }
 
-/// The same walk with a key and value head for each query head, whose parameters are copies.
+/// Returns the same walk with a key and value head for each query head, whose parameters are
+/// copies.
 Ledger with_copied_rows(const WalkConfig& config, const Ledger& given) {
     const auto kv_heads = static_cast<std::size_t>(*config.kv_heads);
     const std::size_t times = static_cast<std::size_t>(config.heads) / kv_heads;
@@ -101,7 +102,7 @@ TEST_SUITE("walk: grouped heads") {
         CHECK(compared == 27);
     }
 
-    TEST_CASE("as many key and value heads as heads is what there was, bit for bit") {
+    TEST_CASE("with as many key and value heads as heads, nothing changes, bit for bit") {
         std::mt19937 random(20261122);
         for (int i = 0; i < 60; ++i) {
             WalkConfig config = random_config(random);
@@ -139,7 +140,7 @@ TEST_SUITE("walk: grouped heads") {
         }
     }
 
-    TEST_CASE("head h reads key head h / (heads / kv_heads), and why says so") {
+    TEST_CASE("head h reads key head h / (heads / kv_heads), and why states it") {
         const Plan plan = resolve(grouped(6, 2, Projection::split));
         const Ledger ledger = walk(plan, draw(plan));
         const Derivation derivation =

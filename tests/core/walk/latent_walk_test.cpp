@@ -91,7 +91,7 @@ TEST_SUITE("walk: latent attention") {
         }
     }
 
-    TEST_CASE("the part of the key that turns is the same in all heads, and alone it turns") {
+    TEST_CASE("the rotated part of the key is the same in all heads, and only it is rotated") {
         const Ledger ledger = walked(latent_config());
         const Tensor& key = ledger["key"];
         const Tensor& rotated = ledger["rotated_key"];
@@ -109,7 +109,7 @@ TEST_SUITE("walk: latent attention") {
         }
     }
 
-    TEST_CASE("the scale is that of both parts, and of yarn's magnitude with mscale_all_dim") {
+    TEST_CASE("the scale counts both parts, and yarn's magnitude with mscale_all_dim") {
         WalkConfig config = latent_config();
         CHECK(resolve(config).scale.number == std::sqrt(6.0));
         config.rotary.scaling.emplace();
@@ -123,7 +123,7 @@ TEST_SUITE("walk: latent attention") {
         CHECK(resolve(config).rotary_factor() == 1);
     }
 
-    TEST_CASE("every chunk of a prefill gives the rows of the whole, naive and absorbed") {
+    TEST_CASE("every chunk of a prefill gives the rows of the whole walk, naive and absorbed") {
         for (const bool absorbed : {false, true}) {
             WalkConfig config = latent_config();
             config.variant = Variant::loop;
@@ -146,7 +146,7 @@ TEST_SUITE("walk: latent attention") {
         }
     }
 
-    TEST_CASE("cells add up and parts are those of the whole") {
+    TEST_CASE("cells add up, and parts equal those of the whole walk") {
         check_cells_and_parts(latent_config());
         WalkConfig config = latent_config();
         config.latent.absorbed = true;
@@ -156,7 +156,7 @@ TEST_SUITE("walk: latent attention") {
         check_cells_and_parts(config);
     }
 
-    TEST_CASE("what does not go together with a latent is refused by name") {
+    TEST_CASE("a setting that cannot be combined with a latent is refused by name") {
         const WalkConfig config = latent_config();
         refuse(
             config, [](WalkConfig& c) { c.latent.rank = 0; }, "1 feature or more");
@@ -194,7 +194,7 @@ TEST_SUITE("walk: latent attention") {
 }
 
 TEST_SUITE("walk: differential attention") {
-    TEST_CASE("every row sums to 1 - lambda, and heads are twice as many in front of it") {
+    TEST_CASE("every row sums to 1 - lambda, and there are twice as many heads before it") {
         for (const Variant variant : {Variant::loop, Variant::vectorized}) {
             WalkConfig config = differential_config();
             config.variant = variant;
@@ -221,7 +221,7 @@ TEST_SUITE("walk: differential attention") {
         }
     }
 
-    TEST_CASE("every head has rows of one length after the norm") {
+    TEST_CASE("the rows of every head have one length after the norm") {
         const Plan plan = resolve(differential_config());
         const Ledger ledger = walk(plan, draw(plan));
         const Tensor& scaled = ledger["scaled_context"];
@@ -232,7 +232,7 @@ TEST_SUITE("walk: differential attention") {
         }
     }
 
-    TEST_CASE("heads that share keys give what copies of these give") {
+    TEST_CASE("heads that share keys give the result of copied keys") {
         WalkConfig config = differential_config();
         configure(config, "heads 4, kv-heads 2, embed-dim 16");
         const Ledger ledger = walked(config);
@@ -242,7 +242,7 @@ TEST_SUITE("walk: differential attention") {
         check_cells_and_parts(config);
     }
 
-    TEST_CASE("cells add up and parts are those of the whole") {
+    TEST_CASE("cells add up, and parts equal those of the whole walk") {
         WalkConfig config = differential_config();
         config.projection = Projection::fused;
         config.batch = 2;
@@ -252,7 +252,7 @@ TEST_SUITE("walk: differential attention") {
         check_cells_and_parts(config);
     }
 
-    TEST_CASE("what does not go together with a difference is refused by name") {
+    TEST_CASE("a setting that cannot be combined with differential attention is refused by name") {
         const WalkConfig config = differential_config();
         refuse(
             config, [](WalkConfig& c) { c.differential.depth = -1; }, "from 0");

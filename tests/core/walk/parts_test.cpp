@@ -65,7 +65,7 @@ TEST_SUITE("walk: parts") {
             }
         }
     }
-    TEST_CASE("one row of a walk that would not fit in memory takes little") {
+    TEST_CASE("one row of a walk that would not fit in memory needs little") {
         attn::WalkConfig config;
         config.query_len = 200'000;
         config.mask.causal = true;
@@ -86,7 +86,7 @@ TEST_SUITE("walk: parts") {
             attn::walk_parts(plan, given, attn::step_table(plan), {{"weights", {}, false}}),
             attn::ConfigError);
     }
-    TEST_CASE("what is not in the walk, and an empty part, are refused") {
+    TEST_CASE("a step that is not in the walk, and an empty part, are refused") {
         const attn::Plan plan = attn::resolve({});
         const attn::Ledger given = attn::draw(plan);
         for (const attn::WantedPart& wanted : std::vector<attn::WantedPart>{

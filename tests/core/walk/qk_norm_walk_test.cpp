@@ -33,7 +33,9 @@ double squares(const Tensor& tensor, std::size_t head, std::size_t token) {
 }  // namespace
 
 TEST_SUITE("walk: norms of query and key") {
-    TEST_CASE("over a head its squares add up to head_dim, over all heads those of all, l2 to 1") {
+    TEST_CASE(
+        "the sum of squares is head_dim over a head, the sum of all widths over all heads, 1 for "
+        "l2") {
         const Ledger head = walked(normed(NormOver::head));
         const Ledger all = walked(normed(NormOver::all));
         const Ledger unit = walked(normed(NormOver::l2));
@@ -52,7 +54,7 @@ TEST_SUITE("walk: norms of query and key") {
         CHECK_FALSE(unit.has("g_query"));
     }
 
-    TEST_CASE("without gain, or with equal ones in a pair, norm and rotation change places") {
+    TEST_CASE("without a gain, or with equal gains in a pair, norm and rotation commute") {
         WalkConfig config = normed(NormOver::head);
         const Ledger before = walked(config);
         config.qk_norm.place = QkNorm::Place::after;
@@ -70,7 +72,7 @@ TEST_SUITE("walk: norms of query and key") {
         CHECK(largest_difference(walked(config)["scores"], unpaired["scores"]) > 0.1);
     }
 
-    TEST_CASE("after the rotation the steps, the formula and the code are in that order") {
+    TEST_CASE("with the norm after the rotation, steps, formula and code have that order") {
         WalkConfig config = normed(NormOver::head);
         config.qk_norm.place = QkNorm::Place::after;
         const Plan plan = resolve(config);
@@ -96,7 +98,7 @@ TEST_SUITE("walk: norms of query and key") {
         }
     }
 
-    TEST_CASE("a negative or senseless eps is refused, and a gain of the wrong length") {
+    TEST_CASE("a negative or invalid eps is refused, and a gain of the wrong length") {
         WalkConfig config = normed(NormOver::head);
         config.qk_norm.eps = -1;
         CHECK_THROWS_AS(resolve(config), ConfigError);

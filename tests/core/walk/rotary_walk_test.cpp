@@ -19,7 +19,7 @@ WalkConfig turning(Pairing pairing) {
 }  // namespace
 
 TEST_SUITE("walk: rotary positions") {
-    TEST_CASE("moving all tokens by the same distance leaves the scores as they were") {
+    TEST_CASE("moving all tokens by the same distance leaves the scores unchanged") {
         for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
             WalkConfig config = turning(pairing);
             const Ledger first = walked(config);
@@ -30,7 +30,7 @@ TEST_SUITE("walk: rotary positions") {
         }
     }
 
-    TEST_CASE("a token's score with itself is the one without rotation") {
+    TEST_CASE("a token's score with itself is the score without rotation") {
         WalkConfig config = turning(Pairing::half);
         const Ledger turned = walked(config);
         config.rotary.pairing.reset();
@@ -44,7 +44,7 @@ TEST_SUITE("walk: rotary positions") {
         CHECK(largest_difference(turned["scores"], plain["scores"]) > 0.01);
     }
 
-    TEST_CASE("where all tokens are at position 0 nothing changes, to the bit") {
+    TEST_CASE("if all tokens are at position 0 nothing changes, bit for bit") {
         for (const Variant variant : {Variant::loop, Variant::vectorized}) {
             WalkConfig config = turning(Pairing::interleaved);
             config.variant = variant;
@@ -57,7 +57,7 @@ TEST_SUITE("walk: rotary positions") {
         }
     }
 
-    TEST_CASE("the variants agree, with a memory at positions of its own too") {
+    TEST_CASE("the variants agree, with a memory at its own positions too") {
         for (const bool has_memory : {false, true}) {
             WalkConfig config = turning(Pairing::half);
             config.rotary.dim = 4;
@@ -82,7 +82,7 @@ TEST_SUITE("walk: rotary positions") {
         }
     }
 
-    TEST_CASE("every odd width, missing position and senseless base is refused") {
+    TEST_CASE("an odd width, a missing position and an invalid base are refused") {
         const auto refused = [](auto change) {
             WalkConfig config = turning(Pairing::half);
             change(config);

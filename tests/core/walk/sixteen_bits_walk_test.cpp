@@ -32,7 +32,7 @@ std::string drawn(Generator& generator, std::size_t count, DType type) {
 }  // namespace
 
 TEST_SUITE("walk: 16 bits") {
-    TEST_CASE("normals are drawn in the type, few as doubles and many in blocks") {
+    TEST_CASE("normals are drawn in the type: few in double precision, many in blocks") {
         TorchGenerator brain(0), half(0);
         CHECK(drawn(brain, 3, DType::bfloat16) ==
               "tensor([ 1.5391, -0.2930, -2.1719], dtype=torch.bfloat16)");
@@ -57,7 +57,7 @@ TEST_SUITE("walk: 16 bits") {
                   "tensor([[-1.0000,  1.0938, -1.6016],\n"
                   "        [ 2.4219, -1.5547,  2.4531],\n"
                   "        [-1.2188,  0.9336, -1.9375]], dtype=torch.bfloat16)");
-            // The root of 8 is rounded to the type, too.
+            // The square root of 8 is rounded to the type, too.
             CHECK(text(brain["scaled_scores"]) ==
                   "tensor([[-0.3535,  0.3867, -0.5664],\n"
                   "        [ 0.8555, -0.5508,  0.8672],\n"
@@ -79,7 +79,7 @@ TEST_SUITE("walk: 16 bits") {
         }
     }
 
-    TEST_CASE("every floating tensor of every kind of walk has numbers of the type alone") {
+    TEST_CASE("every floating tensor of every kind of walk has only numbers of the type") {
         for (const DType type : {DType::float16, DType::bfloat16}) {
             WalkConfig config = config_of(type);
             config.heads = 2;

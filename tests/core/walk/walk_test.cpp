@@ -40,7 +40,7 @@ bool close(double a, double b, double tolerance) {
 }  // namespace
 
 TEST_SUITE("walk") {
-    TEST_CASE("loop and vectorized agree on every step, to a bound that follows the sums") {
+    TEST_CASE("loop and vectorized agree on every step, within a bound that follows the sums") {
         // Two correct evaluations of a sum of n products differ by at most 2 n eps times the sum of
         // the products' magnitudes. Along the walk each sum reads tensors that already differ, so
         // the bound of a step adds the bounds of what it reads, scaled by what they are multiplied
@@ -70,8 +70,8 @@ TEST_SUITE("walk") {
                                          ? 0.0
                                          : 2 * width * eps * (width * x * parameter + parameter) +
                                                width * placed * parameter;
-            // Projections of latents follow their norm, whose gain is 1: at most the root of its
-            // features, and divided by a root of 1e-3 at least.
+            // Projections of latents follow their norm, whose gain is 1: at most the square root of
+            // its features, and divided by a root mean square of 1e-3 at least.
             const double latent = std::max(size_if_there("latent"), size_if_there("query_latent"));
             const double rank = static_cast<double>(std::max(
                 plan.config.latent.rank.value_or(0), plan.config.latent.query_rank.value_or(0)));
@@ -84,8 +84,9 @@ TEST_SUITE("walk") {
             // A rotated feature is a sum of two products with a cosine and a sine, which differ by
             // as much as their angle.
             const double largest = std::max(size("query"), size("key"));
-            // A norm divides by a root of the mean square, whose own difference is that of the
-            // numbers times what they are divided by: relative to a root of 1e-3 at least, eps.
+            // A norm divides by a root mean square, whose own difference is that of the
+            // numbers times what they are divided by: relative to a root mean square of 1e-3 at
+            // least, eps.
             const double grows =
                 plan.norms() ? 2e3 * largest * (static_cast<double>(plan.head_dim) + 1) : 1;
             const double normed = plan.norms() ? grows * (made + 8 * eps * (largest + 1)) : made;
@@ -220,7 +221,7 @@ TEST_SUITE("walk") {
         }
     }
 
-    TEST_CASE("masking the last keys gives what deleting them gives") {
+    TEST_CASE("masking the last keys has the effect of deleting them") {
         WalkConfig config = configured("seq-len 3");
         config.memory = RandomInput{};
         config.key_len = 5;
@@ -246,7 +247,7 @@ TEST_SUITE("walk") {
         }
     }
 
-    TEST_CASE("one sequence of ids stands for all of the batch, of x or of memory") {
+    TEST_CASE("one sequence of ids serves the whole batch, for x and for memory") {
         const auto tokens = [](std::vector<std::vector<std::int64_t>> sequences) {
             return Tokens{std::move(sequences), {"<pad>", "a", "b", "c", "d"}, {}, 0};
         };
@@ -276,7 +277,7 @@ TEST_SUITE("walk") {
         CHECK_THROWS_WITH_AS(with(one, one), doctest::Contains("EB"), ConfigError);
     }
 
-    TEST_CASE("an absurd size is refused before memory is taken, with the size it would need") {
+    TEST_CASE("an absurd size is refused before memory is allocated, with the size it would need") {
         WalkConfig config;
         config.query_len = 1'000'000'000;
         config.head_dim = 1000;
@@ -288,7 +289,7 @@ TEST_SUITE("walk") {
         CHECK_THROWS_WITH_AS(walk(plan, {}), doctest::Contains("variant fused"), ConfigError);
     }
 
-    TEST_CASE("given parameters take the place of drawn ones and the rest stays the same") {
+    TEST_CASE("given parameters replace drawn ones, and the rest stays the same") {
         WalkConfig config = configured("seq-len 2");
         const Plan plan = resolve(config);
         const Ledger drawn = draw(plan);

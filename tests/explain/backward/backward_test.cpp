@@ -61,7 +61,7 @@ std::string rule_text_of(const WalkConfig& config, const std::string& step) {
 }  // namespace
 
 TEST_SUITE("backward") {
-    TEST_CASE("gradients come in the opposite order, a parameter's after that of its step") {
+    TEST_CASE("gradients come in reverse order, a parameter's after that of its step") {
         WalkConfig config = small();
         config.heads = 1;
         config.bias = config.output_projection = config.output_bias = true;
@@ -85,7 +85,7 @@ TEST_SUITE("backward") {
         CHECK(rule_text_of(config, "d_w_key") ==
               "d_w_key[o,c] = sum t: d_projected_key[t,o] * x[t,c]");
     }
-    TEST_CASE("all forms of attention agree with central differences, in loops and in arrays") {
+    TEST_CASE("all forms of attention agree with central differences, by loop and vectorized") {
         for (const Variant variant : {Variant::loop, Variant::vectorized}) {
             WalkConfig config = small();
             config.variant = variant;
@@ -106,14 +106,14 @@ TEST_SUITE("backward") {
             worst(config, {Loss::Kind::cell, "weights[1,0,2,1]"});
         }
     }
-    TEST_CASE("a rule of one's own goes back too, the dead path of the largest score included") {
+    TEST_CASE("a user's rule is differentiated too, including the dead path of the maximum score") {
         WalkConfig config = small();
         worst(config, {}, {"weights[q,k] = sigmoid(scores[q,k]) ^ 2"});
         worst(config, {},
               {"exponentials[q,k] = exp(scores[q,k] - row_max[q]) + 0.1 * scores[q,k]",
                "weights[q,k] = exponentials[q,k] / row_sum[q]"});
     }
-    TEST_CASE("what the loss does not depend on has no gradient") {
+    TEST_CASE("a tensor that the loss does not depend on has no gradient") {
         const std::vector<std::string> names =
             gradients_of(small(), {Loss::Kind::cell, "weights[0,1,1]"});
         CHECK(std::ranges::find(names, "d_value") == names.end());
@@ -127,7 +127,7 @@ TEST_SUITE("backward") {
         const Tensor target({"token"}, Array<double>{1, 2, 3});
         CHECK_THROWS_AS(gradients_of(small(), {Loss::Kind::mse, "", target, "t.npy"}), ShapeError);
     }
-    TEST_CASE("calls that cannot be right are refused in words") {
+    TEST_CASE("invalid calls are refused with a message") {
         const Plan plan = resolve(small());
         const StepTable& table = step_table(plan);
         const StepTable back = with_gradients(table, plan, {});
@@ -143,7 +143,7 @@ TEST_SUITE("backward") {
         CHECK_THROWS_AS(BackwardGraph({}, plan), ConfigError);
         CHECK_THROWS_AS(BackwardGraph(table, plan)["nothing"], ConfigError);
     }
-    TEST_CASE("a check names the cells that are off, and none elsewhere") {
+    TEST_CASE("a check names the wrong cells, and no others") {
         WalkConfig config = small();
         config.heads = 1;
         const Plan plan = resolve(config);

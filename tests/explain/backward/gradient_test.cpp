@@ -123,7 +123,7 @@ TEST_SUITE("rules: gradients") {
               "d_key[h,k,f] = sum q: d_scores[h,q,k] * query[h,q,f]");
         CHECK(world.error(scores, "key", {"h", "k", "f"}) < 1e-8);
     }
-    TEST_CASE("what is the largest of nothing passes nothing back") {
+    TEST_CASE("a maximum over nothing passes no gradient back") {
         World world;
         world.add("x", {3, 4}).add("y", {3, 4});
         for (const char* range : {"q..k", "max(q - 1, 0)..k", "1..q"}) {
@@ -148,7 +148,7 @@ TEST_SUITE("rules: gradients") {
               std::string::npos);
         CHECK(world.gradient("y[q] = 0.9 ^ x[q]", "x", {"q"}).text.find("if") == std::string::npos);
     }
-    TEST_CASE("a bound that is a number takes none of the gradient, nor does -1") {
+    TEST_CASE("a constant bound receives no gradient, and neither does -1") {
         World world;
         world.put("x", Array<double>{-1, 0, 1}).add("y", {3}).put("d_y", Array<double>{1, 1, 1});
         for (const char* rule : {"y[q] = max(x[q], -1)", "y[q] = clamp(x[q], -1, 1)"}) {
@@ -156,7 +156,7 @@ TEST_SUITE("rules: gradients") {
             CHECK(made.numbers() == std::vector<double>{1, 1, 1});
         }
     }
-    TEST_CASE("deviations from a mean add up to nothing") {
+    TEST_CASE("deviations from a mean sum to zero") {
         World world;
         world.add("x", {3, 4}).add("y", {3, 4});
         const std::string norm =
@@ -165,7 +165,7 @@ TEST_SUITE("rules: gradients") {
         CHECK(world.gradient(norm, "x", {"t", "c"}).text.find("16") == std::string::npos);
         CHECK(world.error(norm, "x", {"t", "c"}) < 1e-8);
     }
-    TEST_CASE("indices that are made of others are solved for them") {
+    TEST_CASE("indices computed from other indices are solved for them") {
         World world;
         world.add("context", {3, 4, 2}).add("merged", {4, 6}).add("w", {6, 5}).add("qkv", {4, 18});
         world.add("present", {7, 2}).add("past", {3, 2}).add("own", {4, 2}).add("even", {3});

@@ -41,7 +41,7 @@ Tensor scattered(const Ball& ball, double factor) {
 }  // namespace
 
 TEST_SUITE("walk: bounds") {
-    TEST_CASE("walks of every type, however they are computed, stay within their bounds") {
+    TEST_CASE("walks of every type and variant stay within their bounds") {
         constexpr std::array types{DType::float32, DType::bfloat16, DType::float16};
         std::mt19937 random(20261125);
         std::size_t judged = 0;
@@ -71,7 +71,7 @@ TEST_SUITE("walk: bounds") {
         CHECK(judged > 1000);
     }
 
-    TEST_CASE("a bound is near what it bounds") {
+    TEST_CASE("a bound is close to the error that it bounds") {
         const Plan plan = resolve(WalkConfig{});
         const Ledger ledger = walk(plan, draw(plan));
         Bounds bounds(plan, step_table(plan), ledger, rounding_of(DType::float32));
@@ -84,7 +84,7 @@ TEST_SUITE("walk: bounds") {
         CHECK(bounds.of("x") == std::nullopt);
     }
 
-    TEST_CASE("16 bits lose the digits of what they use, and the weights where nobody sees") {
+    TEST_CASE("the bound of a walk in 16 bits counts the digits that inputs lose") {
         const Plan plan = resolve(WalkConfig{});
         const Ledger ledger = walk(plan, draw(plan));
         Bounds exact(plan, step_table(plan), ledger, rounding_of(DType::float32));
@@ -107,7 +107,7 @@ TEST_SUITE("walk: bounds") {
         for (const double radius : normed.radius.numbers()) CHECK(radius > 0x1p-8);
     }
 
-    TEST_CASE("ones lose nothing where they are stored: all of them 0.996 are a factor") {
+    TEST_CASE("0.996 in place of every 1 is a factor, 1 in place of 1.0035 is not") {
         const Rounding rounding = rounding_of_half(0x1p-7);
         const auto slope_off = [&](double right, double stored) {
             const auto all = [](double number) {
@@ -121,7 +121,7 @@ TEST_SUITE("walk: bounds") {
         CHECK(slope_off(1.0035, 1)->is_one(rounding));
     }
 
-    TEST_CASE("what is beyond is counted, and the first cell told") {
+    TEST_CASE("cells beyond the bound are counted, and the first one is named") {
         const Ball ball = thousandths(20);
         CHECK(within(scattered(ball, 1), ball).beyond == 0);
         Array<double> cells = ball.middle.as<double>();
@@ -133,7 +133,7 @@ TEST_SUITE("walk: bounds") {
         CHECK(answer.text({20}).starts_with("rounding does not: 2 cells, first [7]: 1 of at most"));
     }
 
-    TEST_CASE("a factor is found where every cell is within its bound") {
+    TEST_CASE("a factor is found if it brings every cell within its bound") {
         const Ball ball = thousandths(64);
         const Rounding rounding = rounding_of(DType::float32);
         const Slope none = *slope_of(scattered(ball, 1), ball, rounding);

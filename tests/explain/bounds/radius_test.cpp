@@ -52,7 +52,7 @@ void check_near(const std::vector<double>& made, const std::vector<double>& expe
 }  // namespace
 
 TEST_SUITE("rules: radius") {
-    TEST_CASE("a sum, a product and a quotient hand on the radii of their parts") {
+    TEST_CASE("a sum, a product and a quotient propagate the radii of their operands") {
         const Rounding exact{0, 0, 0, 1e308};
         check_near(radii("r[k] = a[k] + b[k]", exact, 3), {0.5, 0.5, 0.5});
         check_near(radii("r[k] = a[k] * b[k]", exact, 3), {0.5, 1, 2});
@@ -63,7 +63,7 @@ TEST_SUITE("rules: radius") {
                    {0.5 * std::exp(3), 0.5 * std::exp(8), 0.5 * std::exp(-1)});
     }
 
-    TEST_CASE("what is stored is rounded once, and a sum at each addition") {
+    TEST_CASE("a stored value is rounded once, and a sum at each addition") {
         const Rounding rounding = rounding_of(DType::float32);
         check_near(radii("r[k] = a[k] + 1", rounding, 3), {2 * u, u, 5 * u});
         // 3 additions in any order, of terms up to 3 + 16 + 4, and the error of b passed on.
@@ -81,7 +81,7 @@ TEST_SUITE("rules: radius") {
         CHECK(rounding_of_half(0x1p-10).largest == 65504);
     }
 
-    TEST_CASE("whole numbers are not rounded, and a rule is completed first") {
+    TEST_CASE("integers are not rounded, and a rule is completed first") {
         CHECK_THROWS_AS(rounding_of(DType::int64), ConfigError);
         const auto is_exact = [](const std::string&) { return true; };
         CHECK_THROWS_AS(radius_of(parse_rule("r[k] = sum j: a[j]"), {{"key"}, {3}},

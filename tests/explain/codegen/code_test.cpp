@@ -45,7 +45,9 @@ TEST_SUITE("code") {
               "masked_scores = np.where(mask, -np.inf, scaled_scores)");
     }
 
-    TEST_CASE("parameters are drawn by the first of them, in draw order and as often as asked") {
+    TEST_CASE(
+        "parameters are drawn by the first step that reads them, in draw order and the requested "
+        "number of times") {
         WalkConfig config = two_heads();
         config.draw_order = "kqv";
         config.redraw = 1;
@@ -104,7 +106,7 @@ TEST_SUITE("code") {
         CHECK(asks < setup.find("import torch"));
     }
 
-    TEST_CASE("a formula is short where the lines that compute have all digits") {
+    TEST_CASE("a formula is short although the lines that compute it have all digits") {
         WalkConfig config = two_heads();
         config.rotary.pairing = Pairing::half;
         config.rotary.scaling = RopeScaling{};
@@ -147,7 +149,7 @@ TEST_SUITE("code") {
         }
     }
 
-    TEST_CASE("a Jupyter notebook has a cell of words and one of lines for each section") {
+    TEST_CASE("a Jupyter notebook has a text cell and a code cell for each section") {
         const Plan plan = resolve(two_heads());
         Document document = document_of(plan, walk(plan, draw(plan)), step_table());
         add_code(document, plan, step_table(), CodeLanguage::torch);

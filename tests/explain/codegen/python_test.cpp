@@ -65,7 +65,7 @@ TEST_SUITE("rules: Python") {
 
     // NumPy adds a product's terms in another order than a sum's: two ways to write one number
     // would have different last digits, and the largest would not be found again.
-    TEST_CASE("numbers that are told apart are the same sums wherever they are") {
+    TEST_CASE("sums under a maximum or in a comparison are not matrix products") {
         for (const bool is_torch : {true, false}) {
             CHECK(python("s[h,r] = max c: (sum f: left[h,r,f] * right[h,c,f])", {2, 3}, is_torch)
                       .find('@') == std::string::npos);
@@ -82,7 +82,7 @@ TEST_SUITE("rules: Python") {
         }
     }
 
-    TEST_CASE("what a sum leaves lies along the other dimensions") {
+    TEST_CASE("the remaining indices of a sum become the other dimensions") {
         CHECK(python("m[h,r] = max f: left[h,r,f]", {2, 3}) == "left.amax(-1)");
         CHECK(python("m[h,f] = min r: left[h,r,f]", {2, 4}, false) == "left.min(-2)");
         CHECK(python("n[r,f] = shared[r,f] / sqrt((mean g: shared[r,g] ^ 2) + 2) * gain[f]",
@@ -94,7 +94,7 @@ TEST_SUITE("rules: Python") {
               "(left[..., None] * left[:, :, None]).sum(-3).sum(-3)");
     }
 
-    TEST_CASE("an index in an index cuts, splits, joins or looks up") {
+    TEST_CASE("an index in an index slices, splits, joins or gathers") {
         CHECK(python("p[r,f] = blocks[r, 4 + f]", {3, 4}) == "blocks[:, 4:8]");
         CHECK(python("p[r,f] = blocks[r, 2 * f + 1]", {3, 6}) == "blocks[:, 1::2]");
         CHECK(python("p[h,r,f] = flat[r, h * 4 + f]", {2, 3, 4}) ==
@@ -115,7 +115,7 @@ TEST_SUITE("rules: Python") {
               "gain[torch.arange(-1, 2).clip(0, 3)], 7.0)");
     }
 
-    TEST_CASE("pieces follow one another") {
+    TEST_CASE("pieces are concatenated") {
         // A boundary between two cells falls on neither: 0 and 1 come before 1.5.
         const std::string cut = "c[r,f] = if r < 1.5 then shared[r,f] else shared[r - 1,f]";
         CHECK(python(cut, {3, 4}).find("cat(") == std::string::npos);
@@ -127,7 +127,7 @@ TEST_SUITE("rules: Python") {
               "np.concatenate((shared[:, :1], np.broadcast_to(gain[1:] * 2, (3, 3))), axis=-1)");
     }
 
-    TEST_CASE("a loop makes the rows of any axis, and names are none of Python's") {
+    TEST_CASE("a loop makes the rows of any axis, and its names are no keywords of Python") {
         const std::string lines = "np.zeros((2, 3, 4, 4), dtype=np.float32)\nfor t in range(4):\n";
         CHECK(python("def[a,b,t,f] = if t == 0 then gain[f] else 0.5 * def[a,b,t - 1,f]",
                      {2, 3, 4, 4}, false) ==
@@ -139,12 +139,12 @@ TEST_SUITE("rules: Python") {
               "def_[0, 0, np.arange(3)[:, None], np.arange(4)]");
     }
 
-    TEST_CASE("what PyTorch does not go back through is said otherwise") {
+    TEST_CASE("an operation that PyTorch cannot differentiate is written in another way") {
         CHECK(python("s[f] = gain[f] // 2", {4}, true, "float32", true) == "torch.floor(gain / 2)");
         CHECK(python("s[f] = gain[f] // 2", {4}) == "gain // 2");
     }
 
-    TEST_CASE("numbers, truths and what has no dimension of its own") {
+    TEST_CASE("numbers, booleans and values without a dimension of their own") {
         CHECK(python("mask[r,c] = c > r + 1 or c <= r - 2", {3, 5}, true, "") ==
               "(torch.arange(5) > torch.arange(1, 4)[:, None]) | (torch.arange(5) <= "
               "torch.arange(-2, 1)[:, None])");
@@ -164,7 +164,7 @@ TEST_SUITE("rules: Python") {
               "gain.clamp(min=0) - (gain - 1) ** 2");
     }
 
-    TEST_CASE("a range that differs from cell to cell is where it holds") {
+    TEST_CASE("a range that differs from cell to cell becomes a condition") {
         CHECK(python("s[r] = sum f in r..4: shared[r,f]", {3}) ==
               "torch.where(torch.arange(4) >= torch.arange(3)[:, None], shared, 0.0).sum(-1)");
         // Its index counts from the start of the first range to the end of the last one.
@@ -182,7 +182,7 @@ TEST_SUITE("rules: Python") {
         CHECK_THROWS_AS(python("s[f] = sum j in 0..places[1]: j", {4}), ConfigError);
     }
 
-    TEST_CASE("a sum of what is the same everywhere, and of nothing, needs no dimension") {
+    TEST_CASE("a sum over a constant, and over nothing, needs no dimension") {
         CHECK(python("s[r,f] = mean j in 0..3: shared[r,f]", {3, 4}) == "shared");
         CHECK(python("s[r,f] = sum j in 0..3: shared[r,f]", {3, 4}) == "3 * shared");
         CHECK(python("s[r,f] = sum j in 1..r: shared[r,f]", {3, 4}, false) ==
@@ -193,7 +193,7 @@ TEST_SUITE("rules: Python") {
         CHECK(python("s[f] = gain[f] * max a in 0..65537: a", {4}).starts_with("gain * torch"));
     }
 
-    TEST_CASE("constants are numbers of Python, and what is known is not asked") {
+    TEST_CASE("constants are Python numbers, and known conditions are not tested") {
         CHECK(python("s[f] = gain[f] * abs(-0.5) + floor(2 * 7 / 4)", {4}) == "gain * 0.5 + 3");
         CHECK(python("s[f] = relu(-2) + gain[f] / half(0.1)", {4}) == "0 + gain / 0.0999755859375");
         CHECK(python("s[f] = gain[f] / (1 / 0) + log(0) * (-8) ^ 0.5", {4}) ==
@@ -209,7 +209,7 @@ TEST_SUITE("rules: Python") {
         CHECK(python("s[r] = gain[0] ^ places[r]", {3}) == "gain[0] ** places.to(torch.float32)");
     }
 
-    TEST_CASE("PyTorch is spared gradients that are nan where a side is not taken") {
+    TEST_CASE("PyTorch gets no nan gradients from the branch that is not taken") {
         const std::string rule = "s[f] = if gain[f] > 0 then log(gain[f]) else 2 / (gain[f] - 1)";
         CHECK(python(rule, {4}) == "torch.where(gain > 0, torch.log(gain), 2 / (gain - 1))");
         CHECK(python(rule, {4}, true, "float32", true) ==
@@ -220,7 +220,7 @@ TEST_SUITE("rules: Python") {
               "float(\"inf\"), -float(\"inf\"))");
     }
 
-    TEST_CASE("a rule that is no rule is an error") {
+    TEST_CASE("an invalid rule is an error") {
         const Rule right = parse_rule("s[f] = f");
         CHECK_THROWS_AS(rule_python(Rule{}, {true, {4}, "float32"}), Error);
         CHECK_THROWS_AS(rule_python(right, {true, {4, 4}, "float32"}), Error);

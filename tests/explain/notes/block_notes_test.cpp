@@ -20,14 +20,15 @@ Tensor by_block(const Array<double>& cells) { return {{"query", "block"}, cells}
 
 TEST_SUITE("notes: blocks") {
     TEST_CASE(
-        "the note on the running maximum names the first query whose maximum grows, and where") {
+        "the note on the running maximum names the first query whose maximum grows, and the "
+        "block") {
         const std::string note =
             note_of(blocks_config(), {{"running_max", by_block({{3, 3, 3}, {1, 1, 2.5}})}});
         CHECK_SAYS(note, "The keys come in 3 blocks of up to 2 keys.");
         CHECK_SAYS(note, "Position 1 meets a larger one, 2.5000, in block 2.");
     }
 
-    TEST_CASE("a maximum that stays is not said to rise") {
+    TEST_CASE("a constant maximum is not said to rise") {
         CHECK_SILENT(note_of(blocks_config(), {{"running_max", by_block({{3, 3, 3}, {2, 2, 2}})}}),
                      "meets a larger");
     }
@@ -41,7 +42,7 @@ TEST_SUITE("notes: blocks") {
     }
 
     TEST_CASE(
-        "the note on the running sum names the divisor of the first query, where it is a number") {
+        "the note on the running sum names the divisor of the first query, if it is a number") {
         CHECK_SAYS(
             note_of(blocks_config(), {{"running_sum", by_block({{1, 1.5, 2.25}, {1, 2, 3}})}}),
             "For position 0 that is 2.2500.");
@@ -50,7 +51,7 @@ TEST_SUITE("notes: blocks") {
             "that is");
     }
 
-    TEST_CASE("of several heads the first is described, and named") {
+    TEST_CASE("with several heads, the first is described and named") {
         WalkConfig config = blocks_config();
         config.heads = 2;
         const Tensor sums({"head", "query", "block"},
@@ -63,7 +64,7 @@ TEST_SUITE("notes: blocks") {
                    "In head 0, position 1 meets a larger one, 2, in block 1.");
     }
 
-    TEST_CASE("what the notes say of a real walk holds there") {
+    TEST_CASE("the notes are true of a real walk") {
         for (std::uint64_t seed = 1; seed <= 20; ++seed) {
             WalkConfig config = blocks_config();
             config.seed = seed;

@@ -67,7 +67,7 @@ TEST_SUITE("notes: context") {
         CHECK_SILENT(note_of_step("context", plan, ledger), "unchanged");
     }
 
-    TEST_CASE("merging says which features are whose") {
+    TEST_CASE("the note on merging names the features of each head") {
         WalkConfig config = words_config();
         config.heads = 3;
         config.head_dim = 2;
@@ -81,7 +81,7 @@ TEST_SUITE("notes: context") {
                    "feature 0 comes from head 0, feature 1 from head 1. Nothing is computed");
     }
 
-    TEST_CASE("a step that is not there has no note") {
+    TEST_CASE("a step that is absent has no note") {
         const Plan plan = resolve(words_config());
         CHECK(note_of_step("weights", plan, Ledger{}).empty());
     }

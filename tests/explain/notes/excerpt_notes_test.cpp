@@ -128,7 +128,7 @@ std::vector<std::pair<std::string, WalkConfig>> variants() {
 }  // namespace
 
 TEST_SUITE("notes: slices") {
-    TEST_CASE("the note of a slice that takes everything is that of the whole") {
+    TEST_CASE("the note of a slice that takes everything is that of the whole tensor") {
         for (const auto& [variant, config] : variants()) {
             const Walk walk(config);
             for (const auto& [name, tensor] : walk.ledger.entries()) {
@@ -139,7 +139,7 @@ TEST_SUITE("notes: slices") {
         }
     }
 
-    TEST_CASE("each number is read off the cells shown, or those of the step before") {
+    TEST_CASE("each number is read from the cells shown, or from the step before") {
         std::mt19937 random(7);
         std::size_t told = 0;
         for (const auto& [variant, config] : variants()) {
@@ -200,7 +200,7 @@ TEST_SUITE("notes: slices") {
         }
     }
 
-    TEST_CASE("no slice of a random walk brings a note to a fall, and none speaks of other heads") {
+    TEST_CASE("no slice of a random walk crashes a note, and none mentions other heads") {
         for (std::uint32_t seed = 0; seed < 120; ++seed) {
             std::mt19937 random(seed);
             const Walk walk(random_config(random));
@@ -229,7 +229,7 @@ TEST_SUITE("notes: slices") {
         CHECK(walk.note("weights", "0,2:2").empty());
     }
 
-    TEST_CASE("a row whose keys are all shown is told as a row, under its own name") {
+    TEST_CASE("a row whose keys are all shown is described as a row, under its own name") {
         const Walk walk(words_config());
         Ledger ledger(chains_of(step_table()));
         ledger.record("scores", matrix({{0, 0, 0}, {0, std::log(2), std::log(5)}, {1, 0, 0}}));
@@ -295,7 +295,7 @@ TEST_SUITE("notes: slices") {
         CHECK_SAYS(of_cache, "(position 5)");
     }
 
-    TEST_CASE("sentences on rows cut in their features are left out") {
+    TEST_CASE("sentences on rows whose features are cut are left out") {
         const Walk walk(cat_config(1));
         CHECK_SAYS(walk.note("query"), "has the longest query (");
         CHECK_SAYS(walk.note("query", "1:"), "has the longest query shown (");

@@ -64,7 +64,7 @@ TEST_SUITE("notes: labels") {
         CHECK(quoted(accents) == "'" + accents + "'");
     }
 
-    TEST_CASE("right-to-left text and controls do not disturb the sentence around them") {
+    TEST_CASE("right-to-left text and control characters do not disturb the sentence around them") {
         CHECK(quoted("a\nb") == "'a\\nb'");
         CHECK(quoted("a\xff") == "'a\\xff'");
         CHECK(quoted("\u05D0\u05D1") == "'\u2068\u05D0\u05D1\u2069'");

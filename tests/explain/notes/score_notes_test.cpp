@@ -45,7 +45,7 @@ TEST_SUITE("notes: scores") {
                    "The largest is -0.5000: position 1 with position 0.");
     }
 
-    TEST_CASE("where several are the largest, the first is named as such") {
+    TEST_CASE("if several are the largest, the first is named as one of them") {
         CHECK_SAYS(scores_note({{1, 9, 3}, {4, 9, 6}, {7, 8, 9}}),
                    "The largest is 9, first at 'red' with 'green'.");
     }
@@ -58,19 +58,19 @@ TEST_SUITE("notes: scores") {
         CHECK_SILENT(scores_note({{1, 1, 1}, {2, 2, 2}, {3, 3, 3}}), "The largest is");
     }
 
-    TEST_CASE("nan is named with the row it is in, and is not the largest") {
+    TEST_CASE("nan is named with its row, and is not the largest") {
         const std::string note = scores_note({{1, 2, 3}, {NAN, 5, 6}, {7, 8, 5}});
         CHECK_SAYS(note, "There is nan among the scores of 'green'");
         CHECK_SAYS(note, "The largest is 8: 'blue' with 'green'.");
     }
 
-    TEST_CASE("one query and one key have an only score") {
+    TEST_CASE("one query and one key have a single score") {
         WalkConfig config = words_config({{1}});
         CHECK_SAYS(note_of(config, {{"scores", matrix(Array<double>::filled({1, 1}, 2))}}),
                    "The only score is 2: 'red' with itself.");
     }
 
-    TEST_CASE("of several heads the first is described, and it is said so") {
+    TEST_CASE("with several heads the first is described, and the note says so") {
         WalkConfig config = words_config({{1, 2}});
         config.heads = 2;
         const Tensor scores = by_head({{{1, 2}, {3, 0}}, {{9, 8}, {7, 6}}});
@@ -78,9 +78,9 @@ TEST_SUITE("notes: scores") {
                    "The largest in head 0 is 3: 'green' with 'red'.");
     }
 
-    TEST_CASE("scaling is described with its factor and where it comes from") {
+    TEST_CASE("scaling is described with its factor and the source of the factor") {
         const std::string note = scaled_note({}, nine, half_of_nine);
-        CHECK_SAYS(note, "Every score is divided by 2, the root of head_dim 4.");
+        CHECK_SAYS(note, "Every score is divided by 2, the square root of head_dim 4.");
         CHECK_SAYS(note, "The largest goes from 9 to 4.5000.");
         CHECK_SAYS(scaled_note({ScaleChoice::By::number, 0.5}, nine, half_of_nine),
                    "Every score is multiplied by 0.5. The largest goes from 9 to 4.5000.");
@@ -91,7 +91,7 @@ TEST_SUITE("notes: scores") {
         config.heads = 4;
         config.scale.by = ScaleChoice::By::embed_dim;
         CHECK_SAYS(note_of(config, {{"scaled_scores", matrix(nine)}}),
-                   "divided by 4, the root of embed_dim 16 (the paper uses head_dim).");
+                   "divided by 4, the square root of embed_dim 16 (the paper uses head_dim).");
     }
 
     TEST_CASE("factors that change little or much are called so") {
@@ -104,7 +104,7 @@ TEST_SUITE("notes: scores") {
                    "That reverses their order.");
     }
 
-    TEST_CASE("a scale that these numbers do not bear out is not claimed") {
+    TEST_CASE("a scale that these numbers contradict is not claimed") {
         const std::string note = scaled_note({}, nine, nine);
         CHECK_SILENT(note, "divided by");
         CHECK_SILENT(note, "softmax");
@@ -154,7 +154,7 @@ TEST_SUITE("notes: mask") {
         CHECK_SILENT(note, "come after");
     }
 
-    TEST_CASE("rows that see nothing, and rows that see one key") {
+    TEST_CASE("rows that see nothing, and rows that see one key, are named") {
         const Tensor nothing =
             hidden({{true, true, true}, {false, true, true}, {false, false, true}});
         CHECK_SAYS(note_of(causal_config(), {{"mask", nothing}}),
@@ -187,13 +187,13 @@ TEST_SUITE("notes: masked scores") {
         CHECK_SAYS(note, "The largest score left is 7: 'blue' with 'red'.");
     }
 
-    TEST_CASE("scores that should be hidden and are not are noticed") {
+    TEST_CASE("scores that should be hidden but are not are noticed") {
         const Tensor zeros = matrix({{1, 0, 0}, {4, 5, 0}, {7, 3, 5}});
         CHECK(note_of(causal_config(), {{"mask", causal}, {"masked_scores", zeros}}) ==
               "Cells that the mask hides are not all -inf here.");
     }
 
-    TEST_CASE("fully masked rows are named with what softmax makes of them") {
+    TEST_CASE("fully masked rows are named with the result of softmax") {
         const Tensor mask = hidden({{true, true, true}, {false, false, true}, {true, true, true}});
         const Tensor masked = matrix({{-infinity, -infinity, -infinity},
                                       {4, 5, -infinity},

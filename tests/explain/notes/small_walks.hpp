@@ -26,7 +26,7 @@ inline WalkConfig words_config(std::vector<std::vector<std::int64_t>> sequences 
     return config;
 }
 
-/// The same with positions instead of words.
+/// Returns the same configuration with positions instead of words.
 inline WalkConfig positions_config(std::int64_t query_len) {
     WalkConfig config;
     config.query_len = query_len;

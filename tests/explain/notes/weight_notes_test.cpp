@@ -18,7 +18,7 @@ WalkConfig heads_config() {
 }  // namespace
 
 TEST_SUITE("notes: weights") {
-    TEST_CASE("the note says who attends most to whom, and what an even share would be") {
+    TEST_CASE("the note names who attends most to whom, and the even share") {
         const std::string note = note_of(words_config(), {{"weights", matrix(two_thirds)}});
         CHECK(note ==
               "Each row sums to 1: it shows how a query divides its attention among the keys. The "
@@ -136,7 +136,7 @@ TEST_SUITE("notes: weights") {
                    "that of 'green' sums to 0.5000");
     }
 
-    TEST_CASE("the first head is described, a larger weight elsewhere is pointed at") {
+    TEST_CASE("the first head is described, and a larger weight elsewhere is mentioned") {
         const Tensor weights =
             by_head({{{0.5, 0.25, 0.25}, {0.125, 0.75, 0.125}, {0.5, 0.25, 0.25}},
                      {{0.5, 0.25, 0.25}, {0.5, 0.25, 0.25}, {0.9, 0.05, 0.05}}});
@@ -149,7 +149,7 @@ TEST_SUITE("notes: weights") {
         CHECK_SILENT(note_of(heads_config(), {{"weights", smaller}}), "The largest of all");
     }
 
-    TEST_CASE("where all weights of the first matrix are equal, the largest elsewhere is named") {
+    TEST_CASE("if all weights of the first matrix are equal, the largest elsewhere is named") {
         const double third = 1.0 / 3;
         const Tensor weights =
             by_head({{{third, third, third}, {third, third, third}, {third, third, third}},
@@ -159,7 +159,7 @@ TEST_SUITE("notes: weights") {
         CHECK_SAYS(note, "Elsewhere the largest weight is 0.9000: 'blue' to 'red' in head 1.");
     }
 
-    TEST_CASE("sequences of a batch are named, with the words of their own") {
+    TEST_CASE("sequences of a batch are named, with their own words") {
         const Tensor weights = by_batch({{{0.5, 0.5}, {0.75, 0.25}}, {{0.9, 0.1}, {0.05, 0.95}}});
         const std::string note = note_of(words_config({{1, 2}, {3, 2}}), {{"weights", weights}});
         CHECK_SAYS(note,
@@ -181,7 +181,7 @@ TEST_SUITE("notes: weights") {
                    "'green' attends most to memory position 1");
     }
 
-    TEST_CASE("one query and its keys: the row, not each row") {
+    TEST_CASE("with one query, the note describes the row, not each row") {
         const std::string note =
             note_of(words_config({{1}}), {{"weights", matrix(Array<double>::filled({1, 1}, 1))}});
         CHECK(note == "The row sums to 1. 'red' sees only itself, so that weight is 1.");
@@ -198,7 +198,7 @@ TEST_SUITE("notes: weights") {
         CHECK_SAYS(note, "The largest weight is 0.7500: 'green' to itself.");
     }
 
-    TEST_CASE("the largest weight that a note names is in the row it names") {
+    TEST_CASE("the largest weight in a note is in the row that the note names") {
         const std::regex told("largest weight(?: in [a-z0-9, ]+)? is ([0-9.]+):");
         std::size_t found = 0;
         for (std::uint64_t seed = 1; seed <= 200; ++seed) {
@@ -225,7 +225,7 @@ TEST_SUITE("notes: weights") {
         CHECK(found == 200);
     }
 
-    TEST_CASE("the parts of softmax say what is hidden and what is nan") {
+    TEST_CASE("the notes on the parts of softmax name hidden cells and nan") {
         const Tensor row_max({"query"}, Array<double>{1.0, -infinity});
         CHECK_SAYS(note_of(words_config({{1, 2}}), {{"row_max", row_max}}),
                    "It is -inf if every cell is hidden.");

@@ -109,7 +109,7 @@ TEST_SUITE("explain: derivation patterns") {
         CHECK(derivation_patterns(plan, step_table(plan), ledger, "w_query").empty());
     }
 
-    TEST_CASE("where a mistake made the number, no rule is claimed for it") {
+    TEST_CASE("if a mistake made the number, no rule is claimed for it") {
         WalkConfig config;
         config.input = RandomInput{};
         config.query_len = 4;

@@ -50,7 +50,7 @@ double rounding_bound(const Derivation& derivation, DType dtype) {
 }  // namespace
 
 TEST_SUITE("explain: why") {
-    TEST_CASE("the terms of every step add up to the walk's own number") {
+    TEST_CASE("the terms of every step add up to the number in the walk") {
         std::mt19937 random(5);
         std::size_t sums = 0;
         for (int i = 0; i < 150; ++i) {
@@ -98,7 +98,7 @@ TEST_SUITE("explain: why") {
         }
     }
 
-    TEST_CASE("printed terms add up to the printed number, and few lines say it") {
+    TEST_CASE("printed terms add up to the printed number, in few lines") {
         std::mt19937 random(8);
         for (int i = 0; i < 200; ++i) {
             WalkConfig config = random_config(random);
@@ -150,7 +150,7 @@ TEST_SUITE("explain: why") {
         CHECK(text.find(" 1.50000e-06   query[0,0] * key[0,0]") != std::string::npos);
     }
 
-    TEST_CASE("words are indices where the input has words") {
+    TEST_CASE("words are indices if the input has words") {
         WalkConfig config;
         Tokens tokens;
         tokens.sequences = {{1, 2, 1}};

@@ -74,7 +74,7 @@ TEST_SUITE("atomic file") {
         CHECK(files_in(scratch.path()) == 1);
     }
 
-    TEST_CASE("without commit nothing is left over") {
+    TEST_CASE("without commit no file is left") {
         const ScratchFolder scratch;
         {
             OutputFile file(scratch / "out.txt");
@@ -109,7 +109,7 @@ TEST_SUITE("atomic file") {
         CHECK(permissions(scratch / "new.txt") == 0604);
     }
 
-    TEST_CASE("a symbolic link stays a link and what it points to is replaced") {
+    TEST_CASE("a symbolic link stays a link, and its target is replaced") {
         const ScratchFolder scratch;
         fs::create_directory(scratch / "real");
         write_file(scratch / "real/file.txt", "old");
@@ -126,13 +126,13 @@ TEST_SUITE("atomic file") {
         CHECK_THROWS_AS(OutputFile{scratch / "circle"}, OutputError);
     }
 
-    TEST_CASE("a device is written straight and a full one is reported") {
+    TEST_CASE("a device is written directly, and a full one is reported") {
         write_file("/dev/null", "x");
         const std::string message = refusal<OutputError>([] { write_file("/dev/full", "x"); });
         CHECK(message.starts_with("/dev/full: cannot write: No space left on device"));
     }
 
-    TEST_CASE("a fifo is written straight") {
+    TEST_CASE("a fifo is written directly") {
         const ScratchFolder scratch;
         const fs::path fifo = scratch / "fifo";
         REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
@@ -145,7 +145,7 @@ TEST_SUITE("atomic file") {
         ::close(reader);
     }
 
-    TEST_CASE("a descriptor's name appends where the descriptor is") {
+    TEST_CASE("a descriptor's name appends at the descriptor's position") {
         const ScratchFolder scratch;
         write_file(scratch / "log.txt", "before ");
         const int log = ::open((scratch / "log.txt").c_str(), O_WRONLY | O_APPEND);
@@ -166,7 +166,7 @@ TEST_SUITE("atomic file") {
         CHECK(files_in(scratch.path()) == 1);
     }
 
-    TEST_CASE("places that cannot be written are named with the reason") {
+    TEST_CASE("paths that cannot be written are named with the reason") {
         const ScratchFolder scratch;
         const std::string folder = scratch.path();
         CHECK(refusal<OutputError>([&] { OutputFile{folder}; }) ==
@@ -180,13 +180,13 @@ TEST_SUITE("atomic file") {
         CHECK_THROWS_AS(OutputFile{std::string(5000, 'x')}, OutputError);
     }
 
-    TEST_CASE("a name as long as the system allows can be written") {
+    TEST_CASE("a name of the maximum length of the system can be written") {
         const ScratchFolder scratch;
         write_file(scratch / std::string(255, 'n'), "x");
         CHECK(content(scratch / std::string(255, 'n')) == "x");
     }
 
-    TEST_CASE("a signal handler can remove what is pending and nothing else") {
+    TEST_CASE("a signal handler can remove pending files and nothing else") {
         const ScratchFolder scratch;
         write_file(scratch / "done.txt", "x");
         OutputFile first(scratch / "first.txt");
@@ -197,7 +197,7 @@ TEST_SUITE("atomic file") {
         CHECK(content(scratch / "done.txt") == "x");
     }
 
-    TEST_CASE("files can be written one after the other without end") {
+    TEST_CASE("files can be written one after another without limit") {
         const ScratchFolder scratch;
         for (int i = 0; i < 100; ++i) {
             write_file(scratch / "kept.txt", "x");

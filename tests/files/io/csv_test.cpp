@@ -56,7 +56,7 @@ TEST_SUITE("csv") {
         CHECK(tensor.at(5) == HUGE_VAL);
     }
 
-    TEST_CASE("a line of names is passed over with a note, a mistyped line of numbers is not") {
+    TEST_CASE("a line of names is skipped with a note, a mistyped line of numbers is not") {
         CHECK(note_of("left,right\n1,2\n") == "t: the first line was read as column names");
         CHECK(note_of("1,2\n3,4\n").empty());
         for (const char* text : {"1.0,2.0.1\n3,4\n", "NA,1\n3,4\n", "1e400,1e400\n3,4\n",
@@ -66,7 +66,7 @@ TEST_SUITE("csv") {
         }
     }
 
-    TEST_CASE("the row names and column numbers of pandas and R are no numbers of the table") {
+    TEST_CASE("the row names and column numbers of pandas and R are not numbers of the table") {
         for (const char* text : {
                  ",0,1\n0,1.0,2.5\n1,-3.0,4000.0\n",                  // DataFrame.to_csv
                  "0,1\n1.0,2.5\n-3.0,4000.0\n",                       // with index=False
@@ -96,7 +96,7 @@ TEST_SUITE("csv") {
         CHECK(refusal_of("the,1\ncat,2\n3,4\n", "t").starts_with("t: line 3, column 1: '3' is a "));
     }
 
-    TEST_CASE("True and False are a table of bool, but not among numbers") {
+    TEST_CASE("True and False are a table of bool, but are refused among numbers") {
         CHECK(table("True,False\nFalse,True\n").as<bool>() ==
               Array<bool>{{true, false}, {false, true}});
         CHECK(table("TRUE\tFALSE\n").as<bool>() == Array<bool>{{true, false}});
@@ -112,7 +112,7 @@ TEST_SUITE("csv") {
         CHECK(table("1,\t2.5\n-3,\t4e3\n").as<double>() == two_by_two);
     }
 
-    TEST_CASE("a refusal names line and column") {
+    TEST_CASE("an error names line and column") {
         CHECK(refusal_of("a,b\n1,2\n1,x\n", "t.csv") ==
               "t.csv: line 3, column 2: 'x' is not a number: write it as 1.5 or 1e-3");
         CHECK(refusal_of("1,2\n1,,\n", "t.csv") ==

@@ -34,7 +34,7 @@ TEST_SUITE("documents") {
         CHECK(names_in("Gewichte (\u03b1):\n[[1, 0], [0.5, 0.5]]") == "\u03b1(2, 2) ");
     }
 
-    TEST_CASE("of a formula the name at its left and the matrix at its right count") {
+    TEST_CASE("a formula gives the name on its left and the matrix on its right") {
         CHECK(names_in("scores = Q @ K.T = [[1, 2], [3, 4]]\nQ = K = [[1, 0]] V = [[5, 6]]\n") ==
               "scores(2, 2) Q(1, 2) K(1, 2) V(1, 2) ");
         const auto product = read_tensors_from_bytes(
@@ -51,7 +51,7 @@ TEST_SUITE("documents") {
               "scaled_scores(2, 2) softmax(2, 2) ");
     }
 
-    TEST_CASE("what stands behind a row is a remark, and rows in brackets are one matrix") {
+    TEST_CASE("text after a row is a remark, and rows in brackets are one matrix") {
         CHECK(names_in("Weights:\n[[1, 0],     \u2190 sees only itself\n"
                        " [0.5, 0.5]] \u2190 sees [0, 1]\n") == "Weights(2, 2) ");
         const auto rows = read_tensors_from_bytes(
@@ -93,7 +93,7 @@ TEST_SUITE("documents") {
         }
     }
 
-    TEST_CASE("words beside rows name them, in tables and before lists") {
+    TEST_CASE("words next to rows name them, in tables and before lists") {
         for (const char* const text :
              {"attn\n        the   cat\nthe    0.5   0.5\ncat   0.2   0.8\n",
               "Attention weights (%)\n      the   cat\nthe   50%   50%\ncat   20%   80%\n",
@@ -121,7 +121,7 @@ TEST_SUITE("documents") {
         CHECK(keys[1].row_names == std::vector<std::string>{"dog", "cat"});
     }
 
-    TEST_CASE("tables beside each other on a sheet are apart") {
+    TEST_CASE("tables next to each other on a sheet are separate") {
         for (const char* const text : {"Q\t\t\tK\t\n1\t0\t\t1\t1\n0\t2\t\t0\t2\n\t\t\t5\t6\n",
                                        "Q,,,K,\n1,0,,1,1\n0,2,,0,2\n,,,5,6\n",
                                        "Q;;;K;\r\n1,0;0;;1;1\r\n0;2;;0;2\r\n;;;5;6\r\n"}) {
@@ -131,7 +131,7 @@ TEST_SUITE("documents") {
         CHECK(refusal_of("1,,2\n3,,4\n", "t").find("'' is not a number") != std::string::npos);
     }
 
-    TEST_CASE("a table of a document that breaks off is refused with its place") {
+    TEST_CASE("a truncated table of a document is refused with its place") {
         CHECK(refusal_of("scores\n1\t2\n3\tx\n", "t") ==
               "t: line 3, column 1: 'x' is not a number, beside numbers of its row: write it as "
               "1.5");

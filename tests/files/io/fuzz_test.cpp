@@ -13,7 +13,7 @@
 using namespace attn;
 
 TEST_SUITE("fuzz") {
-    TEST_CASE("damaged files either are read or are refused with their name, and quickly") {
+    TEST_CASE("damaged files are either read or refused with their name, and quickly") {
         struct Seed {
             std::string bytes;
             std::string label;

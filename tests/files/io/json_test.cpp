@@ -30,7 +30,7 @@ TEST_SUITE("json") {
         CHECK(parsed("[18446744073709551615]").dtype() == DType::float64);
     }
 
-    TEST_CASE("numbers that JSON cannot spell are strings") {
+    TEST_CASE("numbers that JSON cannot represent are strings") {
         const Tensor tensor = parsed(R"(["nan", "inf", "-inf", 1])");
         CHECK(std::isnan(tensor.at(0)));
         CHECK(tensor.at(1) == HUGE_VAL);
@@ -38,7 +38,7 @@ TEST_SUITE("json") {
         CHECK(tensor.at(3) == 1.0);
     }
 
-    TEST_CASE("an object gives each list by its name") {
+    TEST_CASE("an object names each list") {
         const auto tensors = read_tensors_from_bytes(R"({"x": [1.5], "ids": [[1, 2]]})", "t");
         REQUIRE(tensors.size() == 2);
         CHECK(tensors[0].name == "ids");
@@ -63,7 +63,7 @@ TEST_SUITE("json") {
         CHECK(tensors[2].tensor.as<bool>()());
     }
 
-    TEST_CASE("what Python and pandas write for nan and infinity is read") {
+    TEST_CASE("nan and infinity are read as Python and pandas write them") {
         const auto tensors = read_tensors_from_bytes(
             R"({"x": [NaN, Infinity, -Infinity, null, -0, -0.5], "NaN": [1]})", "t");
         REQUIRE(tensors.size() == 2);
@@ -77,7 +77,7 @@ TEST_SUITE("json") {
         CHECK(x.at(5) == -0.5);
     }
 
-    TEST_CASE("words for nan stay letters in a name with quotes, and after it") {
+    TEST_CASE("words for nan stay text in a quoted name, and after it") {
         const auto tensors =
             read_tensors_from_bytes(R"({"a\"NaN": [1], "\\": [NaN], "-0": [2]})", "t");
         REQUIRE(tensors.size() == 3);
@@ -86,7 +86,7 @@ TEST_SUITE("json") {
         CHECK(tensors[2].name == "a\"NaN");
     }
 
-    TEST_CASE("a place after what was read as another word is still told right") {
+    TEST_CASE("the place of an error is right even after a word that was replaced") {
         CHECK(refusal_of("{\"x\": [NaN,\nNaN, 1 2]}", "t").find("line 2, column 8") !=
               std::string::npos);
     }
@@ -97,14 +97,14 @@ TEST_SUITE("json") {
         CHECK(refusal_of(std::string_view("[1]\0", 4), "t").starts_with("t: "));
     }
 
-    TEST_CASE("tokens name the rows of the arrays that have as many") {
+    TEST_CASE("tokens name the rows of the arrays of the same length") {
         const auto read = read_tensors_from_bytes(
             R"({"attention": [[[0.5, 0.5], [0.2, 0.8]]], "tokens": ["the", "cat"]})", "t");
         REQUIRE(read.size() == 1);
         CHECK(read[0].row_names == std::vector<std::string>{"the", "cat"});
     }
 
-    TEST_CASE("words and objects beside arrays are left out and named") {
+    TEST_CASE("text and objects next to arrays are left out and named") {
         std::vector<std::string> notes;
         const auto tensors = read_tensors_from_bytes(
             R"({"columns": ["a", "b"], "data": [[1, 2]], "meta": {"rows": 1}})", "t",
@@ -117,7 +117,7 @@ TEST_SUITE("json") {
         CHECK(TensorFile(R"({"bad": [[1], [2, 3]], "x": [1]})", "t").read("x").tensor.at(0) == 1.0);
     }
 
-    TEST_CASE("what is no tensor is refused with its place") {
+    TEST_CASE("a value that is no tensor is refused with its place") {
         CHECK(refusal_of("[[1, 2], [3]]", "t") ==
               "t: the lists along axis 1 have different lengths, 2 and 1: give nested lists of "
               "numbers");
@@ -146,7 +146,7 @@ TEST_SUITE("json") {
         }
     }
 
-    TEST_CASE("deep nesting is refused, however deep") {
+    TEST_CASE("deep nesting is refused at any depth") {
         for (const std::size_t depth : {33U, 65U, 1'000'000U}) {
             CHECK(refusal_of(std::string(depth, '[') + std::string(depth, ']'), "t")
                       .starts_with("t: "));

@@ -24,7 +24,7 @@ std::string long_table(const std::vector<TensorRef>& tensors) {
 }  // namespace
 
 TEST_SUITE("long table") {
-    TEST_CASE("one line an element, with the columns that any tensor has") {
+    TEST_CASE("a table has one line per element, with the columns that any tensor has") {
         const Tensor w({"out", "feature"}, Array<float>{{0.1F, -0.0F}});
         const Tensor mask({"query", "key"}, Array<bool>{{false, true}});
         const Tensor scale({}, Array<double>(1e300));
@@ -56,7 +56,7 @@ TEST_SUITE("long table") {
         }
     }
 
-    TEST_CASE("it is refused with the formats that are read") {
+    TEST_CASE("a long table is refused with the formats that are read") {
         for (const char* text : {"step,query,value\na,1,4\n", "step,value,key_token\n"}) {
             CHECK(refusal_of(text, "t.csv") ==
                   "t.csv: is a table with one number per line, which is written for other programs "
@@ -75,7 +75,7 @@ TEST_SUITE("long table") {
         CHECK_THROWS_AS(long_table({{"x", x}, {"turned", turned}}), OutputError);
     }
 
-    TEST_CASE("integers that float64 does not hold have all their digits") {
+    TEST_CASE("integers that float64 cannot represent have all their digits") {
         const Tensor ids({"query"}, Array<std::int64_t>{9007199254740993, -5});
         CHECK(long_table({{"ids", ids}}) == "step,query,value\nids,0,9007199254740993\nids,1,-5\n");
     }

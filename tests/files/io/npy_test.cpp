@@ -114,7 +114,7 @@ TEST_SUITE("npy") {
         CHECK(values(8) == 0x1.554p-2F);
     }
 
-    TEST_CASE("what is written is what NumPy writes, byte for byte") {
+    TEST_CASE("the written bytes are those of NumPy") {
         for (const char* name : {"little_f4.npy", "little_f8.npy", "little_i8.npy", "bool.npy",
                                  "scalar.npy", "empty.npy", "special.npy"}) {
             CAPTURE(name);
@@ -140,7 +140,7 @@ TEST_SUITE("npy") {
         }
     }
 
-    TEST_CASE("types that are no numbers are refused with what to do") {
+    TEST_CASE("types that are not numbers are refused with a remedy") {
         const std::string path = fixture("complex.npy");
         CHECK(refusal([&] { read_tensor(path); }) ==
               path +
@@ -188,7 +188,7 @@ TEST_SUITE("npy") {
         }
     }
 
-    TEST_CASE("a header may be laid out in other ways that Python reads too") {
+    TEST_CASE("a header may have other layouts that Python reads too") {
         const std::string header = "{\"shape\":(2L,), 'fortran_order' : True,'descr':\"<f4\"}   \n";
         const std::string bytes = npy_bytes(header, std::string(8, '\0'));
         CHECK(read_tensors_from_bytes(bytes, "a")[0].tensor.shape() == Shape{2});

@@ -46,14 +46,14 @@ TEST_SUITE("npz") {
         }
     }
 
-    TEST_CASE("zip64 records and sizes that follow the data are read") {
+    TEST_CASE("zip64 records and sizes after the data are read") {
         for (const char* name : {"zip64.npz", "streamed.npz"}) {
             CAPTURE(name);
             CHECK(read_tensor(fixture(name)).at(5) == 1.25);
         }
     }
 
-    TEST_CASE("an array is picked by its name") {
+    TEST_CASE("an array is selected by its name") {
         const std::string path = fixture("stored.npz");
         CHECK(read_tensor(path + ":ids").at(0) == 3.0);
         CHECK(refusal([&] { read_tensor(path); }) ==
@@ -62,7 +62,7 @@ TEST_SUITE("npz") {
               path + ": no array is called 'y': choose one of 'x', 'ids', 'mask', 'scale'");
     }
 
-    TEST_CASE("a long list of names is cut short") {
+    TEST_CASE("a long list of names is shortened") {
         const Tensor one({}, Array<float>(1.0F));
         std::vector<TensorRef> many;
         for (int i = 0; i < 15; ++i) many.push_back({"w" + std::to_string(i), one});
@@ -92,7 +92,7 @@ TEST_SUITE("npz") {
         CHECK(read_tensors_from_bytes(zipped({}), "none.npz").empty());
     }
 
-    TEST_CASE("an archive that is written streams to what cannot be rewound") {
+    TEST_CASE("an archive can be written to a stream that cannot seek") {
         const ScratchFolder scratch;
         const Tensor tensor = read_tensor(fixture("special.npy"));
         {
@@ -110,7 +110,7 @@ TEST_SUITE("npz") {
         CHECK_THROWS_AS(zipped({{"a", one}, {"a", one}}), OutputError);
     }
 
-    TEST_CASE("archives that are no tensors are refused with what to do") {
+    TEST_CASE("archives without tensors are refused with a remedy") {
         const auto reason = [](const std::string& name) {
             return refusal([&] { read_tensors(fixture(name)); });
         };
@@ -142,14 +142,14 @@ TEST_SUITE("npz") {
         CHECK(message.starts_with("a.npz: array 'x'"));
     }
 
-    TEST_CASE("a size that is said to be in a zip64 record is there") {
+    TEST_CASE("a size that refers to a missing zip64 record is refused") {
         std::string bytes = fixture_bytes("deflated.npz");
         bytes.replace(bytes.find("PK\x01\x02") + 20, 8, std::string(8, '\xFF'));
         CHECK(refusal_of(bytes, "a.npz").find("the directory of the archive is damaged") !=
               std::string::npos);
     }
 
-    TEST_CASE("one array that is no tensor hinders none of the others") {
+    TEST_CASE("an array that is no tensor does not prevent reading the others") {
         std::vector<std::string> notes;
         const std::string path = fixture("mixed.npz");
         const auto tensors =

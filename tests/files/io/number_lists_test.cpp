@@ -17,7 +17,7 @@ NamedTensor pasted(std::string_view text) { return read_tensors_from_bytes(text,
 }  // namespace
 
 TEST_SUITE("printed arrays") {
-    TEST_CASE("several arrays are in a text under their names") {
+    TEST_CASE("a text can contain several named arrays") {
         for (const char* text :
              {"w_q = tensor([[1.5, 2.0]])\nself.att = tensor([3.0, 4.0],\n  device='cuda:0')\n",
               "w_q: [[1.5 2. ]]\nself.att: [3. 4.]\n",
@@ -42,7 +42,7 @@ TEST_SUITE("printed arrays") {
         }
     }
 
-    TEST_CASE("what torch prints is read, with the type that it leaves out") {
+    TEST_CASE("a tensor printed by torch is read, with the type that print omits") {
         const Tensor x =
             pasted("tensor([[ 1.0000, -0.5000],\n        [    nan,     inf]])\n").tensor;
         REQUIRE(x.shape() == Shape{2, 2});
@@ -65,7 +65,7 @@ TEST_SUITE("printed arrays") {
               1.0);
     }
 
-    TEST_CASE("what NumPy and Python print is read") {
+    TEST_CASE("an array printed by NumPy or Python is read") {
         const Tensor x = pasted("[[ 1.   -0.5 ]\n [ 0.25  3. ]]").tensor;
         REQUIRE(x.shape() == Shape{2, 2});
         CHECK(x.dtype() == DType::float64);
@@ -82,7 +82,7 @@ TEST_SUITE("printed arrays") {
         CHECK(pasted("q = [tensor(0.5), tensor(3)]").tensor.at(1) == 3);
     }
 
-    TEST_CASE("what is no whole array is refused with its place") {
+    TEST_CASE("an incomplete array is refused with its place") {
         CHECK(refusal_of("tensor([[1., 2., ..., 3.]])", "t").find("was shortened when it was") !=
               std::string::npos);
         CHECK(refusal_of("[[1, 2],\n [3, x]]", "t") ==

@@ -46,7 +46,7 @@ void save(const std::filesystem::path& path, const std::vector<std::string>& ste
 }  // namespace
 
 TEST_SUITE("output_folder") {
-    TEST_CASE("a folder is not there before commit, and whole after it") {
+    TEST_CASE("a folder does not exist before commit, and is complete after it") {
         const ScratchFolder scratch;
         {
             OutputFolder folder(scratch / "out");
@@ -78,7 +78,7 @@ TEST_SUITE("output_folder") {
         CHECK(names_in(scratch.path()) == Names{"out"});
     }
 
-    TEST_CASE("a file that the walk.json does not name is somebody's own, whatever it is called") {
+    TEST_CASE("a file that walk.json does not list is the user's, whatever its name") {
         const ScratchFolder scratch;
         const auto refused = [&] {
             try {
@@ -104,7 +104,7 @@ TEST_SUITE("output_folder") {
         CHECK(program::read_file(scratch / "out" / "09_x.npy") == "mine");
     }
 
-    TEST_CASE("a file that comes while the folder is written is kept") {
+    TEST_CASE("a file that appears while the folder is written is kept") {
         const ScratchFolder scratch;
         save(scratch / "out", {"x"});
         OutputFolder folder((scratch / "out").string());
@@ -118,7 +118,7 @@ TEST_SUITE("output_folder") {
         CHECK(kept == 1);
     }
 
-    TEST_CASE("a folder with anything else in it is left alone") {
+    TEST_CASE("a folder with any other file in it is left alone") {
         const ScratchFolder scratch;
         for (const char* name : {"notes.txt", "x.npy", "1_x.npy", "01_x.txt"}) {
             std::filesystem::create_directory(scratch / "out");
@@ -134,7 +134,7 @@ TEST_SUITE("output_folder") {
         CHECK(names_in(scratch.path()) == Names{"file"});
     }
 
-    TEST_CASE("what a signal handler removes is the temporary and nothing else") {
+    TEST_CASE("a signal handler removes the temporary folder and nothing else") {
         const ScratchFolder scratch;
         const pid_t child = ::fork();
         if (child == 0) {

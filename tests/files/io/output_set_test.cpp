@@ -43,7 +43,7 @@ void fill(OutputSet& set, const ScratchFolder& scratch, const std::string& text)
 }  // namespace
 
 TEST_SUITE("output_set") {
-    TEST_CASE("no file has changed before commit, and after it all have") {
+    TEST_CASE("no file has changed before commit, and all have after it") {
         const ScratchFolder scratch;
         make_folders(scratch);
         const Names before = set_names_in(scratch / "keys");
@@ -65,7 +65,7 @@ TEST_SUITE("output_set") {
               std::filesystem::perms(0640));
     }
 
-    TEST_CASE("a file that cannot get its name takes the others back") {
+    TEST_CASE("if a file cannot be renamed, the others are restored") {
         const ScratchFolder scratch;
         make_folders(scratch);
         OutputSet set;
@@ -96,7 +96,7 @@ TEST_SUITE("output_set") {
         CHECK(set_names_in(scratch.path()).empty());
     }
 
-    TEST_CASE("programs that write one set leave the set of one of them") {
+    TEST_CASE("programs that write one set at once leave the set of one of them") {
         const ScratchFolder scratch;
         make_folders(scratch);
         for (int round = 0; round < 5; ++round) {
@@ -119,7 +119,7 @@ TEST_SUITE("output_set") {
         CHECK(set_names_in(scratch.path()) == Names{"keys", "sheets"});
     }
 
-    TEST_CASE("a signal comes before the first file has its name, or after the last") {
+    TEST_CASE("a signal comes before the first file is renamed, or after the last") {
         const ScratchFolder scratch;
         make_folders(scratch);
         for (int moment = 0; moment < 30; ++moment) {
@@ -148,7 +148,7 @@ TEST_SUITE("output_set") {
         }
     }
 
-    TEST_CASE("messages name the file as it was said") {
+    TEST_CASE("messages name the file as the user did") {
         const ScratchFolder scratch;
         std::filesystem::create_directory(scratch / "taken");
         OutputSet set;

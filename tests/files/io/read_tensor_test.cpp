@@ -44,12 +44,12 @@ TEST_SUITE("read tensor") {
         CHECK(read_tensors(fixture("bool.npy") + ":mask")[0].name == "mask");
     }
 
-    TEST_CASE("what never ends is given up") {
+    TEST_CASE("an endless file is refused") {
         CHECK(refusal([] { read_tensors("/dev/zero"); }) ==
               "/dev/zero: more than 64 MB from a pipe or a device: save it to a file first");
     }
 
-    TEST_CASE("names of files and arrays cannot reach the terminal as escapes") {
+    TEST_CASE("names of files and arrays are escaped before they reach the terminal") {
         const ScratchFolder scratch;
         const std::string path = scratch / "a\x1b[2J";
         write_file(path, "1,x\n");

@@ -107,7 +107,7 @@ void check_same(const Tensor& back, const Tensor& tensor, bool axes, bool types)
 }  // namespace
 
 TEST_SUITE("round trips") {
-    TEST_CASE("every format reads back what it wrote, of every type and many shapes") {
+    TEST_CASE("every format reads back what it wrote, for every type and many shapes") {
         const ::ScratchFolder scratch;
         const Axes words{"batch", "head", "vocab", "feature"};
         for (const Shape& shape :

@@ -65,7 +65,7 @@ TEST_SUITE("safetensors") {
         CHECK(by_name["empty"].shape() == Shape{0, 4});
     }
 
-    TEST_CASE("what is written keeps the rules of the format") {
+    TEST_CASE("a written file follows the rules of the format") {
         const Tensor mask({"key"}, Array<bool>{true});
         const Tensor ids({"key"}, Array<std::int64_t>{5});
         const Tensor x({"query", "key"}, Array<float>::filled({1, 1}, 1));
@@ -117,7 +117,7 @@ TEST_SUITE("safetensors") {
         CHECK(reason(a + ',' + a, eight).find("the key 'a' occurs twice") != std::string::npos);
     }
 
-    TEST_CASE("of a file of 4 GiB only what is asked for is read") {
+    TEST_CASE("from a file of 4 GiB only the requested tensors are read") {
         // The file is sparse, so it takes no disk space; reading every byte of a chain would take
         // seconds and 4 GiB of memory.
         const ScratchFolder scratch;
@@ -135,7 +135,7 @@ TEST_SUITE("safetensors") {
         CHECK(tensors[0].tensor.dtype() == DType::float16);
     }
 
-    TEST_CASE("a type that is not supported hinders none of the others") {
+    TEST_CASE("an unsupported type does not prevent reading the others") {
         const std::string header = R"({"a":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]},)"
                                    R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})";
         const std::string bytes = file_of(header, std::string(8, '\0'));
@@ -146,7 +146,7 @@ TEST_SUITE("safetensors") {
                              "F32, as python3 -c \"from safetensors.torch"));
     }
 
-    TEST_CASE("a header that goes on after a NUL is refused") {
+    TEST_CASE("a header that continues after a NUL is refused") {
         const std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
         CHECK_NOTHROW(read_tensors_from_bytes(file_of(header, "abcd"), "t"));
         CHECK(refusal_of(file_of(header + std::string("\0}", 2), "abcd"), "t")

@@ -76,7 +76,7 @@ TEST_SUITE("torch file") {
         CHECK(stored("x").tensor.dtype() == DType::float32);
     }
 
-    TEST_CASE("views of one storage are what they show") {
+    TEST_CASE("views of one storage are read as views") {
         const Tensor transposed = stored("transposed").tensor;
         REQUIRE(transposed.shape() == Shape{4, 3, 2});
         CHECK(transposed.at(1) == 12.0);
@@ -87,7 +87,7 @@ TEST_SUITE("torch file") {
               Array<float>{{1.5F, -2.0F}, {1.5F, -2.0F}, {1.5F, -2.0F}});
     }
 
-    TEST_CASE("what is no tensor is left out and named") {
+    TEST_CASE("an entry that is no tensor is left out and named") {
         std::vector<std::string> notes;
         const std::string path = fixture("dictionary.pt");
         const auto tensors =
@@ -97,7 +97,7 @@ TEST_SUITE("torch file") {
         CHECK(notes[0] == path + ": left out 'epoch': it is not a tensor");
     }
 
-    TEST_CASE("a lone tensor has no name, a state dictionary has those of its parameters") {
+    TEST_CASE("a lone tensor has no name; a state dictionary has the names of its parameters") {
         const Tensor tensor = read_tensor(fixture("tensor.pt"));
         REQUIRE(tensor.shape() == Shape{2, 2, 4});
         CHECK(tensor.at(8) == 12.0);
@@ -157,7 +157,8 @@ TEST_SUITE("torch file") {
         }
     }
 
-    TEST_CASE("small files that claim to be large are refused, and many tensors read at once") {
+    TEST_CASE(
+        "small files that claim to be large are refused, and one tensor under many names is read") {
         const auto refused = [](const std::string& pickle, const std::string& part) {
             const std::string reason = refusal_of_pickle(pickle);
             CHECK_MESSAGE(reason.find(part) != std::string::npos, reason);

@@ -63,7 +63,7 @@ TEST_SUITE("random: every generator") {
         }
     }
 
-    TEST_CASE("rand lies in [0, 1), and uniform between its limits") {
+    TEST_CASE("rand is in [0, 1), and uniform between its limits") {
         for (const Rng rng : all_rngs) {
             for (std::uint64_t seed = 0; seed < 20; ++seed) {
                 const auto generator = make_generator(rng, seed);
@@ -75,7 +75,7 @@ TEST_SUITE("random: every generator") {
         }
     }
 
-    TEST_CASE("PyTorch's float32 rand keeps below 1 too") {
+    TEST_CASE("PyTorch's float32 rand stays below 1 too") {
         TorchGenerator generator(3);
         for (const float u : rand<float>(generator, 100000)) CHECK((u >= 0.0F && u < 1.0F));
     }
@@ -152,13 +152,13 @@ TEST_SUITE("random: seeds") {
         }
     }
 
-    TEST_CASE("default_rng takes a seed of more than 32 bits whole") {
+    TEST_CASE("default_rng accepts seeds longer than 32 bits") {
         const auto low = make_generator(Rng::numpy_pcg64, 42);
         const auto high = make_generator(Rng::numpy_pcg64, 42 + (std::uint64_t{1} << 32));
         CHECK(rand<double>(*low, 4) != rand<double>(*high, 4));
     }
 
-    TEST_CASE("default_rng reads a seed of one word as that word without leading zeros") {
+    TEST_CASE("default_rng reads a seed of one word without leading zeros") {
         const std::array<std::uint32_t, 1> word{42};
         NumpyPcg64Generator from_word{std::span<const std::uint32_t>(word)};
         const auto from_number = make_generator(Rng::numpy_pcg64, 42);
@@ -177,7 +177,7 @@ TEST_SUITE("random: seeds") {
 }
 
 TEST_SUITE("random: PyTorch") {
-    TEST_CASE("the first numbers of seed 0 are those that PyTorch shows everywhere") {
+    TEST_CASE("the first numbers of seed 0 are the well-known ones of PyTorch") {
         TorchGenerator generator(0);
         CHECK(randn<float>(generator, 3) ==
               std::vector<float>{1.54099607F, -0.293428898F, -2.17878938F});
@@ -206,7 +206,7 @@ TEST_SUITE("random: PyTorch") {
         }
     }
 
-    TEST_CASE("a tensor whose size is no multiple of sixteen draws its last sixteen anew") {
+    TEST_CASE("a tensor whose size is no multiple of sixteen redraws its last sixteen") {
         for (const std::size_t size : {17U, 18U, 31U, 33U, 47U}) {
             CAPTURE(size);
             TorchGenerator generator(4);
@@ -238,7 +238,7 @@ TEST_SUITE("random: PyTorch") {
 }
 
 TEST_SUITE("random: NumPy") {
-    TEST_CASE("the first numbers of seed 0 are those that NumPy shows everywhere") {
+    TEST_CASE("the first numbers of seed 0 are the well-known ones of NumPy") {
         NumpyGenerator legacy(0);
         CHECK(rand<double>(legacy, 2) ==
               std::vector<double>{0.5488135039273248, 0.7151893663724195});

@@ -99,7 +99,7 @@ void check_draw(Generator& generator, const Json& step) {
 }  // namespace
 
 TEST_SUITE("random: layers") {
-    TEST_CASE("a linear layer stays below, and comes near, one over the root of its width") {
+    TEST_CASE("the weights of a linear layer stay below, and come close to, 1 / sqrt(width)") {
         for (const std::size_t in : {1U, 2U, 3U, 7U, 100U}) {
             CAPTURE(in);
             TorchGenerator generator(in);
@@ -113,14 +113,14 @@ TEST_SUITE("random: layers") {
         }
     }
 
-    TEST_CASE("Glorot's bound is the root of 6 over the features that come in and go out") {
+    TEST_CASE("Glorot's bound is the square root of 6 over the sum of input and output features") {
         TorchGenerator generator(8);
         const auto cells = drawn(Initialisation::xavier, 108, 6, 18, generator);
         CHECK(largest_magnitude(cells) <= 0.5 * (1.0 + 1e-15));
         CHECK(largest_magnitude(cells) > 0.4);
     }
 
-    TEST_CASE("zeros use up no draws") {
+    TEST_CASE("zeros use no draws") {
         TorchGenerator generator(8);
         TorchGenerator untouched(8);
         CHECK(largest_magnitude(drawn(Initialisation::zeros, 9, 3, 3, generator)) == 0.0);

@@ -52,7 +52,7 @@ double farthest(const Array<float>& product, const Array<float>& a, const Array<
 }  // namespace
 
 TEST_SUITE("matmul") {
-    TEST_CASE("a large product is right, and the same on any number of threads") {
+    TEST_CASE("a large product is right, and the same with any number of threads") {
         // Large enough to be split between threads, and never into equal parts.
         const Array<float> a = drawn({3, 211, 301}, 1);
         for (const Second second : {Second::as_stored, Second::transposed}) {
@@ -74,7 +74,7 @@ TEST_SUITE("matmul") {
         }
     }
 
-    TEST_CASE("more threads than products, and no numbers at all") {
+    TEST_CASE("more threads than products, and empty matrices, work") {
         const Array<float> a = drawn({1, 6000}, 3);
         const Array<float> b = drawn({6000, 6000}, 4);
         CHECK(farthest(matmul(a, b, Second::as_stored, 8), a, b, Second::as_stored) < 1e-2);
@@ -84,7 +84,7 @@ TEST_SUITE("matmul") {
         for (const float number : nothing) CHECK(number == 0.0F);
     }
 
-    TEST_CASE("the rows of a small product do not depend on the rows that come with them") {
+    TEST_CASE("the rows of a small product do not depend on the rows computed with them") {
         for (const std::size_t inner : {1, 7, 71, 200}) {
             for (const std::size_t columns : {1, 5, 24, 65, 163}) {
                 CAPTURE(inner);
@@ -107,7 +107,7 @@ TEST_SUITE("matmul") {
         }
     }
 
-    TEST_CASE("loops and BLAS agree on both sides of the size that parts them") {
+    TEST_CASE("loops and BLAS agree on both sides of the size that selects them") {
         for (const std::size_t columns : {1023, 1024, 1025, 1042}) {
             CAPTURE(columns);
             const Array<float> a = drawn({2, 4, 64}, 11);
@@ -120,7 +120,7 @@ TEST_SUITE("matmul") {
     }
 
 #if !defined(__SANITIZE_ADDRESS__)
-    TEST_CASE("where memory is short, small inputs are walked and large ones refused at once") {
+    TEST_CASE("if memory is short, small inputs run and large ones are refused at once") {
         const std::string small = "attn-explain --dtype float64";
         const program::Result limited = program::shell("ulimit -v 100000; timeout 60 " + small);
         CHECK(limited.exit_code == 0);
@@ -137,7 +137,7 @@ TEST_SUITE("matmul") {
 #endif
 
 #if defined(__x86_64__)
-    TEST_CASE("BLAS takes kernels that use the processor, also where it does not know it") {
+    TEST_CASE("BLAS uses kernels for the processor, even if it does not recognise it") {
         for (const char* good : {"Haswell", "Zen", "SkylakeX", "Cooperlake", "SapphireRapids"}) {
             CHECK(better_blas_core(good) == nullptr);
         }

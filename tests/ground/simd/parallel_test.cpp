@@ -8,7 +8,7 @@
 using namespace attn;
 
 TEST_SUITE("parallel") {
-    TEST_CASE("each task is done once, by however many threads") {
+    TEST_CASE("each task runs once, with any number of threads") {
         for (const std::size_t threads : {1U, 2U, 7U}) {
             std::vector<int> done(100, 0);
             share_tasks(done.size(), threads, [&](std::size_t task, std::size_t) { ++done[task]; });
@@ -16,7 +16,7 @@ TEST_SUITE("parallel") {
         }
     }
 
-    TEST_CASE("what a task throws arrives in the thread that asked") {
+    TEST_CASE("an exception in a task arrives in the calling thread") {
         for (const std::size_t threads : {1U, 2U, 7U}) {
             const auto fail = [](std::size_t task, std::size_t) {
                 if (task % 3 == 1) throw std::bad_alloc();

@@ -111,7 +111,7 @@ void check_exact_multiples(InstructionSet instruction_set) {
 }  // namespace
 
 TEST_SUITE("rows") {
-    TEST_CASE("exponentials in vectors are within one and a half units in the last place") {
+    TEST_CASE("vectorized exponentials are within 1.5 ulp") {
         for (const InstructionSet instruction_set : available_instruction_sets()) {
             INFO(std::string(instruction_set_name(instruction_set)));
             check_exponentials<float>(instruction_set);
@@ -119,7 +119,7 @@ TEST_SUITE("rows") {
         }
     }
 
-    TEST_CASE("-inf, nan and rows of any length are treated as a loop would") {
+    TEST_CASE("-inf, nan and rows of any length are treated as in a loop") {
         for (const InstructionSet instruction_set : available_instruction_sets()) {
             INFO(std::string(instruction_set_name(instruction_set)));
             check_ends<float>(instruction_set);
@@ -127,7 +127,7 @@ TEST_SUITE("rows") {
         }
     }
 
-    TEST_CASE("a product and a sum that are rounded once are the C library's fma, bit for bit") {
+    TEST_CASE("fused multiply-add is the C library's fma, bit for bit") {
         for (const InstructionSet instruction_set : available_instruction_sets()) {
             INFO(std::string(instruction_set_name(instruction_set)));
             check_exact_multiples<float>(instruction_set);
@@ -136,7 +136,7 @@ TEST_SUITE("rows") {
     }
 
     TEST_CASE(
-        "zeros behind a row change no bit of its sum, hidden cells none of its exponentials") {
+        "zeros after a row change no bit of its sum, and hidden cells none of its exponentials") {
         std::mt19937 random(2);
         std::uniform_real_distribution<float> uniform(-5, 0);
         for (const InstructionSet instruction_set : available_instruction_sets()) {
@@ -154,7 +154,7 @@ TEST_SUITE("rows") {
 }
 
 TEST_SUITE("instruction sets") {
-    TEST_CASE("the widest one is chosen, unless another is asked for") {
+    TEST_CASE("the widest instruction set is chosen, unless another is requested") {
         const std::vector<InstructionSet> available = available_instruction_sets();
         CHECK(&simd::kernels_for() == &simd::kernels_for(available.back()));
         for (const InstructionSet set : available) {
@@ -162,7 +162,7 @@ TEST_SUITE("instruction sets") {
         }
     }
 
-    TEST_CASE("what PyTorch draws is the same to the last bit on each of them") {
+    TEST_CASE("the draws of PyTorch are the same on each of them, bit for bit") {
         std::mt19937 random(3);
         std::vector<float> uniform(160), normals, scaled;
         for (float& number : uniform) number = static_cast<float>(random() >> 8) * 0x1p-24F;

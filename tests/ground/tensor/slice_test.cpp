@@ -17,7 +17,7 @@ Tensor counting() {
 }  // namespace
 
 TEST_SUITE("slice") {
-    TEST_CASE("a number takes one index and drops its axis") {
+    TEST_CASE("a number selects one index and drops its axis") {
         const Tensor part = slice(counting(), "1,2");
         CHECK(part.described() == "key 4");
         CHECK(part.at(0) == 20);
@@ -38,7 +38,7 @@ TEST_SUITE("slice") {
         CHECK(reversed.at(3) == 0);
         CHECK(slice(counting(), "0,0,3:0:-2").extent("key") == 2);
     }
-    TEST_CASE("what is no index is refused with its reason") {
+    TEST_CASE("an invalid index is refused with the reason") {
         CHECK_THROWS_AS(slice(counting(), "2"), ShapeError);
         CHECK_THROWS_AS(slice(counting(), "0,0,0,0"), ShapeError);
         CHECK_THROWS_AS(slice(counting(), "x"), ConfigError);

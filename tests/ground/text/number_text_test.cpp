@@ -41,7 +41,7 @@ TEST_SUITE("number_text") {
         CHECK(fixed_text(0.99996, 4) == "1.0000");
     }
 
-    TEST_CASE("random numbers of all sizes are rounded as the C library rounds them") {
+    TEST_CASE("random numbers of all sizes are rounded as in the C library") {
         std::mt19937_64 generator(7);
         std::uniform_real_distribution<double> exponent(-12, 18);
         std::uniform_real_distribution<double> mantissa(-1, 1);
@@ -53,7 +53,7 @@ TEST_SUITE("number_text") {
         }
     }
 
-    TEST_CASE("the neighbours of every kind of half are too") {
+    TEST_CASE("numbers at a half and next to it are rounded as in the C library") {
         std::mt19937_64 generator(8);
         for (int i = 0; i < 100'000; ++i) {
             const int precision = i % 10;
@@ -66,7 +66,7 @@ TEST_SUITE("number_text") {
         }
     }
 
-    TEST_CASE("less than no decimals are six, as printf has it") {
+    TEST_CASE("a negative precision is six decimals, as in printf") {
         for (const int precision : {-1, -308}) check_as_printf(0.25, precision);
     }
 }

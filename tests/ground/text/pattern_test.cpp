@@ -28,7 +28,7 @@ std::string refusal_of(const std::string& pattern) {
 }  // namespace
 
 TEST_SUITE("pattern") {
-    TEST_CASE("the first alternative that fits wins, and counts take all they can") {
+    TEST_CASE("the first alternative that fits wins, and quantifiers are greedy") {
         CHECK(parts("a|ab|b+", "abbb") == Parts{"a", "bbb"});
         CHECK(parts("a{2}", "aaaaa") == Parts{"aa", "aa"});
         CHECK(parts("\\p{N}{1,3}", "1234567") == Parts{"123", "456", "7"});
@@ -36,13 +36,13 @@ TEST_SUITE("pattern") {
         CHECK(parts("(?:ab)+c", "ababab abc") == Parts{"abc"});
         CHECK(parts("x*", "yyxy") == Parts{"x"});
     }
-    TEST_CASE("what was taken is given back until the rest fits, but not by possessive counts") {
+    TEST_CASE("matched text is given back until the rest fits, but not by possessive quantifiers") {
         CHECK(parts("\\s+(?!\\S)|\\s+", "a   b ") == Parts{"  ", " ", " "});
         CHECK(parts("a+ab", "aaab") == Parts{"aaab"});
         CHECK(parts("a++ab", "aaab").empty());
         CHECK(parts("(a|ab)(?=c)", "abc") == Parts{"ab"});
     }
-    TEST_CASE("classes know Unicode") {
+    TEST_CASE("classes follow Unicode") {
         CHECK(parts("\\p{L}+", "caf\u00e9 \u65e5\u672c, \u00df1") ==
               Parts{"caf\u00e9", "\u65e5\u672c", "\u00df"});
         CHECK(parts("\\p{N}+", "1\u00bd\u0664 x") == Parts{"1\u00bd\u0664"});
@@ -52,11 +52,11 @@ TEST_SUITE("pattern") {
         CHECK(parts("[\u4e00-\u9fa5]+", "ab\u65e5\u672cc") == Parts{"\u65e5\u672c"});
         CHECK(parts("[!-/\\]\\-a]+", "x#]-a:") == Parts{"#]-a"});
     }
-    TEST_CASE("(?i: fits letters of any case") {
+    TEST_CASE("(?i: matches letters of either case") {
         CHECK(parts("(?i:'s|'LL)", "a's A'S I'll I'Ll") == Parts{"'s", "'S", "'ll", "'Ll"});
         CHECK(parts("(?i:k)k", "Kk kk kK").size() == 2);
     }
-    TEST_CASE("what is not understood is quoted from there on") {
+    TEST_CASE("an unsupported construct is quoted from its start") {
         CHECK(refusal_of("a(?<b)c").starts_with("the pattern 'a(?<b)c' is not understood from '"));
         for (const char* bad :
              {"(", ")", "[a", "a{3,2}", "*a", "[z-a]", "\\", "\\k", "a**b", "\\p{", "a{99999}"}) {
@@ -73,7 +73,7 @@ TEST_SUITE("pattern") {
         CHECK_THROWS_AS(Pattern{std::string(1000, '(')}, InputError);
         CHECK_THROWS_AS(Pattern("a").matches("\xff"), InputError);
     }
-    TEST_CASE("a fit that takes nothing does not count, and the search goes on") {
+    TEST_CASE("an empty match does not count, and the search continues") {
         CHECK(parts("(?=b)|b+", "abba") == Parts{"bb"});
         CHECK(parts("(?=\u00e9)|x", "\u00e9x") == Parts{"x"});
         CHECK(parts("$|^", "ab").empty());

@@ -16,7 +16,7 @@ TEST_SUITE("strings") {
         }
     }
 
-    TEST_CASE("controls, bidi controls and broken bytes are written out, all else stays") {
+    TEST_CASE("control, bidi and invalid bytes are escaped, all others stay") {
         CHECK(visible("two words, \u00e9 \u05D0 \U0001F600") ==
               "two words, \u00e9 \u05D0 \U0001F600");
         CHECK(visible("a\x1b[2J\n\r\t\x7f") == "a\\x1b[2J\\n\\r\\t\\x7f");

@@ -50,7 +50,7 @@ Document document_with(const Tensor& tensor) {
 }  // namespace
 
 TEST_SUITE("render: text pieces") {
-    TEST_CASE("what is written arrives in order and whole") {
+    TEST_CASE("output arrives in order and complete") {
         Recorder recorder;
         TextPieces pieces(recorder.sink);
         std::string expected;
@@ -66,7 +66,7 @@ TEST_SUITE("render: text pieces") {
         check_pieces(recorder, expected.size() / TextPieces::piece_size);
     }
 
-    TEST_CASE("blanks can be taken back even where a piece ends after them") {
+    TEST_CASE("trailing spaces can be removed even if a piece ends after them") {
         for (const std::size_t blanks : {0, 1, 7, 1000}) {
             Recorder recorder;
             TextPieces pieces(recorder.sink);
@@ -81,7 +81,7 @@ TEST_SUITE("render: text pieces") {
         }
     }
 
-    TEST_CASE("blanks alone may be longer than a piece") {
+    TEST_CASE("spaces alone may be longer than a piece") {
         Recorder recorder;
         TextPieces pieces(recorder.sink);
         pieces.repeat(3 * TextPieces::piece_size, ' ');
@@ -130,7 +130,7 @@ TEST_SUITE("render: streaming") {
         }
     }
 
-    TEST_CASE("a long line is the same as short ones but for its breaks") {
+    TEST_CASE("a long line is the same as short ones except for its breaks") {
         const Tensor row = large_tensor(1, 100'000);
         PrintOptions options{.precision = 4, .threshold = no_threshold};
         options.linewidth = 1'000'000'000;

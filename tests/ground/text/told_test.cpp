@@ -13,13 +13,13 @@
 using namespace attn;
 
 TEST_SUITE("text: settings in texts") {
-    TEST_CASE("a setting comes after a dollar, and words of users keep theirs") {
+    TEST_CASE("a setting comes after a dollar sign, and words of users keep theirs") {
         CHECK("pass $head-dim 4, or $bias"_told + " in $HOME" ==
               "pass head-dim 4, or bias in $HOME");
         CHECK("no setting -- here"_told == "no setting -- here");
     }
 
-    TEST_CASE("whoever calls the library reads names of settings, without dashes") {
+    TEST_CASE("a caller of the library reads names of settings, without dashes") {
         WalkConfig config;
         Tokens tokens;
         tokens.sequences = {{1, 0, 2}};
@@ -51,7 +51,7 @@ TEST_SUITE("text: settings in texts") {
         CHECK(says("use empty-row nan or zero"));
     }
 
-    TEST_CASE("the program writes the same with dashes, and leaves what was typed alone") {
+    TEST_CASE("the program adds dashes, and leaves typed text unchanged") {
         const auto run = [](const std::string& words) { return program::run(words).err; };
         CHECK(run("--embed-dim 7 --rope half") ==
               "attn-explain: error: --rope rotates features in pairs, and head-dim 7 is odd: pass "

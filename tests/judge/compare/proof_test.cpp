@@ -35,7 +35,7 @@ std::vector<FormComparison> compared(const WalkConfig& config) {
     return compare_forms(plan, given, walk(plan, given), FormBounds::all);
 }
 
-/// Whether two ways to compute `context` are the same function.
+/// True if two ways to compute `context` are the same function.
 Proof proof_of(const std::string& one, const std::string& other) {
     const bool has_gate = (one + other).find("gate") != std::string::npos;
     const std::string text = std::string("attention a\n") +
@@ -76,7 +76,7 @@ TEST_SUITE("compare: proofs") {
             CHECK_MESSAGE(proof.verdict == Verdict::proved, one << ": " << proof.why);
         }
     }
-    TEST_CASE("softmax is the same without the largest score, and with any other shift") {
+    TEST_CASE("softmax is the same without the maximum score, and with any other shift") {
         const std::string values = "\nstep context[h,q,f] = sum k: weights[h,q,k] * value[h,k,f]";
         const auto softmax = [&](const std::string& shift) {
             const std::string at_j = std::regex_replace(shift, std::regex("k"), "j");
@@ -106,7 +106,9 @@ TEST_SUITE("compare: proofs") {
             CHECK_MESSAGE(proof.verdict == Verdict::refuted, one << ": " << proof.why);
         }
     }
-    TEST_CASE("what needs an order of numbers, or a root, is not decided and never refuted") {
+    TEST_CASE(
+        "a difference that needs an order of numbers, or a square root, is not decided and never "
+        "refuted") {
         const std::pair<const char*, const char*> same[] = {
             {"relu(query[h,q,f]) - relu(-query[h,q,f])", "query[h,q,f]"},
             {"max(query[h,q,f], key[h,q,f])", "max(key[h,q,f], query[h,q,f])"},
@@ -137,7 +139,7 @@ TEST_SUITE("compare: proofs") {
         CHECK(proof_of(sum, recurrence("0")).verdict == Verdict::proved);
         CHECK(proof_of(sum, recurrence("1e-30")).verdict == Verdict::refuted);
     }
-    TEST_CASE("no mistake of a published attention is proved to be the same in another form") {
+    TEST_CASE("no mistake in a published attention is proved equal to another form") {
         std::size_t tried = 0;
         for (const std::string& name : shipped_attention_names()) {
             const std::string text = shipped_attention(name);
@@ -167,7 +169,7 @@ TEST_SUITE("compare: proofs") {
         }
         CHECK(tried > 30);
     }
-    TEST_CASE("every form of a published attention is proved, except where numbers are sorted") {
+    TEST_CASE("every form of a published attention is proved, except if numbers are sorted") {
         for (const std::string& name : shipped_attention_names()) {
             const WalkConfig config = config_of(shipped_attention(name));
             if (config.attentions[0]->begins != "--heads 2 --mask causal") continue;

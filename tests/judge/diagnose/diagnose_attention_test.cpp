@@ -126,7 +126,8 @@ Tensor weights_of(const Ledger& walk, const Sloped& how) {
 }  // namespace
 
 TEST_SUITE("explain: diagnose attentions") {
-    TEST_CASE("parameters exchanged, other features, another row or filling are told as rules") {
+    TEST_CASE(
+        "swapped parameters, other features, another row or fill value are described as rules") {
         WalkConfig config = causal_config();
         config.mask = {};
         config.attentions = {
@@ -150,13 +151,13 @@ TEST_SUITE("explain: diagnose attentions") {
         }
     }
 
-    TEST_CASE("right code is right, and a mistake of the file is named by its result alone") {
+    TEST_CASE("right code is right, and a mistake in the file is named from its result alone") {
         CHECK(diagnosed({}).findings.empty());
         const Diagnosis late = diagnosed({.forgets_late = true});
         REQUIRE(late.findings.size() == 1);
         CHECK(is_named(late.findings[0], "forget-late"));
     }
-    TEST_CASE("what no entry says is told as the rule that it follows") {
+    TEST_CASE("a mistake outside the catalogue is described as the rule that it follows") {
         const std::vector<std::pair<Retention, std::string>> cases{
             {{.carries_on = true}, "if t == 0 and b > 0 then decay[h] * state[b - 1,h,4,f,g]"},
             {{.scales = false}, "context[b,h,t,g] = sum f: query[b,h,t,f] * state[b,h,t,f,g]"},

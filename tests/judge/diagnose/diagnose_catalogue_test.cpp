@@ -63,7 +63,7 @@ Plan seeded_plan(std::uint64_t seed) {
 }  // namespace
 
 TEST_SUITE("explain: diagnose the catalogue") {
-    TEST_CASE("given every step, each mistake is named, alone or with those that look the same") {
+    TEST_CASE("from all steps, each mistake is named, alone or with those that look the same") {
         std::map<std::string, std::pair<int, int>> score;
         for (const Mistake& mistake : mistakes()) {
             if (mistake.id == "softmax-overflow") continue;  // small scores cannot show it

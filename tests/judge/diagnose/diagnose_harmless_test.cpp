@@ -61,7 +61,7 @@ TEST_SUITE("explain: diagnose what is harmless") {
         }
     }
 
-    TEST_CASE("a finite fill is not harmless where it leaves a row that sees nothing even") {
+    TEST_CASE("a finite fill is not harmless if it makes a fully masked row even") {
         WalkConfig config = causal_config();
         config.mask.padding = true;
         config.lengths = {5, 0, 5};

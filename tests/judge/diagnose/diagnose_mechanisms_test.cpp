@@ -71,7 +71,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
         }
     }
 
-    TEST_CASE("what was done to the numbers that a step reads is told as a rule") {
+    TEST_CASE("a change to the inputs of a step is described as a rule") {
         const std::string centred = "(x[t,c] - (sum j: x[t,j]) / C)";
         const std::string spread = "((sum i: (x[t,i] - (sum j: x[t,j]) / C) ^ 2) / C + 1e-5)";
         for (const auto& [rule, kind] : std::vector<std::pair<std::string, std::string>>{
@@ -107,19 +107,18 @@ TEST_SUITE("explain: diagnose mechanisms") {
         CHECK(viewed.findings[0].follows == "query = projected_query.view(3, 2, 7, 3)");
     }
 
-    TEST_CASE("what was added to all numbers, or to each feature, is read off") {
+    TEST_CASE("an offset on all numbers, or on each feature, is inferred") {
         const auto of_query = [](const std::string& more) {
             const std::string rule = "query[h,t,f] = projected_query[t,h * D + f] " + more;
             return diagnosed(seeded(84), follows(rule.c_str()), true);
         };
         CHECK(says(of_query("- 0.75"), "every number is 0.75 less than it should be"));
-        CHECK(says(of_query("+ f * 0.5 - 0.3"),
-                   "each feature has an addend of its own: -0.3, 0.2, 0.7"));
-        CHECK(says(of_query("* (0.2 + 0.5 * f)"),
-                   "each feature has a factor of its own: 0.2, 0.7, 1.2"));
+        CHECK(says(of_query("+ f * 0.5 - 0.3"), "each feature has its own offset: -0.3, 0.2, 0.7"));
+        CHECK(
+            says(of_query("* (0.2 + 0.5 * f)"), "each feature has its own factor: 0.2, 0.7, 1.2"));
     }
 
-    TEST_CASE("a running softmax that keeps its sum as it is: sum and context have one name") {
+    TEST_CASE("a running softmax that does not rescale its sum: sum and context have one name") {
         const Plan plan = resolve(seeded(61));
         const Ledger given = draw(plan);
         const Ledger right = walk(plan, given);
@@ -160,7 +159,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
         CHECK(names(diagnosis, find_mistake("running-unrescaled-sum=2")));
     }
 
-    TEST_CASE("a mistake with a number is named by it, from the output alone") {
+    TEST_CASE("a mistake with a number is named with it, from the output alone") {
         WalkConfig windowed = seeded(31);
         windowed.mask.window = 4;
         WalkConfig cached = seeded(32);
@@ -182,7 +181,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
         }
     }
 
-    TEST_CASE("one thing wrong in a step before is told as its rule, from the output too") {
+    TEST_CASE("one mistake in an earlier step is described as its rule, from the output too") {
         for (const auto& [rule, kind] :
              {std::pair("value[h,t,f] = value[1,t,f]", "one row for all"),
               std::pair("context[q,f] = context[q,f] + value[q,f]", "an addend more"),
@@ -199,7 +198,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
         }
     }
 
-    TEST_CASE("rows that are right, and factors of heads, are told") {
+    TEST_CASE("rows that are right, and factors of heads, are reported") {
         const auto context = [](const char* rule) {
             return diagnosed(seeded(51), follows(std::string("context[h,q,f] = ") + rule), true);
         };
@@ -207,10 +206,10 @@ TEST_SUITE("explain: diagnose mechanisms") {
                    "right up to query 3, wrong from query 4 on"));
         CHECK(says(context("if h == 1 then sin(7 * context[h,q,f]) else context[h,q,f]"),
                    "all is right but head 1"));
-        CHECK(says(context("(h + 2) * context[h,q,f]"), "each head has a factor of its own: 2, 3"));
+        CHECK(says(context("(h + 2) * context[h,q,f]"), "each head has its own factor: 2, 3"));
     }
 
-    TEST_CASE("the keys that rows see, and what is added by distance, are told") {
+    TEST_CASE("the keys that rows see, and offsets by distance, are reported") {
         const auto hidden = [](const char* where) {
             return diagnosed(seeded(61),
                              follows(std::string("masked_scores[q,k] = if k > q or ") + where +
@@ -226,7 +225,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
             "the keys 0, 1, 2, ... tokens back have 0, -0.25, -0.5"));
     }
 
-    TEST_CASE("angles are read off a query and the rotated one") {
+    TEST_CASE("angles are inferred from a query and the rotated query") {
         WalkConfig config = seeded(71);
         config.head_dim = 4;
         config.rotary.pairing = Pairing::half;
@@ -240,7 +239,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
             return diagnose(plan, given, theirs);
         };
         const Diagnosis other = turned("1.7 * t * inverse_frequencies[i] + 0.3");
-        CHECK(says(other, "token 0 is turned by 0.3, 0.3, not by 0, 0"));
-        CHECK(says(other, "the pairs turn by 1.7, 0.017, not by 1, 0.01"));
+        CHECK(says(other, "token 0 is rotated by 0.3, 0.3, not by 0, 0"));
+        CHECK(says(other, "the pairs rotate by 1.7, 0.017, not by 1, 0.01"));
     }
 }

@@ -113,7 +113,8 @@ bool says_mistake(const Diagnosis& diagnosis, const std::string& id) {
 }  // namespace
 
 TEST_SUITE("explain: diagnose positions") {
-    TEST_CASE("mistakes of other people's rotations are named, from all steps and from the end") {
+    TEST_CASE(
+        "mistakes in other people's rotations are named, from all steps and from the output") {
         struct Case {
             const char* id;
             TheirRotation how;
@@ -143,7 +144,7 @@ TEST_SUITE("explain: diagnose positions") {
         }
     }
 
-    TEST_CASE("another base beside a query one further: both are named, neither is harmless") {
+    TEST_CASE("another base next to a query shifted by one: both are named, neither is harmless") {
         const Plan plan = turning_plan(Pairing::half);
         const Ledger given = draw(plan);
         const Ledger theirs = their_attention(walk(plan, given), {.base = 1000, .query_shift = 1});
@@ -163,7 +164,7 @@ TEST_SUITE("explain: diagnose positions") {
         CHECK(both.findings[0].as(Role::makes)[1]->id == "rope-offset-drift");
     }
 
-    TEST_CASE("another base where all positions are one further: the base alone is a mistake") {
+    TEST_CASE("another base with all positions shifted by one: the base alone is a mistake") {
         const Plan plan = turning_plan(Pairing::half);
         const Ledger given = draw(plan);
         const Ledger theirs = their_attention(walk(plan, given), {.base = 1000, .shift = 1});
@@ -174,7 +175,7 @@ TEST_SUITE("explain: diagnose positions") {
         CHECK_FALSE(found.findings[0].as(Role::beside).empty());
     }
 
-    TEST_CASE("what changes no score is never accused") {
+    TEST_CASE("a change that affects no score is never accused") {
         struct Case {
             Pairing pairing;
             TheirRotation how;

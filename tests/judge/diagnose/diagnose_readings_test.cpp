@@ -30,14 +30,14 @@ Tensor shaped(const Tensor& tensor, const Shape& shape) {
 }
 
 /// A walk, right and with a mistake, whose tensors a user saves under other names.
-struct Somebody {
+struct UserCode {
     Plan plan;
     Ledger given = draw(plan);
     Ledger right = walk(plan, given);
     Ledger wrong = right;
     Ledger theirs{};
 
-    explicit Somebody(const WalkConfig& config, const char* id = nullptr) : plan(resolve(config)) {
+    explicit UserCode(const WalkConfig& config, const char* id = nullptr) : plan(resolve(config)) {
         if (id) wrong = walk(plan, given, find_mistake(id).apply(step_table(plan), plan));
     }
     Diagnosis diagnosis() const { return diagnose(plan, given, theirs); }
@@ -59,9 +59,11 @@ bool has_remark(const Diagnosis& diagnosis, const std::string& words) {
 }  // namespace
 
 TEST_SUITE("diagnose: one reading of all tensors") {
-    TEST_CASE("what was written into scores is masked scores where that explains all with one") {
+    TEST_CASE(
+        "values written into scores are masked scores if that explains everything with one "
+        "mistake") {
         for (const char* id : {"mask-added-bool=hidden", "mask-sign=1e9", "mask-added=-2.5"}) {
-            Somebody code(causal_config(), id);
+            UserCode code(causal_config(), id);
             code.theirs.record("scores", code.wrong["masked_scores"]);
             code.theirs.record("attn", code.wrong["weights"]);
             const Diagnosis found = code.diagnosis();
@@ -71,7 +73,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
     }
 
     TEST_CASE("a scaled query is half of scaling twice") {
-        Somebody code(causal_config(), "scale-twice");
+        UserCode code(causal_config(), "scale-twice");
         code.theirs.record(
             "q", changed(code.right["query"], [](float x) { return x / std::sqrt(3.0F); }));
         code.theirs.record("k", code.right["key"]);
@@ -83,11 +85,11 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("numbers are read off, from the weights and from the result") {
+    TEST_CASE("numbers are inferred from the weights and from the result") {
         for (const char* id : {"scale-other=3", "scale-other=0.4", "mask-added=-3",
                                "mask-fill-too-small=-6", "rope-theta=700", "rope-offset=3",
                                "weights-factor=0.9", "key-hidden=2", "key-lost=1"}) {
-            Somebody code(rotating_config(), id);
+            UserCode code(rotating_config(), id);
             for (const char* step : {"weights", "merged"}) {
                 code.theirs = Ledger();
                 code.theirs.record(step, code.wrong[step]);
@@ -98,8 +100,8 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("a factor on the context is told from one on the weights by right weights") {
-        Somebody code(causal_config(), "context-factor=1.02");
+    TEST_CASE("right weights distinguish a factor on the context from one on the weights") {
+        UserCode code(causal_config(), "context-factor=1.02");
         for (const char* step : {"weights", "context"}) code.theirs.record(step, code.wrong[step]);
         const Diagnosis found = code.diagnosis();
         REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
@@ -128,10 +130,10 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("in 16 bits a factor on large weights is no harm that nobody sees") {
+    TEST_CASE("in 16 bits a factor on large weights is not called invisible") {
         WalkConfig config = causal_config();
         config.scale = {ScaleChoice::By::number, 40};
-        Somebody code(config, "weights-factor=0.9");
+        UserCode code(config, "weights-factor=0.9");
         const auto found = [&](const Ledger& of) {
             code.theirs = Ledger();
             for (const char* step : {"query", "key", "value", "scaled_scores", "weights"}) {
@@ -145,8 +147,8 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK_MESSAGE(found(code.wrong).has_mistake(), diagnosis_text(found(code.wrong)));
     }
 
-    TEST_CASE("scores in units of log2, with all their digits, are right beside right weights") {
-        Somebody code(causal_config());
+    TEST_CASE("scores in units of log2, with all their digits, are right next to right weights") {
+        UserCode code(causal_config());
         code.theirs.record(
             "qk", changed(code.right["masked_scores"], [](float x) { return x * 1.44269504F; }));
         code.theirs.record("p", code.right["weights"]);
@@ -154,10 +156,10 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK_MESSAGE(found.findings.empty(), diagnosis_text(found));
     }
 
-    TEST_CASE("merged heads under the name of a result are no accusation, but a question") {
+    TEST_CASE("merged heads under the name of a result raise a question, not an accusation") {
         WalkConfig config = causal_config();
         config.output_projection = true;
-        Somebody code(config, "mask-times-zero");
+        UserCode code(config, "mask-times-zero");
         code.theirs.record("O", code.right["merged"]);
         const Diagnosis right = code.diagnosis();
         CHECK_MESSAGE((right.open.size() == 1 && !right.has_mistake()), diagnosis_text(right));
@@ -173,7 +175,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         WalkConfig config = causal_config();
         config.mask.window = 3;
         for (const char* id : {"", "window-off-by-one=few"}) {
-            Somebody code(config, *id ? id : nullptr);
+            UserCode code(config, *id ? id : nullptr);
             const Tensor& weights = code.wrong["weights"];
             Array<float> band = empty_array<float>({3, 2, 5, 3});
             for (std::size_t i = 0; i < band.size(); ++i) {
@@ -187,8 +189,8 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("a query and key turned in an unknown way are not called unturned") {
-        Somebody code(rotating_config());
+    TEST_CASE("a query and key rotated in an unknown way are not called unrotated") {
+        UserCode code(rotating_config());
         const auto turned = [&](const char* step) {
             return changed(code.right[step], [](float x) { return std::tanh(3 * x); });
         };
@@ -206,10 +208,9 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK(found.findings[1].mistake() == nullptr);
     }
 
-    TEST_CASE(
-        "angles counted from anywhere are right beside right weights, from all that is saved") {
+    TEST_CASE("angles with any origin are right next to right weights, from all saved steps") {
         for (const double first : {1.0, 5.0}) {
-            Somebody code(rotating_config());
+            UserCode code(rotating_config());
             const std::size_t pairs = code.right["angles"].shape().back();
             Array<float> angles = code.right["angles"].as<float>();
             for (std::size_t i = 0; i < angles.size(); ++i) {
@@ -226,11 +227,11 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("distances to later keys show where a mask lets these through") {
+    TEST_CASE("distances to later keys show if a mask lets these through") {
         WalkConfig config = causal_config();
         config.position_bias = PositionBias{};
         for (const char* id : {"causal-diag-plus1", "mask-not-applied", "causal-triu"}) {
-            Somebody code(config, id);
+            UserCode code(config, id);
             const StepTable table =
                 find_mistake("alibi-key-form").apply(step_table(code.plan), code.plan);
             const Ledger wrong =
@@ -242,8 +243,8 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("numbers of few digits are right, those that are all a little too large are not") {
-        Somebody code(causal_config());
+    TEST_CASE("numbers of few digits are right; numbers that are all slightly too large are not") {
+        UserCode code(causal_config());
         const auto rounded = [](float x) {
             int exponent = 0;
             const float part = std::frexp(x, &exponent);
@@ -261,8 +262,8 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK(names(code.diagnosis(), find_mistake("weights-factor=1.001")));
     }
 
-    TEST_CASE("numbers with 4 decimals are compared as far") {
-        Somebody code(causal_config(), "softmax-axis=query");
+    TEST_CASE("numbers with 4 decimals are compared to 4 decimals") {
+        UserCode code(causal_config(), "softmax-axis=query");
         for (const char* step : {"query", "key", "weights"}) {
             code.theirs.record(step, changed(code.wrong[step],
                                              [](float x) { return std::round(x * 1e4F) / 1e4F; }));
@@ -273,10 +274,10 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK(has_remark(found, "4 decimals"));
     }
 
-    TEST_CASE("parts, slots, columns and copies beside the right numbers are taken off") {
+    TEST_CASE("parts, slots, columns and copies next to the right numbers are removed") {
         WalkConfig config = rotating_config();
         configure(config, "heads 4, kv-heads 2, past 3");
-        Somebody code(config);
+        UserCode code(config);
         const Ledger& right = code.right;
         code.theirs.record("attn", shaped(right["weights"], {3, 2, 2, 5, 8}));
         const Tensor& cos = right["cos"];
@@ -298,12 +299,11 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK_MESSAGE(found.skipped.empty(), diagnosis_text(found));
     }
 
-    TEST_CASE(
-        "slots of a static cache that nobody hid are counted, with their columns or without") {
+    TEST_CASE("unmasked slots of a static cache are counted, with or without their columns") {
         WalkConfig config = causal_config();
         config.past = 3;
         for (const bool keeps_columns : {false, true}) {
-            Somebody code(config, "cache-empty-slot=5");
+            UserCode code(config, "cache-empty-slot=5");
             const Tensor& weights = code.wrong["weights"];
             Array<float> wide = empty_array<float>({3, 2, 5, 13});
             for (std::size_t row = 0; row < weights.size() / 8; ++row) {
@@ -322,8 +322,8 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
-    TEST_CASE("a result under the name of weights, which has a column too many, is a result") {
-        Somebody code(causal_config(), "scale-dmodel");
+    TEST_CASE("a tensor with one column too many for weights is a result") {
+        UserCode code(causal_config(), "scale-dmodel");
         REQUIRE(code.wrong["merged"].shape() == Shape{3, 5, 6});
         code.theirs.record("w", code.wrong["merged"]);
         const Diagnosis found = code.diagnosis();
@@ -331,8 +331,8 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK_MESSAGE(is_named(found.findings[0], "scale-dmodel"), diagnosis_text(found));
     }
 
-    TEST_CASE("what was added with the wrong sign is read off the masked scores") {
-        Somebody code(causal_config());
+    TEST_CASE("an offset with the wrong sign is inferred from the masked scores") {
+        UserCode code(causal_config());
         Replay replay(code.plan, code.given);
         replay.make(find_mistake("mask-added=10000"));
         code.theirs.record("attention_scores", *replay.step("masked_scores"));
@@ -342,8 +342,8 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK_MESSAGE(is_named(found.findings[0], "mask-added=1e4"), diagnosis_text(found));
     }
 
-    TEST_CASE("a mistake is named where the mask came before the scale, with a fill of its own") {
-        Somebody code(causal_config(), "causal-diag-minus1");
+    TEST_CASE("a mistake is named if the mask came before the scale, with any fill value") {
+        UserCode code(causal_config(), "causal-diag-minus1");
         Tensor scores = code.wrong["scores"];
         Array<float> filled = scores.as<float>();
         for (std::size_t i = 0; i < filled.size(); ++i) {
@@ -356,7 +356,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
     }
 
     TEST_CASE("one sample of several is enough") {
-        Somebody code(causal_config(), "scale-missing");
+        UserCode code(causal_config(), "scale-missing");
         for (const auto& [name, step] :
              {std::pair("q", "query"), {"att", "weights"}, {"y", "merged"}}) {
             Shape shape = code.wrong[step].shape();
@@ -369,20 +369,21 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK(has_remark(found, "the first 1 of 3 samples"));
     }
 
-    TEST_CASE("a tensor of no known name is the step whose numbers it holds, alone the result") {
-        Somebody code(causal_config(), "scale-missing");
+    TEST_CASE(
+        "a tensor without a known name is the step whose numbers it holds, alone the result") {
+        UserCode code(causal_config(), "scale-missing");
         code.theirs.record("whatever", code.wrong["merged"]);
         CHECK(is_named(code.diagnosis().findings.at(0), "scale-missing"));
-        Somebody fine(causal_config());
+        UserCode fine(causal_config());
         fine.theirs.record("thing", fine.right["context"]);
         fine.theirs.record("att", fine.right["weights"]);
         CHECK(fine.diagnosis().skipped.empty());
     }
 
-    TEST_CASE("a causal mask where none is asked for has a name") {
+    TEST_CASE("a causal mask that was not requested has a name") {
         WalkConfig config = causal_config();
         config.mask.causal = false;
-        Somebody code(config);
+        UserCode code(config);
         config.mask.causal = true;
         const Plan causal = resolve(config);
         code.theirs.record("att", walk(causal, code.given)["weights"]);

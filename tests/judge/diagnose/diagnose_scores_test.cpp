@@ -82,7 +82,7 @@ TEST_SUITE("explain: diagnose scores") {
         CHECK_FALSE(diagnosis.findings[0].harmless);
     }
 
-    TEST_CASE("a number of somebody's own, added to hidden scores, is read after cap and bias") {
+    TEST_CASE("an offset on hidden scores is inferred after cap and bias") {
         for (const WalkConfig& config : {capped_config(), alibi_config()}) {
             const Plan plan = resolve(config);
             const Ledger given = draw(plan);
@@ -100,7 +100,7 @@ TEST_SUITE("explain: diagnose scores") {
         }
     }
 
-    TEST_CASE("scores that lose the largest of their row are the same after softmax") {
+    TEST_CASE("scores minus the maximum of their row are the same after softmax") {
         const Plan plan = resolve(alibi_config());
         const Ledger given = draw(plan);
         const Ledger ours = walk(plan, given);
@@ -120,7 +120,7 @@ TEST_SUITE("explain: diagnose scores") {
         CHECK(diagnosis.findings[0].harmless);
     }
 
-    TEST_CASE("with norms after the rotation, a mistake of each is found at its own step") {
+    TEST_CASE("with norms after the rotation, a mistake in each is found at its own step") {
         WalkConfig config = small_config();
         config.rotary.pairing = Pairing::half;
         config.qk_norm.over = NormOver::head;

@@ -21,7 +21,7 @@ Array<T> zeros(const Shape& shape) {
 }  // namespace
 
 TEST_SUITE("explain: diagnose") {
-    TEST_CASE("an overflow of exp() shows where scores are large, and is named there") {
+    TEST_CASE("an overflow of exp() shows if scores are large, and is named there") {
         WalkConfig config = configured("seq-len 4, init normal, scale 100");
         const Plan plan = resolve(config);
         const Ledger given = draw(plan);
@@ -49,7 +49,8 @@ TEST_SUITE("explain: diagnose") {
         CHECK(text.find("<- first") != std::string::npos);
     }
 
-    TEST_CASE("only the output: two mistakes at once are a hypothesis, and only when asked for") {
+    TEST_CASE(
+        "from the output alone, two mistakes at once are a hypothesis, and only if requested") {
         WalkConfig config = configured("seq-len 5, head-dim 3, init normal");
         const Plan plan = resolve(config);
         const Ledger given = draw(plan);
@@ -67,7 +68,8 @@ TEST_SUITE("explain: diagnose") {
         CHECK(diagnosis.findings[0].as(Role::makes)[1]->id == "weights-transposed");
     }
 
-    TEST_CASE("what no mistake explains is called unknown, with the nearest not accepted") {
+    TEST_CASE(
+        "a difference that no mistake explains is called unknown, with the closest rejected one") {
         WalkConfig config = configured("seq-len 4");
         const Plan plan = resolve(config);
         const Ledger given = draw(plan);
@@ -82,7 +84,7 @@ TEST_SUITE("explain: diagnose") {
         CHECK(diagnosis_text(diagnosis).find("no known mistake matches") != std::string::npos);
     }
 
-    TEST_CASE("dropout is read from the weights, whatever its chance and whichever cells it hit") {
+    TEST_CASE("dropout is inferred from the weights, for any probability and any cells") {
         const Plan plan = resolve(causal_config());
         const Ledger given = draw(plan);
         const Tensor right = walk(plan, given)["weights"];
@@ -103,7 +105,7 @@ TEST_SUITE("explain: diagnose") {
         }
     }
 
-    TEST_CASE("dropout needs a cell that was dropped and a factor above 1") {
+    TEST_CASE("dropout needs a dropped cell and a factor above 1") {
         const Tensor right({"query", "key"}, Array<double>{{0.5, 0.5}, {0.25, 0.75}});
         const auto read = [&](const Array<double>& cells) {
             return dropout_in(Tensor({"query", "key"}, cells), right, {1e-9, 1e-9});
@@ -119,7 +121,7 @@ TEST_SUITE("explain: diagnose") {
         CHECK_FALSE(read({{0.0, NAN}, {0.5, 1.5}}).has_value());
     }
 
-    TEST_CASE("-1e4 in the place of -inf is not taken for the same number elsewhere") {
+    TEST_CASE("-1e4 in place of -inf is not taken for the same number elsewhere") {
         const double hidden = -std::numeric_limits<double>::infinity();
         const Tensor right({"query", "key"}, Array<double>{{1.0, hidden}, {1.0, 2.0}});
         const Tensor theirs({"query", "key"}, Array<double>{{1.0, -1e4}, {1.0, 2.0}});
@@ -165,7 +167,7 @@ TEST_SUITE("explain: diagnose") {
         }
     }
 
-    TEST_CASE("tensors of any shape and type are compared or not, and nothing breaks") {
+    TEST_CASE("tensors of any shape and type are compared or refused, and nothing crashes") {
         const Plan plan = resolve(causal_config());
         const Ledger given = draw(plan);
         const Ledger right = walk(plan, given);

@@ -21,7 +21,7 @@ inline Ledger computed_steps(const Ledger& ledger) {
     return steps;
 }
 
-/// Whether a finding names the mistake, or lists it among those indistinguishable from its own.
+/// True if a finding names the mistake, or lists it among those indistinguishable from its own.
 inline bool is_named(const Finding& finding, const std::string& id) {
     if (finding.mistake() == nullptr) return false;
     return finding.mistake()->id == id ||

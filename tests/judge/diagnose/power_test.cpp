@@ -36,7 +36,7 @@ TEST_SUITE("explain: power") {
         CHECK(is_blind(weak, "scale-dmodel"));
         CHECK_FALSE(is_blind(strong, "scale-dmodel"));
     }
-    TEST_CASE("a missing key bias shows in its own step only") {
+    TEST_CASE("a missing key bias shows only in its own step") {
         const Plan plan = resolve(probe_config());
         const Power found = power(plan, draw(plan));
         CHECK(std::find(found.inside.begin(), found.inside.end(),

@@ -147,7 +147,7 @@ TEST_SUITE("explain: lint") {
                    "distinct ids of memory"));
     }
 
-    TEST_CASE("scores of one pattern are found where most matrices have them") {
+    TEST_CASE("scores of one pattern are found if most matrices have them") {
         // Rows that are multiples of one another make scores of rank 1, whatever the other side is.
         const Array<double> key{{{1, 2, 0}, {-2, 1, 0}, {3, -1, 0}},
                                 {{1, 2, 0}, {-2, 1, 0}, {3, -1, 0}}};
@@ -163,7 +163,7 @@ TEST_SUITE("explain: lint") {
                    "in 2 of 2 matrices 100% or more of the scores' energy"));
     }
 
-    TEST_CASE("a pattern whose columns cancel is a pattern all the same") {
+    TEST_CASE("a pattern whose columns cancel is still a pattern") {
         // Every row of scores adds up to 0: a search that starts from equal parts would find
         // nothing.
         const Array<double> query{{{1, 0, 0}, {2, 0, 0}, {4, 0, 0}},
@@ -173,7 +173,7 @@ TEST_SUITE("explain: lint") {
         CHECK(says(line_of("rank-one-scores", given_config(query, key)), "in 2 of 2 matrices"));
     }
 
-    TEST_CASE("two features make scores of a small rank, which says nothing of the queries") {
+    TEST_CASE("two features make scores of low rank, which reveals nothing about the queries") {
         const Array<double> query{{{1, 0}, {2, 0}, {4, 0}}, {{1, 0}, {2, 0}, {4, 0}}};
         CHECK(line_of("rank-one-scores", given_config(query, query)).empty());
     }
@@ -193,7 +193,7 @@ TEST_SUITE("explain: lint") {
         }
     }
 
-    TEST_CASE("positive parameters are named, each that is") {
+    TEST_CASE("positive parameters are named, each of them") {
         const auto line = [](std::array<Init, 3> init) {
             WalkConfig config = sound_config();
             config.init = init;
@@ -211,7 +211,7 @@ TEST_SUITE("explain: lint") {
         CHECK(line({uniform, uniform, uniform}).rfind("w_query, w_key, w_value have no", 0) == 0);
     }
 
-    TEST_CASE("padding that is zero is blind on the side of the keys, wherever these come from") {
+    TEST_CASE("zero padding in x or in a memory makes hidden scores zero") {
         WalkConfig config = sound_config();
         config.mask.padding = true;
         Tokens padded = tokens({{4, 5, 0, 0}});
@@ -222,7 +222,7 @@ TEST_SUITE("explain: lint") {
         CHECK(line_of("blind-padding", config).empty());
     }
 
-    TEST_CASE("one head, one token, or both have little power, and it is said why") {
+    TEST_CASE("one head, one token, or both have little power, and the reason is given") {
         WalkConfig config = sound_config();
         CHECK(line_of("no-power", config).empty());
         config.heads = 1;
@@ -236,7 +236,7 @@ TEST_SUITE("explain: lint") {
         CHECK_FALSE(says(line_of("no-power", config), "1 head"));
     }
 
-    TEST_CASE("positions: beyond training, twice the same, a scaling that changes nothing") {
+    TEST_CASE("positions: beyond training, two equal ones, a scaling that changes nothing") {
         WalkConfig config = sound_config();
         config.head_dim = 8;
         config.rotary.pairing = Pairing::half;
@@ -259,7 +259,7 @@ TEST_SUITE("explain: lint") {
         CHECK(says(line_of("unseen-scaling", config), "none of the 8 frequencies"));
     }
 
-    TEST_CASE("repeated words are told apart where positions are said") {
+    TEST_CASE("repeated words are distinguished if positions are given") {
         WalkConfig config = sound_config();
         config.input = tokens({{1, 2, 1, 3, 4}});
         CHECK_FALSE(line_of("no-position", config).empty());
@@ -271,7 +271,7 @@ TEST_SUITE("explain: lint") {
         CHECK(line_of("no-position", config).empty());
     }
 
-    TEST_CASE("a window without causal, and one that holds everything") {
+    TEST_CASE("a window without causal, and a window that holds everything") {
         WalkConfig config = sound_config();
         config.mask.window = 2;
         CHECK(says(line_of("window-not-causal", config), "a window of 2 keys"));

@@ -29,7 +29,7 @@ Ledger walk_with(const WalkConfig& config, const std::vector<std::string>& ids) 
 }  // namespace
 
 TEST_SUITE("mistakes") {
-    TEST_CASE("the catalogue has at least fifty families, each id once, each described") {
+    TEST_CASE("the catalogue has at least fifty families, with unique ids, each described") {
         std::set<std::string> ids;
         std::set<std::string> families;
         for (const Mistake& mistake : mistakes()) {
@@ -47,7 +47,7 @@ TEST_SUITE("mistakes") {
         CHECK(families.size() >= 50);
     }
 
-    TEST_CASE("two mistakes make a walk, or say that their shapes do not fit") {
+    TEST_CASE("two mistakes make a walk, or their shapes are reported not to fit") {
         WalkConfig shared = paper_config();
         shared.input = RandomInput{};
         shared.projection = Projection::split;
@@ -89,7 +89,7 @@ TEST_SUITE("mistakes") {
               doctest::Approx(5 * std::sqrt(2)));
     }
 
-    TEST_CASE("weights that are all one add the values up") {
+    TEST_CASE("weights that are all one give the sum of the values") {
         const Ledger ledger = walk_with(paper_config(), {"softmax-axis=one"});
         CHECK(ledger["context"].at(0) == 4);
         CHECK(ledger["context"].at(3) == 1);
@@ -113,7 +113,7 @@ TEST_SUITE("mistakes") {
         CHECK(both["weights"].at(0) == 0.5);
     }
 
-    TEST_CASE("an unknown id, and one that cannot show, are refused with the way out") {
+    TEST_CASE("an unknown id, and a mistake that cannot show, are refused with a remedy") {
         CHECK_THROWS_WITH_AS(find_mistake("scale-mising"), doctest::Contains("scale-missing"),
                              ConfigError);
         CHECK_THROWS_WITH_AS(walk_with(paper_config(), {"merge-reshape"}),

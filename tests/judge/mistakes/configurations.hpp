@@ -93,7 +93,7 @@ inline WalkConfig seeded_config(std::uint64_t seed) {
     }
     if (chance(10)) config.lengths.back() = 0;
 
-    // What current models do to the scores, and the keys they hide.
+    // Changes that current models make to the scores, and keys they hide.
     if (chance(15)) config.mask.window = pick({1, 2, 3});
     if (chance(10)) config.mask.chunk = pick({2, 3});
     if (chance(10)) config.mask.prefix = 2;
@@ -266,7 +266,7 @@ inline std::vector<WalkConfig> position_configs() {
     return {words, waves, offset, chunks, turned, across};
 }
 
-/// Whether a mistake is one of attention in current models, in a part that textbooks lack.
+/// True if a mistake is in a part of current models that textbooks lack.
 inline bool is_of_today(const std::string& id) {
     for (const char* family : {"gqa-",
                                "rope-",
@@ -308,7 +308,7 @@ inline Ledger as_type(const Ledger& ledger, DType dtype) {
     return result;
 }
 
-/// Whether two ledgers have the same shapes and numbers, within `tolerance`.
+/// True if two ledgers have the same shapes and numbers, within `tolerance`.
 inline bool same_numbers(const Tensor& a, const Tensor& b, double tolerance) {
     if (a.shape() != b.shape()) return false;
     for (std::size_t i = 0; i < a.size(); ++i) {

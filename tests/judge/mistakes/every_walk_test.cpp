@@ -52,7 +52,7 @@ TEST_SUITE("nightly: mistakes in every walk") {
         }
     }
 
-    TEST_CASE("the first step that differs is the one that the entry names, or comes before it") {
+    TEST_CASE("the first step that differs is the one that the entry names, or an earlier one") {
         const std::vector<WalkConfig> all = configs(60);
         for (std::size_t seed = 0; seed < all.size(); ++seed) {
             const Plan plan = resolve(all[seed]);

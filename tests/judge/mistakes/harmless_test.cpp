@@ -15,7 +15,7 @@ using namespace attn;
 
 namespace {
 
-/// Whether every finite cell of a result is the same up to rounding. Rows in which every key is
+/// True if every finite cell of a result is the same up to rounding. Rows in which every key is
 /// hidden are not compared.
 bool same_result(const Tensor& right, const Tensor& other) {
     if (right.shape() != other.shape()) return false;
@@ -40,7 +40,7 @@ std::string computed_lines(const Plan& plan, const StepTable& table, CodeLanguag
 }  // namespace
 
 TEST_SUITE("mistakes: harmless") {
-    TEST_CASE("a harmless difference leaves the result as it is, whatever else the walk does") {
+    TEST_CASE("a harmless difference leaves the result unchanged, whatever else the walk does") {
         std::mt19937 random(20);
         for (std::size_t i = 0; i < 300; ++i) {
             const WalkConfig config =
@@ -58,7 +58,7 @@ TEST_SUITE("mistakes: harmless") {
         }
     }
 
-    TEST_CASE("after a norm, a mistake makes of normed_x what it makes of the same x") {
+    TEST_CASE("after a norm, a mistake does to normed_x what it does to x itself") {
         std::mt19937 random(21);
         std::size_t compared = 0;
         for (std::size_t i = 0; i < 80; ++i) {

@@ -31,7 +31,7 @@ std::string written(Document document) {
 }  // namespace
 
 TEST_SUITE("mistakes: hidden") {
-    TEST_CASE("no form names the mistake, its effect, its lesson or its lines") {
+    TEST_CASE("no format names the mistake, its effect, its lesson or its lines") {
         for (const Mistake& mistake : mistakes()) {
             INFO(mistake.id);
             const Plan plan = *witness_of(mistake);
@@ -61,7 +61,7 @@ TEST_SUITE("mistakes: hidden") {
 }
 
 TEST_SUITE("app: hidden mistakes") {
-    TEST_CASE("a file of a hidden mistake has its numbers, and says nothing of it") {
+    TEST_CASE("a file of a hidden mistake has its numbers and no mention of it") {
         const program::Folder folder;
         for (const std::string id : {"scale-missing", "causal-triu", "k-dot-k"}) {
             const Mistake& mistake = find_mistake(id);
@@ -93,7 +93,7 @@ TEST_SUITE("app: hidden mistakes") {
         }
     }
 
-    TEST_CASE("what would name it is refused in a line") {
+    TEST_CASE("a request that would reveal the name is refused in one line") {
         program::check_refused("--hide-mistake", "--hide-mistake hides the mistake of --bug");
         program::check_refused("--bug none --hide-mistake",
                                "--hide-mistake hides the mistake of --bug");

@@ -3,8 +3,8 @@
 
     tests/judge/mistakes/latent_code.py build/dev/app/attn-explain
 
-As wrong_code.py beside it, which says how its files are read: right code in several manners, and
-code with one mistake, of which some shows its output alone. The files go to data/reference/latent/.
+Works like wrong_code.py: right code in several styles, and code with one mistake, some of it with its
+output alone. The files go to data/reference/latent/.
 """
 
 import math

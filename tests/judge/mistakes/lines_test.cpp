@@ -201,13 +201,13 @@ void in_many_walks(Check check) {
 }  // namespace
 
 TEST_SUITE("nightly: lines of mistakes in many walks") {
-    TEST_CASE("other lines than the right ones") { in_many_walks(check_lines); }
-    TEST_CASE("fixes that are no lines of the mistake") { in_many_walks(check_fixes); }
+    TEST_CASE("lines that differ from the right ones") { in_many_walks(check_lines); }
+    TEST_CASE("fixes that are not lines of the mistake") { in_many_walks(check_fixes); }
     TEST_CASE("derivations that add up") { in_many_walks(check_derivations); }
 }
 
 TEST_SUITE("mistakes: lines") {
-    TEST_CASE("every mistake writes other lines than the right ones, in both languages") {
+    TEST_CASE("every mistake writes lines that differ from the right ones, in both languages") {
         on_each_witness(check_lines);
     }
 
@@ -224,7 +224,7 @@ TEST_SUITE("mistakes: lines") {
         on_each_witness(check_fixes);
     }
 
-    TEST_CASE("the formula and the title of a mistaken step say what was done") {
+    TEST_CASE("the formula and the title of a mistaken step describe the mistake") {
         WalkConfig config = configured("heads 2, embed-dim 8");
         const Plan plan = resolve(config);
         const auto formula = [&](const char* id, const char* step) {

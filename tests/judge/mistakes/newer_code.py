@@ -3,9 +3,8 @@
 
     tests/judge/mistakes/newer_code.py build/dev/app/attn-explain
 
-As wrong_code.py beside it, which says how its files are read: first code that looks wrong and is
-right, each in the manner of a model's source, then code with one mistake. The files go to
-data/reference/newer/.
+Works like wrong_code.py: first code that looks wrong and is right, each in the style of a model's
+source, then code with one mistake. The files go to data/reference/newer/.
 """
 
 import math
@@ -20,7 +19,7 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "data" / "reference" / "n
 INF = float("inf")
 T = 9
 wrong_code.works.clear()
-wrong_code.STEP_OF.clear()  # the names that people give their tensors are known
+wrong_code.STEP_OF.clear()  # common names of tensors are recognised
 SIZES = ("--heads {} --kv-heads {} --head-dim {} --embed-dim 12 --seq-len 9 --batch 2 "
          "--output-projection ")
 
@@ -112,7 +111,7 @@ def counts_from_one_and_shows_it(given):
 
 
 def as_meta_writes_it(given, hidden):
-    """Tokens in front of heads, and `scores` for what softmax makes of them."""
+    """Tokens before heads, and `scores` as the name of the weights."""
     xq, xk, xv = (y.transpose(1, 2) for y in qkv(given))
     cis = torch.polar(torch.ones(T, 3), angles(range(T)))[None, :, None, :]
     xq, xk = (torch.view_as_real(torch.view_as_complex(y.reshape(*y.shape[:-1], -1, 2).contiguous())
@@ -204,7 +203,7 @@ def turned_back_with_weights_of_its_own(given):
 
 @code("--mask causal --rope half --past 4", "none")
 def ring_buffer_of_keys(given):
-    """The cache in an order of its own: keys have turned already, and carry their position."""
+    """The cache in another order: keys are already rotated by their positions."""
     q, k, v = qkv(given)
     q, k = (llama(y, angles(range(4, 4 + T))) for y in (q, k))
     k = torch.cat((given["past_key"], k), 2)
@@ -265,7 +264,7 @@ SHORT = "--rope half --mask causal,padding --lengths 6,9 "
 
 @code(SHORT, "none")
 def padded_rows_are_whatever(given):
-    """Padded queries see everything: nobody reads their rows."""
+    """Padded queries see everything: their rows are not read."""
     hidden = causal()[None] | (torch.arange(T) >= torch.tensor([[6], [9]]))[:, None]
     hidden[0, 6:] = False
     return rotated(given, hidden=hidden[:, None])
@@ -457,7 +456,7 @@ def divided_by_one_less(given):
     return of_words(given, pe)
 
 
-# ALiBi as BLOOM has it, saved with what it adds to keys that nobody sees.
+# ALiBi as in BLOOM, saved with the bias of hidden keys.
 
 def bloom(given, slopes, scaled=False, adds=True):
     q, k, v = qkv(given)

@@ -3,11 +3,11 @@
 
     tests/judge/mistakes/people.py build/dev/app/attn-explain
 
-Each author below has names, layouts, masks, fills, types and files of their own; `wrong(ID)` says
-which mistake the author makes this time. The tensors go to data/reference/people/ with index.json
-beside them: the flags of `diagnose`, the mistake (or "none") and those that give the same numbers.
-tests/judge/mistakes/people_test.cpp reads that folder. This needs PyTorch, NumPy and safetensors' format
-only here: run it when an author is added, and keep the data that it writes.
+Each author below has their own names, layouts, masks, fill values, types and files; `wrong(ID)` is
+true for the mistake that the author makes this time. The tensors go to data/reference/people/, next to
+index.json: the flags of `diagnose`, the mistake (or "none") and those that give the same numbers.
+tests/judge/mistakes/people_test.cpp reads that folder. Only this script needs PyTorch, NumPy and
+safetensors' format: run it after adding an author, and commit the data that it writes.
 """
 
 import json
@@ -29,7 +29,7 @@ authors = []
 
 
 def author(*mistakes, alike=None):
-    """Registers an author, who is right once and makes each of the mistakes once."""
+    """Registers an author, who writes right code once and makes each mistake once."""
     def register(function):
         authors.append((function, mistakes, alike or {}))
         return function
@@ -37,7 +37,7 @@ def author(*mistakes, alike=None):
 
 
 def keep_of(p, wrong):
-    """(B, 1, T, T), true where a query may look; all the ways to get the cells wrong."""
+    """Returns (B, 1, T, T), true for visible cells, with all ways to get the cells wrong."""
     q, k = torch.arange(T)[:, None], torch.arange(T)[None, :]
     causal = k <= q
     if wrong("causal-diag-minus1"):
@@ -70,7 +70,7 @@ def project(p, name, wrong):
 
 
 def root(wrong):
-    """What the scores are divided by."""
+    """Returns the divisor of the scores."""
     if wrong("scale-missing"):
         return 1.0
     if wrong("scale-dmodel"):

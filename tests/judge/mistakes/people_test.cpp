@@ -27,7 +27,7 @@ nlohmann::json first_mistake(const nlohmann::json& diagnosis) {
     return nullptr;
 }
 
-/// Whether a finding names the mistake of a case, or one that gives the same numbers.
+/// True if a finding names the mistake of a case, or one that gives the same numbers.
 bool names_it(const nlohmann::json& finding, const nlohmann::json& one) {
     if (finding.is_null() || finding.at("id").is_null()) return false;
     std::vector<std::string> named{finding.at("id")};
@@ -68,7 +68,7 @@ std::string joined(const std::vector<std::string>& names) {
 }  // namespace
 
 TEST_SUITE("mistakes: people's code") {
-    TEST_CASE("with every step saved, each mistake is named and nobody is accused who is right") {
+    TEST_CASE("from all steps, each mistake is named and right code is not accused") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         REQUIRE(run("probe -o " + probe).exit_code == 0);

@@ -1,14 +1,13 @@
 #!/usr/bin/python3
-"""A trial of `diagnose` on attention that nobody wrote with attn-explain in mind.
+"""Runs `diagnose` on attention code written without attn-explain in mind.
 
     tests/judge/mistakes/strangers.py build/dev/app/attn-explain [-v]
 
-Every author below has sizes, names, layouts, masks and types of their own, and no look at how the
-program makes a mistake; each is right once and makes each of the mistakes in the list once. What
-the code leaves is diagnosed twice: with all its tensors, and with the last one alone. The count of
-named, wrongly named and unnamed mistakes and of right code that was accused is printed; the exit
-code is 1 when a name is wrong, right code is accused or a mistake with all steps has no name. This
-needs PyTorch and NumPy, and no network.
+Every author below has their own sizes, names, layouts, masks and types, and did not see how the
+program makes a mistake; each writes right code once, and makes each mistake in the list once. The
+saved tensors are diagnosed twice: all of them, and the last one alone. Prints the number of named,
+wrongly named and unnamed mistakes and of accused right code; the exit code is 1 if a name is wrong,
+right code is accused or a mistake with all steps has no name. Needs PyTorch and NumPy, and no network.
 """
 
 import collections
@@ -30,7 +29,7 @@ works = []
 
 
 def work(*mistakes, flags="", hidden=()):
-    """Registers an author. `hidden` are the mistakes that the result alone cannot show."""
+    """Registers an author. `hidden` are the mistakes that the result alone cannot reveal."""
     def register(author):
         works.append(Work(author, mistakes, flags, hidden))
         return author
@@ -192,7 +191,7 @@ def module_names(p, bug):
             "attn.softmax": a, "attn.out_proj": y}
 
 
-# --- on numbers of their own: the file of inputs is the author's too
+# --- on their own numbers: the author also writes the file of inputs
 
 def own(seed, *shapes):
     g = generator(seed)
@@ -344,7 +343,7 @@ def save(tensors, path):
 
 
 def verdict(program, file, given, flags, made):
-    """One of right, accused, named, unnamed, wrong, and what was said."""
+    """Returns right, accused, named, unnamed or wrong, and the output of diagnose."""
     command = [program, "diagnose", "--json", str(file), *flags]
     command += ["--given", str(given)] if given else []
     ran = subprocess.run(command, capture_output=True, text=True)

@@ -3,8 +3,8 @@
 
     tests/judge/mistakes/todays_code.py build/dev/app/attn-explain
 
-As wrong_code.py beside it, which says how its files are read: right code in several manners, and
-code with one mistake. The files go to data/reference/today/.
+Works like wrong_code.py: right code in several styles, and code with one mistake. The files go to
+data/reference/today/.
 """
 
 import math

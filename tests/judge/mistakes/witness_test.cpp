@@ -26,7 +26,7 @@ struct Witness {
         }
     }
 
-    /// Whether a number of the step differs by more than rounding allows in right code.
+    /// True if a number of the step differs by more than rounding allows in right code.
     bool shows_at(const std::string& step, Bounds& bounds) const {
         const Tensor* const ours = right.find(step);
         const Tensor* const theirs = wrong.find(step);
@@ -101,7 +101,7 @@ TEST_SUITE("mistakes: witnesses") {
         }
     }
 
-    TEST_CASE("each mistake of a gradient changes one on its witness") {
+    TEST_CASE("each gradient mistake changes a gradient on its witness") {
         for (const Mistake& mistake : gradient_mistakes()) {
             CAPTURE(mistake.id);
             const Plan plan = *witness_of(mistake);
@@ -115,7 +115,7 @@ TEST_SUITE("mistakes: witnesses") {
         }
     }
 
-    TEST_CASE("nearly every witness has the rule of its mistake beside the right one") {
+    TEST_CASE("nearly every witness has the rule of its mistake next to the right one") {
         std::set<std::string> without;
         for (const Mistake& mistake : mistakes()) {
             if (rules_beside(mistake).empty()) without.insert(mistake.id);

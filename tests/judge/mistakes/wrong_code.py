@@ -1,18 +1,18 @@
 #!/usr/bin/python3
-"""Attention as people write it, wrong in one place each, and what that code returns.
+"""Attention as people write it, with one mistake each, and the tensors that this code returns.
 
     tests/judge/mistakes/wrong_code.py build/dev/app/attn-explain
 
-Each function below is written as its author would have: in PyTorch or NumPy, in the manner of a
-course, a model's source or a forum, with a mask and a fill of its own, and without a look at how
-attn-explain makes the mistake. It returns the tensors that its author had at hand. They are written
-to data/reference/wrong/, a small .npz for each function, with index.json beside them: the walk that
-the code was meant to be (flags of attn-explain), the id that `diagnose` should name or "none", and
-the ids that give the same numbers there. tests/judge/mistakes/wrong_code_test.cpp reads that folder.
+Each function below is written as its author would have written it: in PyTorch or NumPy, in the style
+of a course, a model's source or a forum, with its own mask and fill value, and independent of how
+attn-explain makes the mistake. It returns the tensors that its author has. They are written to
+data/reference/wrong/, a small .npz for each function, next to index.json: the intended walk (flags of
+attn-explain), the id that `diagnose` should name or "none", and the ids that give the same numbers
+there. tests/judge/mistakes/wrong_code_test.cpp reads that folder.
 
-The inputs are those of `attn-explain probe`, those of a walk that the program writes, or draws of
-the code's own. This needs PyTorch and NumPy and is no part of the tests: run it when a function is
-added, and keep the data that it writes.
+The inputs are those of `attn-explain probe`, those of a walk that the program writes, or draws of the
+function. Needs PyTorch and NumPy and is not run by the tests: run it after adding a function, and
+commit the data that it writes.
 """
 
 import json
@@ -37,10 +37,10 @@ works = []
 
 
 def work(walk, expects, alike=(), given=None):
-    """Registers a function: the walk that it was meant to be and the mistake in it.
+    """Registers a function with the intended walk and its mistake.
 
-    given="probe" hands it the probe's tensors, given="walk" those that the program writes for the
-    walk's flags; without, the function draws its own.
+    given="probe" passes it the probe's tensors, given="walk" those that the program writes for the
+    walk's flags; otherwise the function draws its own.
     """
     def register(function):
         works.append((function, walk, expects, sorted(alike), given))
@@ -203,7 +203,7 @@ def divides_energy_by_embed_size(given):
 
 @on_probe("scale-twice")
 def divides_by_head_dim(given):
-    """d_k where its root belongs."""
+    """d_k in place of its square root."""
     w_q, w_k, w_v, w_o = projections(given)
     x, d_k = given["x"], 4
     q, k, v = [w(x).view(3, 5, 2, d_k).transpose(1, 2) for w in (w_q, w_k, w_v)]
@@ -260,7 +260,7 @@ def softmax_then_scale(given):
 
 @on_probe("softmax-axis=head")
 def softmax_without_dim(given):
-    """F.softmax takes axis 1 of a tensor with four, and warns once."""
+    """F.softmax uses axis 1 of a 4-D tensor, and warns once."""
     w_q, w_k, w_v, w_o = projections(given)
     x = given["x"]
     q, k, v = [w(x).view(3, 5, 2, 4).transpose(1, 2) for w in (w_q, w_k, w_v)]
@@ -271,7 +271,7 @@ def softmax_without_dim(given):
 
 @work("--seed 11 --batch 3 --seq-len 4 --head-dim 6 --mask causal", "softmax-axis=batch")
 def softmax_without_dim_on_three_axes():
-    """The same call takes axis 0 of a tensor with three; -inf would be nan, so -1e9 it became."""
+    """The same call uses axis 0 of a 3-D tensor; -inf would give nan, so the fill is -1e9."""
     torch.manual_seed(11)
     x = torch.randn(3, 4, 6)
     to_q, to_k, to_v = [nn.Linear(6, 6, bias=False) for _ in range(3)]
@@ -284,7 +284,7 @@ def softmax_without_dim_on_three_axes():
 @work("--seed 1337 --batch 4 --seq-len 8 --embed-dim 32 --head-dim 16 --draw-order kqv "
       "--mask causal", "softmax-axis=query")
 def lecture_softmax_over_time():
-    """dim=1 was right for (T, T) and stayed when the batch came."""
+    """dim=1 was right for (T, T) and was kept when a batch axis was added."""
     torch.manual_seed(1337)
     x = torch.randn(4, 8, 32)
     key, query, value = [nn.Linear(32, 16, bias=False) for _ in range(3)]
@@ -336,7 +336,7 @@ def exp_of_large_scores(given):
 @work("--seed 21 --batch 2 --seq-len 5 --heads 2 --head-dim 4 --mask causal", "dropout-at-eval",
       given="walk")
 def dropout_ignores_eval(given):
-    """F.dropout is on unless it is told otherwise; p is 0.2 here."""
+    """F.dropout is on by default; p is 0.2 here."""
     x = given["x"]
     q, k, v = [F.linear(x, given["w_" + n]).view(2, 5, 2, 4).transpose(1, 2)
                for n in ("query", "key", "value")]
@@ -496,7 +496,7 @@ def lecture_keeps_the_future():
 @work("--seed 5 --seq-len 2 --memory-len 6 --head-dim 4 --mask causal --causal-align end",
       "causal-top-left", given="walk")
 def cache_and_tril(given):
-    """Two new tokens, four keys in a cache, and a tril that knows nothing of them."""
+    """Two new tokens, four keys in a cache, and a tril that ignores the cache."""
     q = given["x"] @ given["w_query"].T
     k, v = [given["memory"] @ given["w_" + n].T for n in ("key", "value")]
     bias = torch.zeros(2, 6).masked_fill(~torch.ones(2, 6, dtype=torch.bool).tril(), -INF)
@@ -710,7 +710,7 @@ def value_layer_without_bias(given):
 
 @work("--seed 19 --batch 4 --seq-len 6 --heads 2 --projection mha --bias", "batch-seq-swapped")
 def library_takes_tokens_first():
-    """nn.MultiheadAttention wants (tokens, batch, features) unless it is told otherwise."""
+    """nn.MultiheadAttention expects (tokens, batch, features) by default."""
     torch.manual_seed(19)
     x = torch.randn(4, 6, 8)
     attention = nn.MultiheadAttention(embed_dim=8, num_heads=2)
@@ -877,7 +877,7 @@ STEP_OF = {"attention": "weights", "attn": "weights", "answers": "context", "out
 
 
 def inputs_of(program, walk, given):
-    """The tensors that a work is handed, by name."""
+    """Returns the tensors that a function gets, by name."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "given.npz"
         command = ["probe"] if given == "probe" else shlex.split(walk) + ["--format", "npz"]

@@ -35,7 +35,7 @@ program::Result diagnosis_of(const nlohmann::json& one, const std::string& path,
     return run(arguments);
 }
 
-/// Writes the tensors of a file again, rounded as if copied from a screen with so many decimals.
+/// Writes the tensors of a file again, rounded as if copied from a screen with `decimals` decimals.
 void write_rounded(const std::string& from, const std::string& to, int decimals) {
     const double unit = std::pow(10.0, decimals);
     std::vector<attn::NamedTensor> tensors = attn::read_tensors(from);
@@ -78,7 +78,7 @@ std::multiset<std::string> named(const nlohmann::json& finding) {
 }  // namespace
 
 TEST_SUITE("mistakes: other people's code") {
-    TEST_CASE("diagnose names the mistake in each piece of code, and none in the correct ones") {
+    TEST_CASE("diagnose names the mistake in each piece of code, and none in correct code") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         REQUIRE(run("probe -o " + probe).exit_code == 0);
@@ -104,7 +104,8 @@ TEST_SUITE("mistakes: other people's code") {
         CHECK(correct >= 4);
         CHECK(mistakes.size() >= 25);
     }
-    TEST_CASE("what models do today: the mistake is named, and what only looks wrong is not") {
+    TEST_CASE(
+        "current models: the mistake is named, and correct code that looks wrong is not accused") {
         std::size_t correct = 0;
         for (const char* folder :
              {"data/reference/today/", "data/reference/newer/", "data/reference/latent/"}) {
@@ -122,8 +123,7 @@ TEST_SUITE("mistakes: other people's code") {
         }
         CHECK(correct >= 29);
     }
-    TEST_CASE(
-        "of what models do today the output alone tells nine mistakes in ten, and none falsely") {
+    TEST_CASE("current models: the output alone reveals nine mistakes in ten, and none falsely") {
         const program::Folder folder;
         const std::string alone = folder / "output.npz";
         std::size_t found = 0;

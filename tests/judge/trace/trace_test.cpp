@@ -181,7 +181,8 @@ std::size_t line_of(const Explanation& found, const std::string& step) {
 }  // namespace
 
 TEST_SUITE("judge: traces") {
-    TEST_CASE("each line of a right program has its step, whatever its tensors are called") {
+    TEST_CASE(
+        "each line of a right program is matched to its step, whatever its tensors are called") {
         for (const char* names : {"q k v", "zeta eta theta", "a1 b1 c1"}) {
             const Explanation found = Program({.names = names}).explained();
             REQUIRE(found.attentions.size() == 1);
@@ -233,7 +234,7 @@ TEST_SUITE("judge: traces") {
         CHECK(found.is_right());
     }
 
-    TEST_CASE("layers without a softmax are no attention") {
+    TEST_CASE("layers without a softmax are not attention") {
         Ledger trace;
         std::mt19937 random(3);
         std::normal_distribution<double> normal;
@@ -256,7 +257,7 @@ TEST_SUITE("judge: traces") {
         CHECK(explain(all, std::vector<std::string>(all.size()), {}, {}).attentions.empty());
     }
 
-    TEST_CASE("the passes of a loop are one tensor more") {
+    TEST_CASE("the iterations of a loop form one more axis") {
         Ledger trace;
         for (const int pass : {0, 1, 2}) {
             Array<double> row = empty_array<double>({2});

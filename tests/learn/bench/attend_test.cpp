@@ -81,7 +81,7 @@ TEST_SUITE("bench: attention") {
         CHECK(attn::farthest_apart(context_of(loop, input), masked).apart >
               attn::agreement_tolerance(input));
     }
-    TEST_CASE("the farthest element is found, and nan on one side is infinitely far") {
+    TEST_CASE("the largest difference is found, and nan on one side is infinitely far") {
         attn::Array<float> one = attn::empty_array<float>({1, 2, 2});
         one.fill(1);
         attn::Array<float> other = one;
@@ -99,14 +99,14 @@ TEST_SUITE("bench: attention") {
         one(0, 1, 1) = std::numeric_limits<float>::quiet_NaN();
         CHECK(attn::farthest_apart(one, other).apart == 2);
     }
-    TEST_CASE("a causal half counts half, its diagonal whole, a window its own cells") {
+    TEST_CASE("a causal mask counts half, its diagonal whole, a window its own cells") {
         CHECK(attn::useful_operations({2, 3, 5}, false) == 4 * 2 * 5 * 9);
         CHECK(attn::useful_operations({2, 3, 5}, true) == 4 * 2 * 5 * 6);
         CHECK(attn::useful_operations({2, 3, 5}, true, 2) == 4 * 2 * 5 * 5);
         CHECK(attn::useful_operations({2, 3, 5}, false, 2) == 4 * 2 * 5 * 8);
         CHECK(attn::useful_operations({2, 3, 5}, true, 9) == 4 * 2 * 5 * 6);
     }
-    TEST_CASE("memory is that of the tensors kept") {
+    TEST_CASE("the memory counts the tensors kept") {
         const BenchSeries loop = all_series().front();
         // weights of 9 cells, and a context of 6; then a mask
         CHECK(attn::held_bytes(loop, {1, 3, 2}, false) == 4 * (9 + 6));
@@ -147,7 +147,7 @@ TEST_SUITE("bench: measurement") {
         }
         CHECK(attn::growth_of(report.rows).size() == config.series.size());
     }
-    TEST_CASE("what is larger than the memory is left out, or refused when it was asked for") {
+    TEST_CASE("a shape larger than the memory is left out, or refused if it was requested") {
         attn::BenchConfig config;
         config.shapes = {{1, 4, 2}, {1, 1'000'000'000, 1'000'000'000}};
         config.series = all_series();
@@ -162,7 +162,7 @@ TEST_SUITE("bench: measurement") {
         config.leave_out = false;
         CHECK_THROWS_AS(attn::run_bench(config, machine), attn::ConfigError);
     }
-    TEST_CASE("growth is given for each series whose lengths differ") {
+    TEST_CASE("growth is given for each series with several lengths") {
         attn::BenchRow row;
         row.shape = {8, 64, 16};
         row.series = all_series().front();
@@ -186,7 +186,7 @@ TEST_SUITE("bench: measurement") {
         CHECK(std::abs(*attn::fitted_exponent(growth[0].times) - 3) < 1e-12);
         CHECK(std::abs(*attn::fitted_exponent(growth[0].memory) - 1) < 1e-12);
     }
-    TEST_CASE("the measured multiply-add rounds as those of the kernels: one instruction") {
+    TEST_CASE("the measured multiply-add rounds as the kernels do: one instruction") {
         // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24: the product alone loses its last term.
         constexpr float factor = 1 + 0x1p-12F;
         for (const InstructionSet set : attn::available_instruction_sets()) {

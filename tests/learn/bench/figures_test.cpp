@@ -22,7 +22,7 @@ TEST_SUITE("bench: growth") {
             }
         }
     }
-    TEST_CASE("the logarithms are fitted by least squares") {
+    TEST_CASE("logarithms are fitted by least squares") {
         // At log2 x = 0, 1, 2 the logarithms 0, 3, 3 have the slope 3/2.
         CHECK(std::abs(fitted_exponent({{1, 1}, {2, 8}, {4, 8}}).value() - 1.5) < 1e-12);
         // The same x twice counts twice: the line passes through the mean of both.
@@ -33,7 +33,7 @@ TEST_SUITE("bench: growth") {
         CHECK_FALSE(fitted_exponent({{64, 1}}).has_value());
         CHECK_FALSE(fitted_exponent({{7, 1}, {7, 2}, {7, 4}}).has_value());
     }
-    TEST_CASE("the median is the middle, or between the two in the middle") {
+    TEST_CASE("the median is the middle, or the mean of the two in the middle") {
         CHECK(attn::median({3}) == 3);
         CHECK(attn::median({9, 1, 2}) == 2);
         CHECK(attn::median({9, 1, 2, 4}) == 3);

@@ -1,5 +1,5 @@
 // Reports on made-up measurements. The table and the plot are stored as text in tests/golden. To
-// collect them anew, run
+// renew them, run
 //     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='bench: report'
 #include "attn/learn/bench/bench.hpp"
 
@@ -98,10 +98,14 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_SUITE("bench: report") {
-    TEST_CASE("the table") { check_golden("bench.txt", attn::bench_text(made_up_report())); }
-    TEST_CASE("the picture") { check_golden("bench.svg", attn::bench_svg(made_up_report())); }
+    TEST_CASE("the table is printed as expected") {
+        check_golden("bench.txt", attn::bench_text(made_up_report()));
+    }
+    TEST_CASE("the plot is drawn as expected") {
+        check_golden("bench.svg", attn::bench_svg(made_up_report()));
+    }
 
-    TEST_CASE("the picture is well-formed, with one line and one label for each series") {
+    TEST_CASE("the plot is well-formed, with one line and one label for each series") {
         const std::string svg = attn::bench_svg(made_up_report());
         CHECK(count_elements(svg) > 20);
         CHECK(count_of(svg, "<polyline") == 3);
@@ -109,7 +113,7 @@ TEST_SUITE("bench: report") {
         CHECK(count_of(svg, ">fused avx2 x2: T^1.00<") == 1);
         CHECK(count_of(svg, "Abacus &amp; Sons &quot;9&quot; &lt;fast&gt;") == 1);
     }
-    TEST_CASE("labels of lines that end at the same place do not overlap, nor leave the picture") {
+    TEST_CASE("labels of lines that end at the same place do not overlap, nor leave the plot") {
         attn::BenchReport report = made_up_report();
         for (attn::BenchRow& row : report.rows) row.seconds = 1e-3;
         const std::string svg = attn::bench_svg(report);
@@ -125,7 +129,7 @@ TEST_SUITE("bench: report") {
         }
         CHECK(heights.back() <= 405);
     }
-    TEST_CASE("a picture of one point, or of nothing, is one too") {
+    TEST_CASE("a plot of one point, or of nothing, is valid") {
         attn::BenchReport report = made_up_report();
         report.rows.resize(1);
         CHECK(count_elements(attn::bench_svg(report)) > 5);
@@ -145,7 +149,7 @@ TEST_SUITE("bench: report") {
         CHECK(nlohmann::json::parse(attn::bench_json(made_up_report())).at("growth").size() == 3);
         std::setlocale(LC_ALL, saved.c_str());
     }
-    TEST_CASE("JSON says of each row what the table says") {
+    TEST_CASE("JSON has the contents of each row of the table") {
         const auto json = nlohmann::json::parse(attn::bench_json(made_up_report()));
         CHECK(json.at("machine").at("cores") == 2);
         CHECK(json.at("mask") == "none");

@@ -1,6 +1,6 @@
-// How fast tensors are written as text: each form against std::to_chars, called for every number
-// into a buffer with a space after it; on one thread, interleaved, medians of several rounds, in
-// seconds of processor time. Flags add two kinds of peers:
+// Measures how fast tensors are written as text: each form against std::to_chars, called for every
+// number into a buffer with a space after it; on one thread, interleaved, medians of several
+// rounds, in seconds of processor time. Flags add two kinds of peers:
 //
 //     text_output_bench [--peers] [--bytes] [FOLDER] [ROUNDS]
 //

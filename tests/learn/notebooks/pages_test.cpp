@@ -137,7 +137,7 @@ TEST_SUITE("notebook pages") {
         CHECK(agreement.one_unit + agreement.other == 0);
     }
 
-    TEST_CASE("padding-heads prints the page's texts, blanks and autograd notes included") {
+    TEST_CASE("padding-heads prints the page's texts, spaces and autograd notes included") {
         check_whole_texts("000");
     }
 
@@ -147,11 +147,11 @@ TEST_SUITE("notebook pages") {
         CHECK(agreement.one_unit + agreement.other == 0);
     }
 
-    TEST_CASE("causal-heads prints the page's texts, blanks and autograd notes included") {
+    TEST_CASE("causal-heads prints the page's texts, spaces and autograd notes included") {
         check_whole_texts("002");
     }
 
-    TEST_CASE("sentence prints 1445 of the page's 1464 numbers, 17 more but for one unit") {
+    TEST_CASE("sentence prints 1445 of the page's 1464 numbers, and 17 more to within one unit") {
         const Agreement agreement = agreement_of("003");
         CHECK(agreement.exceptions == sentence_exceptions);
         CHECK(agreement.equal == 1445);

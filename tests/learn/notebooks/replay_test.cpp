@@ -51,7 +51,7 @@ TEST_SUITE("notebook replays") {
         CHECK_THROWS_AS(find_notebook("004"), ConfigError);
     }
 
-    TEST_CASE("every section has a name of its own, a title and how it was made") {
+    TEST_CASE("every section has its own name, a title and its source lines") {
         for (const Notebook& notebook : notebooks()) {
             for (const bool corrected : {false, true}) {
                 std::set<std::string> names;
@@ -188,7 +188,7 @@ TEST_SUITE("notebook replays") {
         }
     }
 
-    TEST_CASE("both replays are side by side where they differ, and only there") {
+    TEST_CASE("both replays are side by side if they differ, and only then") {
         const Document both = both_replays(replayed("000"), replayed("000", true));
         const Document columns = side_by_side(both, TextForm::torch, {}, 163);
         CHECK(std::get_if<Tensor>(&section_of(columns, "query").content) != nullptr);
@@ -201,7 +201,8 @@ TEST_SUITE("notebook replays") {
               std::string::npos);
     }
 
-    TEST_CASE("one after the other, the corrected replay shows what differs and runs the rest") {
+    TEST_CASE(
+        "one after the other, the corrected replay shows only differences and runs the rest") {
         const Document faithful = replayed("000");
         const Document corrected = replayed("000", true);
         const Document both = one_after_the_other(faithful, corrected);

@@ -19,7 +19,7 @@ Is shape(attn::Shape right, const char* typed) {
 }  // namespace
 
 TEST_SUITE("quiz: answer") {
-    TEST_CASE("a number is right within half a unit of its last digit, however it is written") {
+    TEST_CASE("a number is right within half a unit of its last digit, in any notation") {
         for (const char* typed :
              {"0.52", ".5167", "0.51667", "31/60", " = 0.517", "weights[1,0] = .52", "51.7%",
               "5.17e-1", "+0.517", "≈ 0.52", "(31)/(60)"}) {
@@ -84,7 +84,7 @@ TEST_SUITE("quiz: answer") {
         CHECK(check_answer(cell, "that one").advice == "write whole numbers, as in (2, 3)");
     }
 
-    TEST_CASE("keys go by number or word, in any order") {
+    TEST_CASE("keys are given by number or word, in any order") {
         const RightAnswer keys{.kind = RightAnswer::Kind::names,
                                .names = {{"3", "eat"}, {"4", "Dessert"}}};
         for (const char* typed :
@@ -122,7 +122,7 @@ TEST_SUITE("quiz: answer") {
         }
     }
 
-    TEST_CASE("a choice goes by letter, by number however it is written, or by its text") {
+    TEST_CASE("a choice is given by letter, by number in any notation, or by its text") {
         // A value takes precedence over a place in the list: 5 is b), and .5 is c).
         const RightAnswer numbers{
             .kind = RightAnswer::Kind::choice,

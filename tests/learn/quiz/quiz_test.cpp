@@ -122,7 +122,8 @@ TEST_SUITE("quiz: questions") {
         }
     }
 
-    TEST_CASE("a seed is a session: the same again, and other numbers of the same kinds") {
+    TEST_CASE(
+        "a seed is a session: it repeats, and another seed has other numbers of the same kinds") {
         for (const std::string& topic : quiz_topics()) {
             const std::vector<Question> one{second(topic, 7)}, same{second(topic, 7)};
             const std::vector<Question> other{second(topic, 8)};

@@ -262,14 +262,14 @@ TEST_SUITE("render: cells") {
         check_numpy_exponents(special_numbers<float>());
     }
 
-    TEST_CASE("PyTorch's width leaves out zeros and infinities, which then are wider") {
+    TEST_CASE("PyTorch's width ignores zeros and infinities, which are then wider") {
         CHECK(torch_text(Tensor({"key"}, Array<float>{-0.0F, 0.5F, -infinity<float>})) ==
               "tensor([-0.0000, 0.5000,   -inf])");
         CHECK(torch_text(Tensor({"key"}, Array<float>{-0.0F, 0.5F, 1}), {.precision = 1}) ==
               "tensor([-0.0, 0.5, 1.0])");
     }
 
-    TEST_CASE("a number between those that were seen may still decide the form") {
+    TEST_CASE("a number between those sampled may still determine the form") {
         // Integers first, then one non-integer; a zero among others; the smallest of its sign.
         CHECK(torch_text(Tensor({"key"}, Array<float>{1, 3, 2.5F})) ==
               "tensor([1.0000, 3.0000, 2.5000])");

@@ -38,7 +38,7 @@ std::vector<double> lightness_of(ScaleKind kind, Page page, double from, double 
     return all;
 }
 
-/// Whether the steps all have the same sign and similar sizes.
+/// True if the steps all have the same sign and similar sizes.
 void check_even(const std::vector<double>& lightness) {
     const double mean = (lightness.back() - lightness.front()) / 10;
     CHECK(std::abs(mean) > 0.03);
@@ -59,7 +59,7 @@ TEST_SUITE("render: color scale") {
         }
     }
 
-    TEST_CASE("on a light page large values are dark, on a dark one light") {
+    TEST_CASE("large values are dark on a light page, and light on a dark one") {
         const auto lightness = [](double share, Page page) {
             return lab_of(scale_color(share, ScaleKind::from_zero, page)).lightness;
         };
@@ -67,7 +67,8 @@ TEST_SUITE("render: color scale") {
         CHECK(lightness(1, Page::dark) > lightness(0, Page::dark) + 0.5);
     }
 
-    TEST_CASE("shares beyond the ends are the ends, and every class has its colour") {
+    TEST_CASE(
+        "values beyond the ends get the colours of the ends, and every class has its colour") {
         CHECK(hex(scale_color(7, ScaleKind::from_zero, Page::dark)) ==
               hex(scale_color(1, ScaleKind::from_zero, Page::dark)));
         CHECK(scale_class(-3, ScaleKind::around_zero) == "d0");

@@ -148,7 +148,7 @@ TEST_SUITE("render: figures") {
         CHECK(svg_of(document, FigureKind::matrix) == svg_of(document, FigureKind::matrix));
     }
 
-    TEST_CASE("what is not finite is drawn as itself") {
+    TEST_CASE("nan and infinities are drawn as themselves") {
         Array<double> cells = empty_array<double>({2, 2});
         const double values[] = {NAN, INFINITY, -INFINITY, 0.5};
         std::copy(std::begin(values), std::end(values), cells.data());
@@ -164,7 +164,7 @@ TEST_SUITE("render: figures") {
         CHECK(svg.find("class=\"ninf\" data-cell=\"distances[1,0]\"") != std::string::npos);
     }
 
-    TEST_CASE("a key that is hidden looks so, however small the weights beside it") {
+    TEST_CASE("a hidden key is visibly hidden, however small the weights next to it") {
         Document document;
         const auto add = [&](const char* name, std::initializer_list<double> values) {
             Array<double> cells = empty_array<double>({2, 2});
@@ -189,7 +189,7 @@ TEST_SUITE("render: figures") {
         CHECK(svg.find("class=\"hid\" data-cell=\"scores[") == std::string::npos);
     }
 
-    TEST_CASE("what cannot be drawn is refused with what to do instead") {
+    TEST_CASE("a tensor that cannot be drawn is refused with a remedy") {
         Document document = hostile_document();
         CHECK_THROWS_WITH_AS(svg_of(document, FigureKind::flow),
                              doctest::Contains("leave only out"), ConfigError);

@@ -42,7 +42,7 @@ TEST_SUITE("render: flow layout") {
         check_layout(nodes);
     }
 
-    TEST_CASE("a parameter is right above its reader, a long arrow bends in every layer") {
+    TEST_CASE("a parameter is right above its reader, and a long arrow bends in every layer") {
         // x, then two steps; w is read by the second of them, x by it too.
         const auto nodes = laid_out({box({}), box({}), box({0}), box({2, 1, 0})});
         CHECK(nodes[1].layer == 1);
@@ -57,7 +57,7 @@ TEST_SUITE("render: flow layout") {
         check_layout(nodes);
     }
 
-    TEST_CASE("whatever reads whatever, nothing lies on anything else") {
+    TEST_CASE("for any set of arrows, no boxes overlap") {
         std::mt19937 random(7);
         for (int round = 0; round < 60; ++round) {
             std::vector<FlowNode> nodes;

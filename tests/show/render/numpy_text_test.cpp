@@ -10,7 +10,7 @@
 using namespace attn;
 
 TEST_SUITE("render: numpy numbers") {
-    TEST_CASE("points are aligned and zeros at the end left out") {
+    TEST_CASE("points are aligned, and trailing zeros are left out") {
         CHECK(numpy_str(named(Array<double>{1, -20})) == "[  1. -20.]");
         CHECK(numpy_str(named(Array<double>{1, 2.25, 0.5})) == "[1.   2.25 0.5 ]");
         CHECK(numpy_str(named(Array<double>{0, 0})) == "[0. 0.]");
@@ -53,13 +53,13 @@ TEST_SUITE("render: numpy numbers") {
         CHECK(text({0.1F}, DType::bfloat16) == "[0.10009766]");
     }
 
-    TEST_CASE("suppress leaves small numbers without exponent but not large ones") {
+    TEST_CASE("suppress leaves small numbers without an exponent but not large ones") {
         const PrintOptions suppress{.precision = 4, .sci_mode = SciMode::off};
         CHECK(numpy_str(named(Array<double>{1e-9, -1e-9, 1}), suppress) == "[ 0. -0.  1.]");
         CHECK(numpy_str(named(Array<double>{1e8}), suppress) == "[1.e+08]");
     }
 
-    TEST_CASE("the exponent form can be asked for, and an array of zeros stays as it is") {
+    TEST_CASE("the exponent form can be requested, and an array of zeros keeps its form") {
         const PrintOptions exponents{.sci_mode = SciMode::on};
         CHECK(numpy_str(named(Array<double>{0.5, 0}), exponents) == "[5.e-01 0.e+00]");
         CHECK(numpy_str(named(Array<double>{0}), exponents) == "[0.]");
@@ -69,7 +69,7 @@ TEST_SUITE("render: numpy numbers") {
         CHECK(numpy_str(named(Array<bool>{true, true})) == "[ True  True]");
     }
 
-    TEST_CASE("a precision that no number can have is refused") {
+    TEST_CASE("an impossible precision is refused") {
         CHECK_THROWS_AS(numpy_str(counting(1), {.precision = -1}), ConfigError);
         CHECK_THROWS_AS(numpy_str(counting(1), {.precision = 1075}), ConfigError);
     }
@@ -85,7 +85,7 @@ TEST_SUITE("render: numpy layout") {
         CHECK(numpy_str(Tensor({"a", "b"}, empty_array<double>({0, 3}))) == "[]");
     }
 
-    TEST_CASE("rows hang below the first one") {
+    TEST_CASE("rows are indented below the first one") {
         const Tensor square = named(Array<std::int64_t>{{1, 2}, {3, 4}});
         CHECK(numpy_str(square) == "[[1 2]\n [3 4]]");
         const Tensor block = named(Array<std::int64_t>::filled({2, 1, 1}, 1));
@@ -99,7 +99,7 @@ TEST_SUITE("render: numpy layout") {
         CHECK(numpy_str(counting(7), {.threshold = 6, .edgeitems = 4}) == "[0 1 2 3 4 5 6]");
     }
 
-    TEST_CASE("a line keeps room for what closes it, and blanks at its end are left out") {
+    TEST_CASE("a line keeps room for its closing brackets, and trailing spaces are left out") {
         // "[0 1 2]" has 7 columns, but each word must leave two columns of the line free.
         CHECK(numpy_str(counting(3), {.linewidth = 7}) == "[0 1 2]");
         CHECK(numpy_str(counting(3), {.linewidth = 6}) == "[0 1\n 2]");

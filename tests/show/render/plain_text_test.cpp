@@ -35,7 +35,7 @@ TEST_SUITE("render: plain text") {
         CHECK(plain_text(Tensor({"key"}, Array<bool>{true, false})) == "1 0");
     }
 
-    TEST_CASE("an empty line parts matrices, two part blocks of matrices") {
+    TEST_CASE("an empty line separates matrices, two separate blocks of matrices") {
         Array<std::int64_t> array = empty_array<std::int64_t>({2, 2, 2, 1});
         for (std::size_t i = 0; i < 8; ++i) array.data()[i] = static_cast<std::int64_t>(i);
         CHECK(plain_text(Tensor({"batch", "head", "query", "key"}, array)) ==
@@ -48,7 +48,7 @@ TEST_SUITE("render: plain text") {
         CHECK(plain_text(tensor).find('\n') == std::string::npos);
     }
 
-    TEST_CASE("a scalar is one number and an empty tensor is no text") {
+    TEST_CASE("a scalar is one number, and an empty tensor is no text") {
         CHECK(plain_text(Tensor({}, Array<float>(2.5F))) == "2.5000");
         CHECK(plain_text(Tensor({"query", "key"}, empty_array<float>({0, 3}))).empty());
     }

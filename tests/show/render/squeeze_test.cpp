@@ -6,7 +6,7 @@
 using namespace attn;
 
 TEST_SUITE("render: squeeze") {
-    TEST_CASE("indents, comments and blanks around signs go") {
+    TEST_CASE("indents, comments and spaces around operators are removed") {
         CHECK(squeezed_script("    const a = b ? [1, 2] : c;\n    // why\n\n    f(a );\n") ==
               "let a=b?[1,2]:c;f(a);");
         CHECK(squeezed_script("f(/** @type {any} */ { a = b / c + d });\n") == "f({a=b/c+d});");
@@ -21,7 +21,7 @@ TEST_SUITE("render: squeeze") {
             "*{margin:0 auto}.a > .b,.c :is(b){}");
     }
 
-    TEST_CASE("texts and regular expressions stay, comments go") {
+    TEST_CASE("strings and regular expressions stay, comments are removed") {
         CHECK(squeezed_script("f(\"a = b\", 'c , d', `e : ${g}`);\n") ==
               "f(\"a = b\",'c , d',`e : ${g}`);");
         CHECK(squeezed_script("g(\"say \\\" = \\\"\" );\n") == "g(\"say \\\" = \\\"\");");

@@ -22,7 +22,7 @@ Tensor constant(const Shape& shape, T value) {
 }  // namespace
 
 TEST_SUITE("render: torch numbers") {
-    TEST_CASE("whole numbers keep only their point") {
+    TEST_CASE("integers keep only their point") {
         CHECK(torch_text(constant<float>({2}, 0.0F)) == "tensor([0., 0.])");
         CHECK(torch_text(named(Array<float>{1, -20})) == "tensor([  1., -20.])");
         CHECK(torch_text(named(Array<float>{-0.0F})) == "tensor([-0.])");
@@ -34,7 +34,7 @@ TEST_SUITE("render: torch numbers") {
         CHECK(torch_text(named(Array<float>{-0.0F, 0.5F})) == "tensor([-0.0000, 0.5000])");
     }
 
-    TEST_CASE("a ratio above 1000 or a value below 1e-4 asks for exponents") {
+    TEST_CASE("a ratio above 1000 or a value below 1e-4 selects exponents") {
         CHECK(torch_text(named(Array<double>{1, 1000}), {.default_dtype = DType::float64}) ==
               "tensor([   1., 1000.])");
         CHECK(torch_text(named(Array<float>{1, 1001})) == "tensor([1.0000e+00, 1.0010e+03])");
@@ -58,7 +58,7 @@ TEST_SUITE("render: torch numbers") {
         CHECK(torch_text(named(Array<std::int64_t>{least})) == "tensor([-9223372036854775808])");
     }
 
-    TEST_CASE("a form that is asked for keeps the width of the automatic one") {
+    TEST_CASE("a requested form keeps the width of the automatic one") {
         const Tensor halves = named(Array<float>{0.5F, -1.25F});
         CHECK(torch_text(halves, {.sci_mode = SciMode::on}) == "tensor([5.0000e-01, -1.2500e+00])");
         const Tensor spread = named(Array<float>{1, 2000});
@@ -66,7 +66,7 @@ TEST_SUITE("render: torch numbers") {
         CHECK(torch_text(constant<float>({1}, 0.0F), {.sci_mode = SciMode::on}) == "tensor([0.])");
     }
 
-    TEST_CASE("a precision that no number can have is refused") {
+    TEST_CASE("an impossible precision is refused") {
         CHECK_THROWS_AS(torch_text(counting(1), {.precision = -1}), ConfigError);
         CHECK_THROWS_AS(torch_text(counting(1), {.precision = 1075}), ConfigError);
         const std::string text = torch_text(named(Array<double>{-5e-324}),
@@ -83,7 +83,7 @@ TEST_SUITE("render: torch layout") {
         CHECK(torch_text(Tensor({}, Array<bool>(true))) == "tensor(True)");
     }
 
-    TEST_CASE("outer axes are set apart by as many line breaks as axes follow") {
+    TEST_CASE("outer axes are separated by as many line breaks as axes follow") {
         CHECK(torch_text(constant<std::int64_t>({2, 2}, 7)) ==
               "tensor([[7, 7],\n"
               "        [7, 7]])");
@@ -138,7 +138,7 @@ TEST_SUITE("render: torch layout") {
         CHECK(torch_text(Tensor({"a"}, empty_array<bool>({0}))) == "tensor([], dtype=torch.bool)");
     }
 
-    TEST_CASE("the type is noted where it is not the default") {
+    TEST_CASE("the type is noted if it is not the default") {
         const Tensor wide = named(Array<double>{1});
         const Tensor narrow = named(Array<float>{1});
         const PrintOptions double_default{.default_dtype = DType::float64};
@@ -148,7 +148,7 @@ TEST_SUITE("render: torch layout") {
         CHECK(torch_text(counting(1), double_default) == "tensor([0])");
     }
 
-    TEST_CASE("16 bits are printed as the float32 numbers that they are, and noted") {
+    TEST_CASE("16-bit types are printed as their float32 numbers, and noted") {
         const auto text = [](const Array<float>& numbers, DType type) {
             return torch_text(cast(named(numbers), type));
         };
@@ -160,7 +160,7 @@ TEST_SUITE("render: torch layout") {
               "tensor([], size=(0, 3), dtype=torch.bfloat16)");
     }
 
-    TEST_CASE("a suffix that would come too close to the line width gets its own line") {
+    TEST_CASE("a suffix too close to the line width gets its own line") {
         const Tensor wide = named(Array<double>{1});
         CHECK(torch_text(wide, {}, "requires_grad=True") ==
               "tensor([1.], dtype=torch.float64, requires_grad=True)");
@@ -187,7 +187,7 @@ TEST_SUITE("render: torch layout") {
               "tensor([[7, 7],\n        [7, 7]],\n       requires_grad=True)");
     }
 
-    TEST_CASE("digits that a bound could change are in brackets, with colours faint") {
+    TEST_CASE("digits that a bound could change are in brackets, or faint with colours") {
         const auto row = [](const std::vector<double>& numbers) {
             Array<double> cells = empty_array<double>({numbers.size()});
             std::copy(numbers.begin(), numbers.end(), cells.data());

@@ -145,8 +145,7 @@ FusedTrace traced(const Real* query, const Real* key, const Real* value,
                   std::size_t key_block, const BiasView<Real>& bias, const Real* keep) {
     if (shape.batch != 1 || shape.heads != 1) {
         throw ShapeError("a trace shows one head, not batch " + std::to_string(shape.batch) +
-                         " x head " + std::to_string(shape.heads) +
-                         ": pass the head that is wanted");
+                         " x head " + std::to_string(shape.heads) + ": pass one head");
     }
     if (query_block == 0 || key_block == 0) {
         throw ConfigError("blocks of " + std::to_string(query_block) + " queries x " +

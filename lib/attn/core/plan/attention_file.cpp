@@ -137,7 +137,8 @@ private:
             leave();
             form_.clear();
             file_.same_line = line_.number;
-            if (line_.says.empty()) refuse("same names what all forms make, as in same context");
+            if (line_.says.empty())
+                refuse("same names the tensor that all forms compute, as in same context");
             for (std::string_view rest = line_.says; !rest.empty();) {
                 file_.same.push_back(name_in(std::string(taken_word(rest))));
             }
@@ -249,7 +250,7 @@ private:
             end != line_.says.npos && sign != line_.says.npos && line_.says[sign] == '~';
         if (!draws && (sign == line_.says.npos || line_.says[sign] != '=')) {
             refuse(
-                "a parameter says its letters and how it is drawn, as in w_gate[o,c] ~ linear "
+                "a parameter needs its letters and a distribution, as in w_gate[o,c] ~ linear "
                 "or tau[h] = 1");
         }
         const Rule said = parse_rule(draws ? line_.says.substr(0, sign) + "= 0" : line_.says);
@@ -301,7 +302,7 @@ private:
         std::string_view rest = line_.says;
         AttentionMistake made{std::string(taken_word(rest)), {}};
         const bool says_place = taken_word(rest) == "at" && !rest.empty();
-        if (!says_place) refuse("a mistake says its step, as in mistake forget-late at state");
+        if (!says_place) refuse("a mistake names its step, as in mistake forget-late at state");
         made.step = name_in(std::string(rest));
         made.line = line_.number;
         for (const AttentionMistake& each : file_.mistakes) {
@@ -458,7 +459,7 @@ AttentionFile parse_attention(const std::string& text, const std::string& label)
 double number_of(const RuleTree& expression, const std::map<std::string, double>& settings) {
     if (expression->kind == RuleNode::Kind::number) return expression->number;
     const RuleScope scope{[](const std::string& name) -> const Tensor& {
-                              throw ConfigError("no tensor stands here, as " + name + " is");
+                              throw ConfigError("a tensor is not allowed here, as " + name + " is");
                           },
                           settings};
     return evaluate_rule(Rule("", "number", {}, expression), {}, {}, DType::float64, scope).at(0);

@@ -14,7 +14,7 @@ namespace {
 
 using By = ScaleChoice::By;
 
-/// True if scores are divided by the root of a size, as is usual.
+/// True if scores are divided by the square root of a size, as is usual.
 bool divides_by_root(const Plan& plan, By by, std::size_t size) {
     const double root = std::sqrt(static_cast<double>(size)) / plan.score_factor();
     return plan.config.scale.by == by && divides(plan) &&
@@ -32,7 +32,7 @@ bool has_matrices(const Plan& plan) { return projects(plan) && !plan.one_weight(
 bool is_direct(const Plan& plan) {
     return projects(plan) && !one_product(plan) && !splits_projected(plan);
 }
-/// The same condition for key and value, which latents compute in another way.
+/// Returns the same condition for key and value, which latents compute in another way.
 template <bool (*holds)(const Plan&)>
 bool unless_latents(const Plan& plan) {
     return holds(plan) && !plan.has_latent();

@@ -131,8 +131,8 @@ constexpr MaskKind chunk{
     .elsewhere =
         [](const Plan& plan) {
             return fmt::format(
-                "Llama 4 calls it attention_chunk_size={}: unlike a window it begins anew with "
-                "every chunk.",
+                "Llama 4 calls it attention_chunk_size={}: unlike a window, it restarts at every "
+                "chunk.",
                 *plan.config.mask.chunk);
         },
 };
@@ -273,8 +273,9 @@ constexpr MaskKind documents{
     .elsewhere =
         [](const Plan&) {
             return std::string(
-                "Documents that are packed into one sequence need this mask: positions that begin "
-                "anew with each document do not keep them apart.");
+                "Documents that are packed into one sequence need this mask: positions that "
+                "restart "
+                "with each document do not keep them apart.");
         },
 };
 

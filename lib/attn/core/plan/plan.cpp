@@ -312,7 +312,7 @@ void resolve_mask_and_softmax(Plan& plan) {
         if (kind.resolve && kind.chosen(config.mask)) kind.resolve(plan);
     }
     refuse_unless(!plan.fused() || config.softmax_axis == SoftmaxAxis::key,
-                  "$variant fused runs softmax over the keys alone, as they come: leave "
+                  "$variant fused runs softmax over the keys only, block by block: leave "
                   "$softmax-axis out, or use $variant vectorized"_told);
     refuse_unless(!plan.fused() || config.empty_row != EmptyRow::error,
                   "$variant fused cannot stop at an empty row: use $empty-row nan or zero"_told);
@@ -372,7 +372,7 @@ void make_floating(WalkConfig& config) {
     const Ledger given = config.parameters;
     for (const auto& [name, tensor] : given.entries()) {
         if (tensor.dtype() == DType::boolean && name.starts_with("w_")) {
-            throw ConfigError("the given " + name + " must hold numbers, not truths");
+            throw ConfigError("the given " + name + " must have numbers, not booleans");
         }
         if (!tensor.is_floating()) config.parameters.record(name, floating(tensor));
     }

@@ -80,7 +80,7 @@ void resolve_position_table(Plan& plan) {
 void resolve_rotary(Plan& plan) {
     Rotary& rotary = plan.config.rotary;
     refuse_unless(std::isfinite(rotary.theta) && rotary.theta > 0,
-                  "$rope-theta must be a number above 0: models take 10000 to 8000000"_told);
+                  "$rope-theta must be a number above 0: models use 10000 to 8000000"_told);
     if (rotary.scaling) check_scaling(*rotary.scaling);
     if (!plan.rotates()) return;
     const auto head_dim = static_cast<std::int64_t>(plan.head_dim);
@@ -122,7 +122,7 @@ void resolve_positions(Plan& plan) {
     resolve_position_table(plan);
     resolve_rotary(plan);
     refuse_unless(std::isfinite(config.qk_norm.eps) && config.qk_norm.eps >= 0,
-                  "$norm-eps must be a number from 0 on: models take 1e-6 or 1e-5"_told);
+                  "$norm-eps must be a number from 0 on: models use 1e-6 or 1e-5"_told);
 }
 
 std::int64_t Plan::rotary_tokens() const {

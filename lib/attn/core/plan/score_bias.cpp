@@ -57,7 +57,7 @@ ScoreBias<T>::ScoreBias(const Plan& plan, const Ledger& ledger) {
 void resolve_score_changes(const Plan& plan) {
     const double cap = plan.config.softcap;
     refuse_unless(std::isfinite(cap) && cap >= 0,
-                  "$softcap must be a number above 0, or 0 for none: Gemma 2 takes 50"_told);
+                  "$softcap must be a number above 0, or 0 for none: Gemma 2 uses 50"_told);
     if (!plan.biases()) return;
     const PositionBias& bias = *plan.config.position_bias;
     if (bias.kind == Kind::file) {

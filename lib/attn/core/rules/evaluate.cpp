@@ -22,7 +22,7 @@ void require_room(const Rule& rule, const Shape& shape) {
     for (const std::size_t length : shape) cells *= static_cast<double>(length);
     if (cells > most_cells) {
         throw ShapeError(rule.step + " would have " + shape_text(shape) +
-                         " cells: take fewer tokens or features");
+                         " cells: use fewer tokens or features");
     }
 }
 

@@ -312,7 +312,7 @@ void Evaluator<T>::tell_work() {
     const BoundRule* const sum = first_sum(tree_.root);
     refuse(sum != nullptr ? *sum : tree_.root,
            "this rule works out more than a thousand million numbers: shorten its sums" +
-               (forms.empty() ? "" : ", or take another form: " + forms));
+               (forms.empty() ? "" : ", or use another form: " + forms));
 }
 
 }  // namespace attn

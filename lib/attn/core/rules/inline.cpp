@@ -48,7 +48,7 @@ public:
                                       joined(rule->indices, ",") + "] here");
                 }
                 if (++depth_ > deepest) {
-                    throw ConfigError("the rule of " + node.word + " is made of itself");
+                    throw ConfigError("the rule of " + node.word + " depends on itself");
                 }
                 Indices places;
                 for (std::size_t i = 0; i < copy.parts.size(); ++i) {

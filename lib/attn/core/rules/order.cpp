@@ -171,8 +171,8 @@ void require_order(const Rule& rule) {
     if (!order) {
         refuse_rule(rule, cell.at,
                     rule.step +
-                        " would be made of itself: a step reads itself where one index is "
-                        "smaller, as " +
+                        " would depend on itself: a step may read only its cells with a smaller "
+                        "index, as " +
                         rule.step + "[t - 1] in if t == 0 then ... else");
     }
     for (const OwnCell& each : own) {

@@ -14,7 +14,7 @@ std::string expression_text(const RuleNode& node);
 /// Returns `weights[q,k] = exponentials[q,k] / row_sum[q]`.
 std::string rule_text(const Rule& rule);
 
-/// Returns the number of a setting: the root of an integer as `sqrt(2)`, which is exact.
+/// Returns the number of a setting: the square root of an integer as `sqrt(2)`, which is exact.
 RuleTree setting_node(double number);
 
 }  // namespace attn

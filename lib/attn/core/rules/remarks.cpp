@@ -72,7 +72,7 @@ private:
         const RuleNode& first = is_quotient(left) ? left : right;
         add(expression_text(first) + " does not round down outside of [...]: write " +
             expression_text(*first.parts[0]) + " // " + expression_text(*first.parts[1]) +
-            " where that is meant.");
+            " to round down.");
     }
 
     void visit(const RuleNode& node) {
@@ -83,7 +83,7 @@ private:
             const bool adds = node.word == "sum" || node.word == "mean";
             if (in_float32_ && adds && end.last - first.first > exact &&
                 end.last - first.first < 1e15) {
-                add("A sum of more than 16777216 numbers stops growing in float32: take float64.");
+                add("A sum of more than 16777216 numbers stops growing in float32: use float64.");
             }
         }
         const RuleFunction* const function =

@@ -41,7 +41,7 @@ Array<T> normalise(const Array<T>& x, const Array<T>& gain, NormOver over, doubl
                     squares += number * number;
                 }
             }
-            // Divide every feature by the root of their mean, or by the length.
+            // Divide every feature by their root mean square, or by the length.
             const T root =
                 T{1} / std::sqrt(squares / static_cast<T>(together * features) + smallest);
             const T length = std::max(std::sqrt(squares), smallest);

@@ -17,7 +17,7 @@ enum class NormOver { head, all, l2 };
 ///         for all heads side by side (heads * features), none for l2; result as x.
 /// Range   rows of length sqrt(features), or 1, if the effects of eps and gain are small.
 /// Why     dot products of long rows make softmax one-hot, and training unstable. Does not use the
-///         rule of its step: models multiply by the inverse of the root, which rounds differently.
+///         rule of its step: models multiply by the inverse square root, which rounds differently.
 /// Source  Zhang and Sennrich 2019 (RMSNorm), Dehghani et al. 2023 (of query and key).
 template <class T>
 Array<T> normalise(const Array<T>& x, const Array<T>& gain, NormOver over, double eps,

@@ -47,7 +47,7 @@ void require_room(std::span<const Step> steps, const Plan& plan, Details details
         if (!plan.config.attentions.empty()) {
             most = size + " of it for " + room.largest->name;
             const std::string forms = other_forms(plan);
-            if (!forms.empty()) other_ways = "take another form (" + forms + "), or ";
+            if (!forms.empty()) other_ways = "use another form (" + forms + "), or ";
         } else if (has_cell_for_each_pair(*room.largest, plan)) {
             most = size + " for each tensor of a cell for every query and key";
             other_ways = "ask for parts ($only 'weights["_told + (plan.has_batch ? "0," : "") +

@@ -137,7 +137,7 @@ private:
         card.outline = find_step(table_, "row_max").outline;
         add(std::move(card), row, value);
         table_.back().note = [](const notes::Subject&) -> std::string {
-            return "What softmax takes away from each gradient of the row, because its weights "
+            return "Softmax subtracts this from each gradient of the row, because its weights "
                    "always sum to 1.";
         };
     }
@@ -215,7 +215,7 @@ private:
         if (reader.starts_with("rotated_")) return "Rotated back, by the opposite angle.";
         if (reader.starts_with("repeated_")) return "The heads that share it are added up.";
         if (reader == "masked_scores") return "A hidden score has no effect: its gradient is 0.";
-        return "It comes back through " + reader + ".";
+        return "The gradient flows back through " + reader + ".";
     }
 
     /// True if softmax reads this tensor.

@@ -87,7 +87,7 @@ private:
         std::size_t walks = 0;
         for (const std::string& name : names_) walks += 2 * walked_[name].size();
         tell_cost("central differences, two for each cell", each, walks,
-                  "take fewer tokens or features, or one gradient by $only"_told, tell_);
+                  "use fewer tokens or features, or one gradient by $only"_told, tell_);
     }
 
     StepTable forward_;

@@ -308,7 +308,7 @@ std::string radius_name(const std::string& tensor) { return "radius of " + tenso
 Rule radius_of(const Rule& rule, const Outline& made, const Rounding& rounding,
                const std::function<bool(const std::string& tensor)>& is_exact) {
     require_completed(*rule.value);
-    if (!is_exact) throw ConfigError("a radius is told which tensors are exact");
+    if (!is_exact) throw ConfigError("a radius needs the set of exact tensors");
     RuleTree tree = Radius(rule, made, rounding, is_exact).tree();
     tree = tree ? plus(tree, number_node(rounding.least)) : number_node(0);
     return {"", radius_name(rule.step), rule.indices, std::move(tree)};

@@ -19,7 +19,7 @@ namespace {
 using Kind = RuleNode::Kind;
 using Whole = std::int64_t;
 
-/// Whether gradients flow through an expression.
+/// True if gradients flow through an expression.
 bool reads_numbers(const RuleNode& node) {
     if (node.kind == Kind::cell) return node.type == RuleType::number;
     return std::ranges::any_of(node.parts,

@@ -48,8 +48,8 @@ std::string overflow_note(const PlannedStep& of, const Ledger& ledger) {
            " became infinite: float16 ends at 65504, and the " + "largest is " +
            brief(moved.largest_lost) +
            ". People divide the query by sqrt(head_dim) before the product, add up and keep scores "
-           "in float32, subtract each row's maximum before exp(), or take bfloat16, which reaches "
-           "as far as float32.";
+           "in float32, subtract each row's maximum before exp(), or use bfloat16, which has the "
+           "range of float32.";
 }
 
 void add_rounding(Document& document, const Plan& plan, const StepTable& table,
@@ -59,7 +59,7 @@ void add_rounding(Document& document, const Plan& plan, const StepTable& table,
     for (Section& section : document.sections) {
         const PlannedStep of{plan, table, find_step(table, section.name)};
         if (of.step.in_float32) {
-            notes::say(section.note, "Kept in float32, as libraries keep it.");
+            notes::say(section.note, "Stored in float32, as in libraries.");
         }
         const RoundedAt rounds = rounded_at(of);
         if (rounds == RoundedAt::nothing) continue;

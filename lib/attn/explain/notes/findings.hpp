@@ -66,8 +66,8 @@ struct MatrixCell {
 /// Returns the largest cell of a matrix that is neither nan nor -inf; nullopt if there is none.
 std::optional<MatrixCell> largest_cell(const Tensor& tensor, std::size_t group);
 
-/// Returns the row with the largest norm (root of the sum of squares); nullopt unless it is finite,
-/// positive and unique.
+/// Returns the row with the largest norm (square root of the sum of squares); nullopt unless it is
+/// finite, positive and unique.
 std::optional<MatrixCell> longest_row(const Tensor& tensor, std::size_t group);
 
 /// The rows of a matrix for which a fact is true: their number, and the first.

@@ -20,7 +20,7 @@ RowSize size_of_row(const Plan& plan, const Tensor& x, std::size_t row) {
 }
 
 std::string norm_note(const Subject& subject) {
-    const Tensor* x = subject.ledger.find("x");  // with all features, which its size depends on
+    const Tensor* x = subject.ledger.find("x");  // the size depends on all features
     std::string note = "Every token gets a row of the same size, whatever has been added to x.";
     if (x == nullptr || x->shape() != subject.tensor.shape()) return note;
     const RowSize size = size_of_row(subject.plan, *x, 0);
@@ -34,7 +34,7 @@ std::string norm_note(const Subject& subject) {
     return note;
 }
 
-/// Returns the root that divides row `row`.
+/// Returns the root mean square that divides row `row`.
 double root_of_row(double eps, const Plan& plan, const Tensor& before, std::size_t row) {
     return with_floating(plan.compute_dtype, [&](auto zero) {
         const std::size_t features = before.shape().back();

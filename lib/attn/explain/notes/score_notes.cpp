@@ -80,16 +80,16 @@ std::string more_text(const Plan& plan) {
     return more == 1 ? std::string() : " over " + brief(more) + ", the square of yarn's magnitude";
 }
 
-/// Describes the scale: `divided by 2, the root of head_dim 4`.
+/// Describes the scale: `divided by 2, the square root of head_dim 4`.
 std::string scale_text(const PlannedStep& of) {
     const Plan& plan = of.plan;
     const std::string by = brief(plan.scale.number);
     switch (plan.config.scale.by) {
         case ScaleChoice::By::head_dim:
-            return "divided by " + by + ", the root of " + head_width_name(of) + " " +
+            return "divided by " + by + ", the square root of " + head_width_name(of) + " " +
                    std::to_string(plan.head_dim) + more_text(plan);
         case ScaleChoice::By::embed_dim:
-            return "divided by " + by + ", the root of embed_dim " +
+            return "divided by " + by + ", the square root of embed_dim " +
                    std::to_string(plan.embed_dim) +
                    (plan.embed_dim == plan.head_dim ? "" : " (the paper uses head_dim)");
         default:

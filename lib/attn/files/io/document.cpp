@@ -82,7 +82,7 @@ private:
                !trimmed(link).empty() &&
                group.numbers.dimension() < groups_.back().numbers.dimension();
     }
-    /// Whether a line between two groups is neither a name nor Python.
+    /// True if a line between two groups is neither a name nor Python.
     bool has_sentence(std::size_t i) const {
         const std::string lines = arrays_alone(i == 0 ? between(i) : behind_call(between(i)));
         for (std::size_t at = 0; at <= lines.size();) {

@@ -21,7 +21,7 @@ std::vector<std::string> names_of_label(std::string_view label);
 /// `2x2 Matrix{Float64}:`.
 bool says_type(std::string_view line);
 
-/// What the text before a row calls it.
+/// Returns the name of a row from the text before it.
 struct RowLabel {
     std::string name{};
     std::string stem{};  ///< of vectors apart, `k` of `k1 =` and of `k (cat):`

@@ -119,8 +119,9 @@ StoredArray array_at(const InputFile& file, const GgufTensor& of, std::uint64_t 
                           const Shape& shape, std::size_t row, std::vector<std::size_t> rows) {
         if (in == nullptr && !stored) {
             throw NotATensor(label, "holds " + type + ", which is not supported",
-                             "run llama-quantize, told to requantize, on '" + file.label() +
-                                 "', with Q8_0 as its type, and give what it writes");
+                             "run llama-quantize on '" + file.label() +
+                                 "' with requantizing allowed and the type Q8_0, and "
+                                 "pass its output");
         }
         const Fetch fetch = fetch_rows(file, place, row, std::move(rows));
         if (in != nullptr) return NamedTensor{name, from_blocks(*in, shape, fetch)};

@@ -233,7 +233,7 @@ private:
                 fail("a value is missing", "give nested lists of numbers");
             }
             if (letter != ',' && letter != ']' && before == ']' && place_ == start) {
-                fail("a comma or a blank is missing", "give nested lists of numbers");
+                fail("a comma or a space is missing", "give nested lists of numbers");
             }
             before = letter;
             if (letter == '[') {

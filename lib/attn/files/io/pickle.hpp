@@ -12,7 +12,7 @@ namespace attn {
 inline constexpr const char* pickle_advice =
     "save a dictionary of tensors with torch.save, or all as .safetensors";
 
-/// A value created by a pickle, as far as it is used here. Values refer to each other by index, so
+/// A value created by a pickle, of the kinds used here. Values refer to each other by index, so
 /// that one that contains itself is harmless.
 struct PickleValue {
     enum class Sort { other, integer, text, name, mark, tuple, list, dictionary, storage, tensor };

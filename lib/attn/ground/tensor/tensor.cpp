@@ -101,7 +101,7 @@ void Tensor::require_a_name_for_each_axis() const {
 
 void Tensor::refuse_type() const {
     throw ShapeError("a tensor of " + std::string(dtype_name(dtype())) + ", " + described() +
-                     ", stands where another type is needed: convert it first");
+                     ", has the wrong type here: convert it first");
 }
 
 Shape Tensor::shape() const {

@@ -99,7 +99,7 @@ private:
     }
 
     ExactNumber number(const BoundRule& node) {
-        if (++walk_.work_ > most_work) throw Undecided("the walk is too large: take fewer tokens");
+        if (++walk_.work_ > most_work) throw Undecided("the walk is too large: use fewer tokens");
         switch (node.node->kind) {
             case Kind::cell:
                 if (node.node->type != RuleType::number) return exact_constant(value(node));
@@ -288,7 +288,7 @@ const ExactNumber& ExactWalk::cell(ExactTensor& tensor, std::size_t place) {
 }
 
 const std::vector<ExactNumber>& ExactWalk::cells_of(const std::string& step) {
-    if (plan_.key_len > most_tokens) throw Undecided("the walk is too large: take fewer tokens");
+    if (plan_.key_len > most_tokens) throw Undecided("the walk is too large: use fewer tokens");
     ExactTensor& tensor = this->tensor(step);
     for (std::size_t i = 0; i < tensor.cells.size(); ++i) cell(tensor, i);
     return tensor.cells;

@@ -208,7 +208,7 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOpti
         const std::string& name = row_of(diagnosis, finding).theirs_name;
         if (finding.asked) {
             open.push_back("the results are right, and do not follow from " + name +
-                           ": save the tensor that they were made of");
+                           ": save the tensor that they were computed from");
         } else if (finding.mistake() && finding.mistake()->id == "no-output-projection" &&
                    name != "output" && !saves_before) {
             finding.asked = true;
@@ -218,7 +218,7 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOpti
         if (!may_be_mistake(*diagnosis.plan, finding)) continue;
         open.push_back(finding.step +
                        " may be a mistake: these numbers are too small or too alike to show what "
-                       "it does to the output. Larger ones would tell");
+                       "it does to the output. Larger ones would show it");
     }
     // Earlier rounding to 16 bits or few decimals may have grown, but not by one common factor.
     const auto differs = [&](const StepVerdict& step) {

@@ -229,7 +229,8 @@ Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const T
         const Ball wider = ball_around(expected, allowed(step, way, from_theirs), way);
         WithinBall again = within(tensor, wider);
         if (again.beyond == 0) {
-            again.way = rounding.is_half ? "sums in 16 bits" : "more digits kept than stored";
+            again.way =
+                rounding.is_half ? "sums in 16 bits" : "computed with more digits than stored";
             answer.within = std::move(again);
             ball = wider;
         }
@@ -311,7 +312,7 @@ std::optional<Reading> Judge::reading_as(const TheirTensor& theirs, const std::s
         // The same variable may be saved before and after its rotation.
         const Tensor turned = rotated_part(plan_, *key, expected);
         if ((*this)(step, theirs, reading.tensor, turned, from_theirs).right()) {
-            return Reading{expected, "turned by its positions already"};
+            return Reading{expected, "already rotated by its positions"};
         }
     }
     return std::nullopt;

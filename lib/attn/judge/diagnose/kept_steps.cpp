@@ -26,7 +26,7 @@ const std::vector<KeptStep>& kept_steps() {
          .after = "rotated_query",
          .called = "q_scaled scaled_q query_scaled scaled_queries q_scale",
          .rule = PlanRule("scaled_query[t,f] = queries[t,f]{scale}"),
-         .words = "scaled before it meets the keys",
+         .words = "scaled before the product with the keys",
          .by_name = true,
          .applies = &Plan::scales},
         {.name = "scaled_scores_base_two",

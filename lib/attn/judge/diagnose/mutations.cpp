@@ -103,7 +103,7 @@ std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& 
         all.insert(all.begin(), {"two steps in the other order", *swapped});
     }
     if (const std::optional<Rule> carried = carried_over(*right, made)) {
-        all.insert(all.begin(), {"not begun anew with each sequence", *carried});
+        all.insert(all.begin(), {"not restarted for each sequence", *carried});
     }
     const RuleScope scope{
         [&](const std::string& name) -> const Tensor& { return read[name]; }, {}, made};

@@ -5,7 +5,7 @@
 #include "attn/judge/diagnose/judged_tensors.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
-// Tensors that were printed: the digits that are lost of them, and of what they were made of.
+// Printed tensors: the digits lost in them, and in the tensors from which they were computed.
 
 namespace attn {
 namespace {
@@ -39,9 +39,9 @@ Printed printed_alone(const Tensor& tensor) {
                                                          : Printed{decimals_of(alone)};
 }
 
-/// The digits that a tensor was printed with: those of all tensors together, or fewer if that is no
-/// chance; none for one that has more, and for whole numbers, which are exact. Beside tensors with
-/// decimals there may be some with significant digits, as PyTorch prints large and small numbers.
+/// Returns the digits with which a tensor was printed: those of all printed tensors, or fewer if
+/// that is no coincidence; none if it has more digits, and for integers, which are exact. Some
+/// tensors may have decimals and others significant digits, as PyTorch prints them.
 Printed Judge::printed_digits(const Tensor& tensor) const {
     const Ledger alone = ledger_of(tensor);
     if (are_whole(alone)) return {};
@@ -59,7 +59,7 @@ Printed Judge::printed_digits(const Tensor& tensor) const {
     return {parts.size() * static_cast<std::size_t>(most - decimals) >= sure ? decimals : most};
 }
 
-/// The same of a result, of which whole numbers were printed as all others.
+/// Returns the digits of a result; those of the options if only integers were printed.
 Printed Judge::own_digits(const Tensor& tensor) const {
     const Printed own = printed_digits(tensor);
     if (own.count > 0) return own;
@@ -75,13 +75,13 @@ double Printed::cut(double number) const {
                            : 0.5 * std::pow(10.0, -count) * tie;
 }
 
-/// How far the numbers of printed tensors may be from those that code has used.
+/// Returns how far printed numbers may be from those in the code.
 Ledger Judge::printed_radii(const Ledger& used) const {
     Ledger radii;
     for (const auto& [name, tensor] : used.entries()) {
         Printed digits = tensor.is_floating() ? printed_digits(tensor) : Printed();
         if (digits.count == 0) continue;
-        // What a walk starts from may be chosen with fewer digits than what it makes.
+        // Inputs may have been chosen with fewer digits than results.
         if (given_.has(name) && !digits.are_significant) digits.count = *options_.decimals;
         Array<double> radius = empty_array<double>(tensor.shape());
         each_number(tensor, [&](std::size_t i, double x) {
@@ -92,7 +92,7 @@ Ledger Judge::printed_radii(const Ledger& used) const {
     return radii;
 }
 
-/// What printing allows beside the numbers of a mistake, which have no radius each.
+/// Returns the tolerance for printed numbers of a mistake, which have no radius of their own.
 Tolerance Judge::printed_tolerance(const TheirTensor& theirs, const Allowed* usual, double size,
                                    double relative) const {
     double most = 0;
@@ -124,7 +124,7 @@ Judged Judge::as_printed(const std::string& step, const TheirTensor& theirs, con
         }
         return within(tensor, {ball.middle, {expected.axes(), std::move(radius)}}).beyond == 0;
     };
-    // What follows from digits that are lost proves little beside what was printed in between.
+    // Steps that follow from lost digits prove little next to printed steps in between.
     const Allowed* const nearer = from_theirs ? nullptr : allowed(step, kind, true);
     const bool is_right = is_within(usual->ball) && (nearer == nullptr || is_within(nearer->ball));
     return {is_right ? Verdict::right : Verdict::wrong, judged(tensor, expected, {}).difference};

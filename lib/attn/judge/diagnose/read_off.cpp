@@ -32,8 +32,8 @@ std::string listed(const Numbers& numbers, std::size_t most = 6) {
     return joined(words) + (numbers.size() > most ? ", ..." : "");
 }
 
-/// Returns one number per place of an axis, that makes the user's tensor of the right one; nullopt
-/// if a place needs several, or all are the same.
+/// Returns one number per index of an axis that turns the right tensor into the user's; nullopt if
+/// an index needs several numbers, or all are the same.
 template <class Between>
 std::optional<Numbers> one_for_each(const Tensor& theirs, const Tensor& right, std::size_t axis,
                                     const Between& between) {
@@ -61,10 +61,10 @@ std::string of_its_own(const Tensor& theirs, const Tensor& right, std::size_t ax
     };
     const auto addend = [](double a, double b) { return std::isfinite(b) ? a - b : std::nan(""); };
     if (const auto factors = one_for_each(theirs, right, axis, factor)) {
-        return "each " + name + " has a factor of its own: " + listed(*factors);
+        return "each " + name + " has its own factor: " + listed(*factors);
     }
     if (const auto addends = one_for_each(theirs, right, axis, addend)) {
-        return "each " + name + " has an addend of its own: " + listed(*addends);
+        return "each " + name + " has its own offset: " + listed(*addends);
     }
     return {};
 }
@@ -145,7 +145,7 @@ std::string mask_of(const Plan& plan, const std::vector<bool>& seen) {
             return "a query sees the keys before it in its block of " + many;
         }
         if (is([n](auto q, auto k) { return k <= q && k % n == q % n; })) {
-            return "a query sees every key " + many + " apart, back from its own";
+            return "a query sees its own key and every " + many + "th key before it";
         }
         for (std::ptrdiff_t first = 1; first < keys; ++first) {
             if (is([=](auto q, auto k) { return k <= q && (q - k < n || k < first); })) {
@@ -326,11 +326,11 @@ void angles_of_rotation(const Plan& plan, const std::string& step, const Tensor&
         evidence.push_back(what + " by " + listed(is) + ", not by " + listed(should));
     };
     if (turn->pairs != meant->pairs) {
-        evidence.push_back("the pairs " + turn->pairs + " are turned, not " + meant->pairs);
+        evidence.push_back("the pairs " + turn->pairs + " are rotated, not " + meant->pairs);
     } else {
-        tell("token 0 is turned", turn->angles[0], meant->angles[0]);
+        tell("token 0 is rotated", turn->angles[0], meant->angles[0]);
     }
-    tell("from token 0 to 1 the pairs turn", rates(*turn), rates(*meant));
+    tell("from token 0 to 1 the pairs rotate", rates(*turn), rates(*meant));
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ struct Scene {
     std::function<bool(const Mistake&)> refuted;  ///< some right tensor would be wrong with it
     Tensor expected = *replay.step(step);
 
-    /// The same scene for another tensor, or with more mistakes made.
+    /// Returns this scene for another tensor, or for a replay with more mistakes.
     Scene with(const TheirTensor& other) const {
         return {about, judge, replay, other, step, uses_theirs, later, only_harmless, refuted};
     }

@@ -144,7 +144,7 @@ void share_types(std::vector<Theirs>& tensors, double of_walk = 0) {
     }
 }
 
-/// Which mistakes an input can reveal.
+/// The mistakes that an input can reveal.
 struct Power {
     struct Blind {
         const Mistake* mistake;
@@ -264,7 +264,7 @@ public:
                         bool from_theirs) const;
 
 private:
-    /// How much detail is needed for a tensor that is far off.
+    /// The detail needed for a tensor that is far off.
     struct Depth {
         bool in_full = false;      ///< also compares it with its ball
         double enough = HUGE_VAL;  ///< a larger distance need not be exact

@@ -109,7 +109,7 @@ std::string Mistake::why_not(const Plan& plan) const {
     const std::string name = is_split ? step : step.substr(step.find('_') + 1);
     if (!has_step(table, plan, name)) return "this attention has no step " + step;
     const Step& made = find_step(table, name);
-    return made.file.empty() ? "" : made.file + " makes " + name + " by a rule of its own";
+    return made.file.empty() ? "" : made.file + " makes " + name + " by its own rule";
 }
 
 }  // namespace attn

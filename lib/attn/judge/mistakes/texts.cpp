@@ -107,7 +107,7 @@ private:
         } else if (word == "made") {
             const std::vector<std::string> words = words_in(says);
             if (words.size() != 3)
-                text_.refuse("made says a step and another, as in made key as value");
+                text_.refuse("made names a step and another, as in made key as value");
             all.push_back(made_as(words[0], words[2]));
         } else if (word == "early") {
             all.push_back(follows_early(says));

@@ -67,7 +67,7 @@ Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size
         if (beside) more = Arranged{hidden->shape(), *beside, DType::boolean}.tensor();
         if (beside && std::ranges::count(*beside, 0) == std::ssize(*beside)) more.reset();
     }
-    // What PyTorch computes in between has no line of its own.
+    // Steps that PyTorch computes in between have no line of their own.
     for (const std::size_t i : results) {
         const std::string step = trace[i].name.substr(said_step.size());
         if (step != "output" && step != "context") continue;

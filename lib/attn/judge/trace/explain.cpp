@@ -55,7 +55,7 @@ std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
         std::ranges::any_of(alignment.asked.theirs.entries(),
                             [](const auto& entry) { return is_16_bit(entry.tensor.dtype()); });
     if (line.verdict == LineVerdict::unknown && is_coarse) {
-        return "in 16 bits these numbers are too coarse to tell: is it meant?";
+        return "in 16 bits these numbers are too coarse to tell: is it intended?";
     }
     if (line.verdict != LineVerdict::wrong) return {};
     const std::string& id = line.finding->mistake()->id;
@@ -64,9 +64,9 @@ std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
         return "each column of the weights sums to 1, not each row: is it meant?";
     }
     if (id == "scale-missing" && names_no_roles(alignment, trace)) {
-        return "the scores are not divided by the root of the features: is it meant?";
+        return "the scores are not divided by the square root of the width: is it intended?";
     }
-    if (id == "dropout-at-eval") return "cells were dropped, as in training: is it meant?";
+    if (id == "dropout-at-eval") return "cells were dropped, as in training: is it intended?";
     return {};
 }
 

@@ -30,7 +30,7 @@ Alignment alignment_of(const std::vector<Traced>& trace, const std::vector<std::
 /// True if the program has a causal mask for that many tokens, before that place in its trace.
 bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std::size_t tokens);
 
-/// What is hidden beside a mask that is meant to be causal: nothing, or keys that no query sees.
+/// Keys hidden in addition to a causal mask: none, or keys that no query sees.
 /// `hidden` holds square matrices of cells: those after the diagonal, with it or one less, or the
 /// others, and such keys. Returns nullopt for any other mask.
 std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidden,
@@ -38,7 +38,7 @@ std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidd
 
 /// The question about a causal mask that an attention does not use.
 inline constexpr const char* no_mask_here =
-    "the program has a causal mask, and this attention does not use it: is it meant?";
+    "the program has a causal mask, and this attention does not use it: is it intended?";
 
 /// Returns a question about the line of a tensor.
 inline LineQuestion asked_of(const Traced& tensor, std::string text) {

@@ -12,7 +12,7 @@
 namespace attn {
 namespace {
 
-/// One projection of several roles is cut in the order query, key, value by most people.
+/// Asks if the parts of one projection are not in the usual order: query, key, value.
 void ask_about_order(const std::vector<Traced>& trace, const Heads& heads, Alignment& made) {
     struct Part {
         std::size_t result, channel;
@@ -31,12 +31,12 @@ void ask_about_order(const std::vector<Traced>& trace, const Heads& heads, Align
     std::ranges::sort(parts, {}, &Part::channel);
     std::vector<std::string> roles;
     for (const Part& each : parts) roles.push_back(each.role);
-    made.questions.push_back(
-        asked_of(trace[parts.front().result], "the parts of this projection are used as " +
-                                                  joined(roles) + ", in this order: is it meant?"));
+    made.questions.push_back(asked_of(trace[parts.front().result],
+                                      "the parts of this projection are used as " + joined(roles) +
+                                          ", in this order: is it intended?"));
 }
 
-/// A matrix for the output that no line uses.
+/// Asks about a matrix for the output that no line uses.
 void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
                       Alignment& made) {
     const auto is_output = [](const auto& each) { return each.second == "output"; };
@@ -49,7 +49,7 @@ void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::s
         }
         if (is_used) return;
         made.questions.push_back(asked_of(
-            each, "the context is not multiplied by " + visible(each.name) + ": is it meant?"));
+            each, "the context is not multiplied by " + visible(each.name) + ": is it intended?"));
         return;
     }
 }
@@ -73,13 +73,13 @@ void ask_about_sharing(const std::vector<Traced>& trace, const Projections& all,
             if (!is_shared) continue;
             made.questions.push_back(
                 asked_of(trace[one.result], all[i].first + " and " + all[j].first +
-                                                " are made by the same matrix: is it meant?"));
+                                                " come from the same matrix: is it intended?"));
             return;
         }
     }
 }
 
-/// One square matrix that is used the other way round than the others.
+/// Asks about a square matrix that is used transposed, unlike the others.
 void ask_about_layout(const std::vector<Traced>& trace, const Projections& all, Alignment& made) {
     std::map<bool, std::vector<const std::pair<std::string, const Origin*>*>> by_layout;
     for (const auto& each : all) {
@@ -94,7 +94,7 @@ void ask_about_layout(const std::vector<Traced>& trace, const Projections& all, 
         made.questions.push_back(
             asked_of(trace[those[0]->second->result],
                      "the matrix of the " + those[0]->first +
-                         " is used the other way round than the others: is it meant?"));
+                         " is used transposed, unlike the others: is it intended?"));
         return;
     }
 }
@@ -143,8 +143,8 @@ void ask_about_mask(const std::vector<Traced>& trace, const Heads& heads,
     const auto masked = std::ranges::find(heads.scores, "masked_scores", &ScoreStep::step);
     const std::size_t place = masked == heads.scores.end() ? heads.core.softmaxed : masked->place;
     made.questions.push_back(
-        asked_of(trace[place], hides_itself ? "no token sees itself: is it meant?"
-                                            : "no token sees an earlier one: is it meant?"));
+        asked_of(trace[place], hides_itself ? "no token sees itself: is it intended?"
+                                            : "no token sees an earlier one: is it intended?"));
 }
 
 std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidden,

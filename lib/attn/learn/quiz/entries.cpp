@@ -28,7 +28,7 @@ constexpr ToldSetting settings_told[]{
     {"past", "# earlier tokens in the cache, before the new ones"},
     {"output-projection", "an output as wide as all heads side by side"},
     {"scale none", "scores that are not scaled"},
-    {"rope half", "RoPE with positions from 0, which turns each pair of features by its angle"},
+    {"rope half", "RoPE with positions from 0, which rotates each pair of features by its angle"},
     {"rope-theta", "the base theta #"},
     {"mask causal", "a causal mask"},
     {"mask causal,window:", "a causal mask, a sliding window of # keys with the query's own"},

@@ -189,7 +189,8 @@ MaybeQuestion ask_form(const QuizWalk& walk, Dice& dice) {
             if (!rule) continue;  // a parameter
             const bool reads_itself = std::ranges::count(tensors_read(*rule), step.name) > 0;
             question.why += "  " + step.name + ": " + made->ledger[step.name].described() +
-                            (reads_itself ? ", made one after the other" : ", made at once") + "\n";
+                            (reads_itself ? ", computed one after the other" : ", made at once") +
+                            "\n";
             if (form == walk.config.form) question.shown.push_back(Line(*made, step.name).text);
         }
     }

@@ -222,7 +222,7 @@ struct Frame {
     bool has_listing = false;  ///< it has a program beside the walk
 };
 
-/// True if the walk has so many heads that an overview is useful.
+/// True if the walk has enough heads for an overview.
 bool needs_thumbs(const Document& document) {
     return std::ranges::any_of(document.sections, [](const Section& section) {
         const auto* const tensor = std::get_if<Tensor>(&section.content);

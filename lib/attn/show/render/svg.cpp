@@ -244,8 +244,7 @@ void render_svg(const Document& document, const FigureChoices& choices, const Si
         }
         if (title.empty() && choices.kind == FigureKind::arcs) {
             throw ConfigError(
-                "$figure arcs joins queries to keys by their weights, and shown are none that "
-                "have "
+                "$figure arcs joins queries to keys by their weights, but no step shown has "
                 "both axes: keep weights among the steps, a row as weights[2:3], or use $figure "
                 "matrix"_told);
         }

@@ -1,6 +1,6 @@
-// Digits that rounding could change, beside the numbers of a page that knows its bounds.
+// Marks the digits that rounding could change, on a page with bounds.
 
-/** Where the digits begin that are others in numbers up to the bound away, and where they end. */
+/** Returns the range of the digits that differ in some number within the bound. */
 function uncertainDigits(section, flat, text) {
     const [low, high] = [-1, 1].map((side) => {
         return section.number(section.values[flat] + side * section.bound[flat]);
@@ -20,6 +20,6 @@ Section.mark = (cell, section, flat) => {
     const text = cell.textContent;
     const [from, to] = uncertainDigits(section, flat, text);
     if (from === to) return;
-    const title = `rounding explains ±${scientific(section.bound[flat], 1)}`;
+    const title = `rounding error ±${scientific(section.bound[flat], 1)}`;
     cell.replaceChildren(text.slice(0, from), element("s", { title }, text.slice(from, to)), text.slice(to));
 };

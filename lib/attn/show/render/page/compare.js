@@ -1,6 +1,6 @@
-// Two walks on one page: which cells differ, and by how much.
+// Compares two walks on one page: which cells differ, and by how much.
 
-/** How many cells of a section differ from its twin's, and the largest difference. */
+/** Returns the number of cells that differ from the twin's, and the largest difference. */
 function differences(section, twin) {
     let count = 0;
     let largest = 0;
@@ -14,11 +14,11 @@ function differences(section, twin) {
     return { count, largest };
 }
 
-/** The sentence on a section of two walks; empty where both are the same. */
+/** Returns the sentence on a section of two walks; empty if both are the same. */
 function differenceText(app, section) {
     const name = `“${app.other.name}”`;
     const theirs = app.other.byName.get(section.name);
-    if (!theirs) return `${name} does not have this step`;
+    if (!theirs) return `${name} lacks this step`;
     if (!section.isTensor || !theirs.isTensor) {
         return section.text === theirs.text ? "" : `differs from ${name}: ${theirs.text ?? ""}`;
     }

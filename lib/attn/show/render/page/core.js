@@ -1,6 +1,6 @@
-// The program's own core as WebAssembly: the words of a command line in, what it would write out.
+// Runs the program's core as WebAssembly: takes the words of a command line, returns its output.
 
-/** The bytes that letters of a page stand for: two of base 91 for 13 bits (render.hpp). */
+/** Decodes the bytes in a text of the page: two digits of base 91 are 13 bits (render.hpp). */
 function bytesOf(letters) {
     const bytes = new Uint8Array((13 * (letters.length >> 1) + 6 * (letters.length & 1)) >> 3);
     const digit = (k) => {
@@ -15,14 +15,14 @@ function bytesOf(letters) {
     return bytes;
 }
 
-/** The bytes of a packed part of the page. */
+/** Returns the bytes of a compressed part of the page. */
 async function unpacked(id, /** @type {CompressionFormat} */ way) {
     const packed = bytesOf(root.getElementById(id).textContent);
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream(way));
     return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** The model of the page as it lies in memory; the program packs it so (open_model.hpp). */
+/** Returns the memory layout of the page's model from its packed form (open_model.hpp). */
 function unrolled(packed) {
     const count = packed.length / 4;
     const words = new Uint32Array(count);
@@ -31,7 +31,7 @@ function unrolled(packed) {
 }
 
 class Core {
-    /** The core in these bytes, with the model of the page where it has one. */
+    /** Starts the core in these bytes, with the page's model if it has one. */
     static async from(bytes, packed = undefined) {
         const core = new Core();
         await core.start(bytes);
@@ -46,7 +46,7 @@ class Core {
             throw new Error(`the core of this page has no ${name}`);
         };
         const env = new Proxy({}, { get: (_, name) => (name === "emscripten_notify_memory_growth" ? () => {} : none(name)) });
-        const refused = 52; // what the core asks the system for, and a page has not
+        const refused = 52; // for system calls that a page does not have
         const calls = { fd_write: this.write.bind(this), clock_time_get: this.tell.bind(this) };
         const system = new Proxy({}, { get: (_, name) => calls[name] ?? (() => refused) });
         const imports = { page, env, wasi_snapshot_preview1: system };
@@ -56,13 +56,13 @@ class Core {
         this.calls._initialize();
     }
 
-    /** Lays the model of the page where the core looks for it. */
+    /** Copies the page's model to the place where the core expects it. */
     hold(packed) {
         const words = unrolled(packed);
         new Uint32Array(this.calls.memory.buffer, this.calls.attn_model(), words.length).set(words);
     }
 
-    /** What the core writes to standard error, as the system takes it. */
+    /** The system call that writes to standard error: appends to the messages. */
     write(_, pieces, count, written) {
         const view = new DataView(this.calls.memory.buffer);
         let size = 0;
@@ -75,7 +75,7 @@ class Core {
         return 0;
     }
 
-    /** Nanoseconds by the page's clock. */
+    /** The system call that reads the clock, in nanoseconds. */
     tell(_, precision, place) {
         new DataView(this.calls.memory.buffer).setBigUint64(place, BigInt(Math.round(performance.now() * 1e6)), true);
         return 0;
@@ -85,7 +85,7 @@ class Core {
         return new TextDecoder().decode(new Uint8Array(this.calls.memory.buffer, begin, length));
     }
 
-    /** Runs these words: its exit code, what it writes, and its messages. */
+    /** Runs a command; returns its exit code, its output and its messages. */
     run(words) {
         this.messages = "";
         const letters = words.map((word) => `${word.normalize("NFC")}\0`).join("");
@@ -97,7 +97,7 @@ class Core {
         return { code, text, messages: this.messages };
     }
 
-    /** The same; where the core itself fails, that is what it says. */
+    /** Runs a command; if the core itself fails, its error is the message. */
     answer(words) {
         try {
             return this.run(words);
@@ -107,7 +107,7 @@ class Core {
     }
 }
 
-/** What a worker does: it holds a core of its own and answers one after the other. */
+/** The script of a worker: runs commands in its own core, one after the other. */
 function answerAll() {
     let core;
     onmessage = async ({ data: { bytes, packed, words } }) => {
@@ -117,7 +117,7 @@ function answerAll() {
     };
 }
 
-/** A core in a worker, so that the page answers while it walks; where no worker may be, the page's own. */
+/** A core in a worker, so that the page responds meanwhile; without workers, the page's own core. */
 class CoreApart {
     constructor(core, bytes, packed) {
         this.core = core;

@@ -1,7 +1,7 @@
-// Where a cell comes from. The program worked the derivations out with the code of
-// `attn-explain why` and wrote them down as patterns; this reads one cell's out of its pattern.
+// Derives a cell. The program computed all derivations with the code of `attn-explain why` and
+// stored them as patterns; this expands the pattern of one cell.
 
-/** The pattern that a cell belongs to, and which of the pattern's cells it is. */
+/** Returns the pattern of a cell, and the cell's index within that pattern. */
 function patternOf(section, flat) {
     const patterns = section.view.derivations ?? [];
     section.lookup ??= lookupOf(patterns, section.size);
@@ -9,7 +9,7 @@ function patternOf(section, flat) {
     return pattern && { pattern, ordinal: section.lookup.ordinal[flat] };
 }
 
-/** For each cell the number of its pattern, counted from 1, and its own within that. */
+/** Returns, for each cell, the number of its pattern, from 1, and its index within that pattern. */
 function lookupOf(patterns, size) {
     const lookup = { which: new Int32Array(size), ordinal: new Int32Array(size) };
     patterns.forEach(({ cells }, i) => {
@@ -24,22 +24,22 @@ function lookupOf(patterns, size) {
     return lookup;
 }
 
-/** The number of the cell that `places` gives for term `term` of the cell at `indices`. */
+/** Returns the flat index of the source of term `term` of the cell at `indices`. */
 function sourceNumber(places, indices, ordinal, count, term) {
     if (!Array.isArray(places)) return places.cells[ordinal * count + term];
     const first = places[0] + places.at(-1) * term;
     return indices.reduce((number, index, axis) => number + places[axis + 1] * index, first);
 }
 
-/** What is said of a cell that no formula and no pattern tells of. */
+/** Returns the sentence on a cell without formula and pattern. */
 function givenText(walk, section) {
     const { derivations, derived_by: derivedBy, reads } = section.view;
     if (derivations || derivedBy || reads.length > 0) return "";
-    if (section.name === "x" && walk.config?.layer > 0) return "made by the layers before this one";
+    if (section.name === "x" && walk.config?.layer > 0) return "computed by earlier layers";
     return "drawn or given: the walk starts from it";
 }
 
-/** The command that derives a cell of a tensor too large for the page; empty where none does. */
+/** Returns the command that derives a cell of a tensor too large for the page; empty if there is none. */
 function commandOf(walk, section, flat) {
     const { derivations, derived_by: derivedBy, reads } = section.view;
     if (derivations || derivedBy || reads.length === 0) return "";
@@ -49,9 +49,9 @@ function commandOf(walk, section, flat) {
 }
 
 /**
- * The derivation of one cell: `rule`, or the `words` for what has none, `arithmetic`, `terms` (each with its `factors` and its
- * `value`: their product, or the exponential of their difference), what the terms lack of the
- * value (`rounding`), and all `sources`.
+ * Returns the derivation of a cell: its `rule`, or `words` if it has none; its `arithmetic`; its
+ * `terms`, each with `factors` and `value` (the product, or the exponential of the difference); the
+ * `rounding` error of the sum; and all `sources`.
  */
 function derive(walk, section, flat) {
     const value = section.values[flat];
@@ -60,7 +60,7 @@ function derive(walk, section, flat) {
         const formula = section.formula ?? "";
         const [, left, rule] = /^(\w+)(?:\[[^\]]*\])? = (.*)$/s.exec(formula) ?? [];
         if (left === section.name) return { ...nothing, value, rule };
-        const isName = formula.startsWith(`${section.name}[`); // which says nothing here
+        const isName = formula.startsWith(`${section.name}[`); // which explains nothing
         return { ...nothing, value, words: (isName ? "" : formula) || givenText(walk, section) };
     }
     const terms = termsOf(walk, found, section.indices(flat));
@@ -77,14 +77,14 @@ function derive(walk, section, flat) {
 }
 const nothing = { words: "", rule: "", arithmetic: "", isSum: false, terms: [], rounding: 0, sources: [] };
 
-/** A rule of indices alone with the numbers of a cell: `k > q` as `3 > 0`. */
+/** Inserts the indices of a cell in a rule that has only indices: `k > q` becomes `3 > 0`. */
 function ofIndices(section, flat, rule) {
     const indices = section.indices(flat);
     const number = (letter) => indices[section.axes.findIndex((axis) => axis[0] === letter)] ?? letter;
     return rule.replace(/\b[a-z]\b/g, number);
 }
 
-/** The terms of a pattern for the cell at `indices`. */
+/** Returns the terms of the cell at `indices`. */
 function termsOf(walk, { pattern, ordinal }, indices) {
     const terms = [];
     for (const [count, ...rest] of pattern.terms) {
@@ -105,8 +105,8 @@ function termsOf(walk, { pattern, ordinal }, indices) {
 }
 
 /**
- * Numbers of one derivation in units of their last printed decimal, so that what is printed adds
- * up to what is printed.
+ * Rounds the numbers of a derivation to common decimals, so that the printed terms add up to the
+ * printed sum.
  */
 class Decimals {
     constructor(derivation) {
@@ -132,10 +132,10 @@ class Decimals {
     }
 }
 
-/** So many cells are lit as what a cell was made of. */
+/** Maximum number of highlighted sources of a cell. */
 const mostUpstream = 2000;
 
-/** Every cell that a cell was made of, down to the inputs; no more than are lit. */
+/** Returns all sources of a cell, down to the inputs, up to that maximum. */
 function upstream(walk, section, flat) {
     const seen = new Set();
     const queue = [{ section, flat }];

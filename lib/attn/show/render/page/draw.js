@@ -1,33 +1,33 @@
-// What is drawn of a derivation: sums term by term, softmax as bars, a context as a stack of rows.
+// Draws derivations: sums term by term, softmax as bars, a context as a stack of rows.
 
-/** Sums of more terms than this are read by their largest terms. */
+/** Longer sums list their largest terms first. */
 const termsInOrder = 16;
 
 function clipped(value, low) {
     return Number.isFinite(value) ? Math.max(low, Math.min(1, value)) : 0;
 }
 
-/** A bar from a zero line, to the right for what is more than zero. */
+/** Draws a bar from a zero line, to the right for positive numbers. */
 function signedBar(value, limit) {
     const share = clipped(value / (limit || 1), -1);
     const style = `--share:${share.toFixed(3)}`;
     return element(share < 0 ? "i.signed.minus" : "i.signed", { style, ...mute });
 }
 
-/** A bar from the left for a number between 0 and `limit`. */
+/** Draws a bar from the left for a number between 0 and `limit`. */
 function shareBar(value, limit = 1) {
     const style = `--share:${clipped(value / (limit || 1), 0).toFixed(3)}`;
     return element("i.share", { style, ...mute });
 }
 
-/** Numbers as colours. */
+/** Draws numbers as colours. */
 function swatches(levels, values, limit) {
     const level = (value) => Math.round(((clipped(value / (limit || 1), -1) + 1) / 2) * (levels - 1));
     const cell = (value) => element(Number.isFinite(value) ? `i.d${level(value)}` : "i.nan");
     return element("span.swatches", mute, values.map(cell));
 }
 
-/** The largest finite size. */
+/** Returns the largest finite magnitude. */
 function largestOf(values) {
     return values.reduce((most, one) => (Number.isFinite(one) ? Math.max(most, Math.abs(one)) : most), 0);
 }
@@ -37,7 +37,7 @@ function headRow(...texts) {
     return element("thead", element("tr", texts.map(head)));
 }
 
-/** One summand: its factors side by side, their product, its bar, the sum so far. */
+/** Returns the row of a term: its factors, their product, its bar, the partial sum. */
 function termRow(app, term, decimals, largest, soFar) {
     const written = (show) => {
         const [first, second] = term.factors.map((cell) => show(app, cell));
@@ -60,7 +60,7 @@ function closingRow(text, words, value) {
     return element("tr", about, element("td", words), element("td.sum", text), element("td"), element("td"));
 }
 
-/** What is left of a sum below its terms, so that what is printed adds up to what is printed. */
+/** Returns the row for the rounding error, so that the printed terms add up to the printed sum. */
 function closingRows({ value, terms, rounding }, decimals) {
     const together = closingRow(decimals.text(value), "together", value);
     if (![value, ...terms.map((term) => term.value)].every(Number.isFinite)) return [together];
@@ -69,7 +69,7 @@ function closingRows({ value, terms, rounding }, decimals) {
     return left === 0 ? [together] : [closingRow(decimals.ofUnits(left), "rounding", rounding), together];
 }
 
-/** A sum as a table. */
+/** Returns a sum as a table. */
 function termsTable(app, derivation) {
     const decimals = new Decimals(derivation);
     const inOrder = derivation.terms.length <= termsInOrder;
@@ -79,12 +79,12 @@ function termsTable(app, derivation) {
     let soFar = 0;
     const rows = terms.map((term) => termRow(app, term, decimals, largest, (soFar += term.value)));
     app.player.take(rows, terms);
-    const caption = `${terms.length} terms, ${inOrder ? "in their order" : "the largest first"}`;
+    const caption = `${terms.length} terms, ${inOrder ? "in order" : "the largest first"}`;
     const head = headRow("", terms[0]?.factors.length > 1 ? "product" : "term", "", "so far");
     return tableOf("table.terms", { caption, head, rows, foot: closingRows(derivation, decimals) });
 }
 
-/** Plays a sum term by term; where motion is not wanted, a term for each press. */
+/** Plays a sum term by term; with reduced motion, one term per key press. */
 class Player {
     rows = [];
     terms = [];
@@ -98,7 +98,7 @@ class Player {
         this.take([], []);
     }
 
-    /** The rows that are in the panel now. */
+    /** Returns the rows in the panel. */
     take(rows, terms) {
         this.stop();
         Object.assign(this, { rows, terms, shown: rows.length });
@@ -128,7 +128,7 @@ class Player {
         this.say();
     }
 
-    /** Brings one more term, and lights what meets in it. */
+    /** Shows the next term and highlights its factors. */
     step() {
         ++this.shown;
         this.rows.forEach((row, i) => {
@@ -144,7 +144,7 @@ class Player {
     }
 }
 
-/** A row of weights as it came about: score, exponential and share of each key. */
+/** Returns the table of a row of weights: score, exponential and share of each key. */
 function softmaxDrawn(app, section, flat) {
     const { roles } = app.strip;
     if (!roles?.exponentials || section !== roles.softmax || !section.isOfPairs) return "";

@@ -1,6 +1,6 @@
-// What is around the tensors: the command, the tools, the panel for derivations.
+// The page around the tensors: the command, the tools, the panel for derivations.
 
-/** Which style sheet applies: that of the reader's own setting, the light or the dark one. */
+/** Returns the button that selects the style: the reader's own setting, light or dark. */
 function themeButton(turned) {
     const sheet = root.getElementById("dark");
     const media = ["screen and (prefers-color-scheme: dark)", "not all", "screen"];
@@ -14,11 +14,10 @@ function themeButton(turned) {
     return theme;
 }
 
-/** What is in the panel while no cell is chosen. */
+/** Returns the contents of the panel if no cell is selected. */
 function hint() {
     const words =
-        "Touch a number, or go there with the arrow keys: " +
-        "here stands where it comes from.";
+        "Select a number, by touch or with the arrow keys, to see where it comes from.";
     return element("p", words);
 }
 
@@ -33,20 +32,20 @@ function keyList(app) {
         "arrows, Home, End, Page keys": "from cell to cell",
         Enter: "into the derivation",
         Space: "play the sum in the panel, term by term",
-        Backspace: "back to the cell before",
-        Escape: "choose nothing",
+        Backspace: "back to the last cell",
+        Escape: "deselect",
         "/": "find a word, a step or a cell; Enter for the next",
-        "j, k": "next step, step before",
+        "j, k": "next, previous step",
         "h, b": "next head, next sequence of the batch",
         t: "light or dark",
     };
     const list = Object.entries(keys).flatMap(([key, does]) => [element("dt", key), element("dd", does)]);
-    const letters = toggle("single letters are keys", app.letters, (isOn) => (app.letters = isOn));
+    const letters = toggle("single-letter keys", app.letters, (isOn) => (app.letters = isOn));
     const inside = element("div", element("dl", list), letters);
     return element("details", { id: "keys" }, element("summary", "Keys"), inside);
 }
 
-/** Large type for a room: the panel goes below, the list of steps away. */
+/** Returns the button for projectors: large type, the panel below, no list of steps. */
 function stageButton(app) {
     const turn = (isOn) => {
         document.documentElement.classList.toggle("stage", isOn);
@@ -55,7 +54,7 @@ function stageButton(app) {
     return host ? "" : toggle("stage", false, turn);
 }
 
-/** Whether each row is shaded up to its own largest number, not paled by that of another. */
+/** Returns the button that scales the colours of each row to its own maximum. */
 function scaleButton(app) {
     return toggle("colours by row", app.walk.rowScale, (isOn) => {
         for (const walk of [app.walk, app.other]) if (walk) walk.rowScale = isOn;
@@ -67,7 +66,7 @@ function scaleButton(app) {
     });
 }
 
-/** What is above the derivation, and below it where it came from. */
+/** Returns the panel: tools above, the derivation below. */
 function dockOf(app) {
     const less = button("Less", () => {
         less.textContent = app.dock.classList.toggle("peek") ? "More" : "Less";
@@ -88,13 +87,13 @@ function toolsOf(app) {
     return element("section.tools", about, app.switch, app.tabs.element, field, count, turns);
 }
 
-/** The first thing to be pressed, whatever is folded. */
+/** Returns the first control, even if steps are folded. */
 function firstStop(app) {
     const word = app.strip.element.querySelector('button[aria-pressed="true"]');
     return word ?? app.steps.element.querySelector('td[tabindex="0"], summary');
 }
 
-/** Lays the parts of the app out on the page. */
+/** Adds the parts of the app to the page. */
 function layOut(app) {
     const [, notebook] = /^attn-explain notebook (\w+)/.exec(app.command) ?? [];
     const plain = notebook ? `Notebook ${notebook}` : "Attention, step by step";

@@ -1,7 +1,7 @@
-// A model's page: every head of every layer as a small picture of its weights, each of which opens
-// the walk through its layer.
+// A model's page: a small picture of the weights of every head in every layer, which opens the walk
+// through its layer.
 
-/** The layers of a model; the walk of each is read when it is first looked at. */
+/** The layers of a model; the walk of a layer is parsed when it is first used. */
 class Model {
     name = "";
     tokens = 0;
@@ -24,13 +24,13 @@ class Model {
     }
 }
 
-/** What is said of a head below its picture, and what that means. */
+/** The figures below the picture of a head: name and meaning. */
 const figures = {
     entropy: ["entropy", "how widely a row is spread: 0 for one word, more for many"],
     self: ["itself", "the weight of a word on itself, on average"],
     previous: ["previous", "the weight on the word before"],
     first: ["first", "the weight on the first word"],
-    sink: ["sink", "what goes to no word at all"],
+    sink: ["sink", "the weight on no word at all"],
 };
 
 function figuresOf(head) {
@@ -38,7 +38,7 @@ function figuresOf(head) {
     return told.map((key) => `${figures[key][0]} ${fixed(head[key], 2)}`);
 }
 
-/** The colours of the scale in the style that applies now. */
+/** Returns the colours of the scale in the current style. */
 function scaleColors(levels) {
     const probe = frame.appendChild(element("i", { hidden: true }));
     const colors = times(levels, (level) => {
@@ -49,7 +49,7 @@ function scaleColors(levels) {
     return colors;
 }
 
-/** Draws the weights of one head from 0 to 1, a pixel each; other rows than `row` fade. */
+/** Draws the weights of one head from 0 to 1, one pixel each; rows other than `row` fade. */
 function drawHead(canvas, section, head, colors, row) {
     const [rows, columns] = section.shape.slice(-2);
     Object.assign(canvas, { width: columns, height: rows });
@@ -92,9 +92,9 @@ class Overview {
         this.arrange();
     }
 
-    // --- what is shown, and in which order
+    // --- selection and order
 
-    /** The words of the text: one that is rested on is its row in all pictures. */
+    /** Returns the words of the text: pointing at one highlights its row in all pictures. */
     sentence() {
         const word = (label, i) => {
             const about = { class: "word", dir: "auto", "aria-pressed": "false" };
@@ -137,7 +137,7 @@ class Overview {
         return element("details.meaning", element("summary", "what the figures mean"), element("dl", told), element("p", names));
     }
 
-    /** Lays the pictures out: a row a layer, or in the order of a figure. */
+    /** Arranges the pictures: one row per layer, or sorted by a figure. */
     arrange() {
         const { sort, name, model } = this;
         const heads = model.heads.filter((head) => !name || head.name === name);
@@ -173,7 +173,7 @@ class Overview {
 
     // --- the pictures
 
-    /** Draws each head when it comes into sight, and again in other colours. */
+    /** Draws each head when it becomes visible, and again when the colours change. */
     watch() {
         const observer = new IntersectionObserver(
             (entries) => {
@@ -201,7 +201,7 @@ class Overview {
         }
     }
 
-    /** Where the word that is rested on looks most. */
+    /** Names the key with the largest weight for the highlighted word. */
     looksText(weights, head) {
         if (this.rowShown === undefined) return "";
         const columns = weights.shape.at(-1);
@@ -211,7 +211,7 @@ class Overview {
         return `→ ${shortened(this.words[most] ?? "", 10)} ${fixed(row[most], 2)}`;
     }
 
-    /** One head large, with the words along its edges. */
+    /** Enlarges one head, with the words along its edges. */
     showLens(head) {
         if (!isWide.matches || this.words.length > 40) return;
         const canvas = element("canvas");
@@ -222,13 +222,13 @@ class Overview {
         this.lens.hidden = false;
     }
 
-    // --- where one is
+    // --- the position
 
     at(layer, head) {
         return this.table.querySelector(`[data-head="${layer}.${head}"]`);
     }
 
-    /** Marks the head whose layer is open, and makes it the one that Tab reaches. */
+    /** Marks the head whose layer is open; Tab reaches this one. */
     mark(layer, head) {
         for (const tile of this.table.querySelectorAll(".tile")) {
             const open = tile === this.at(layer, head);

@@ -1,4 +1,4 @@
-// What the keys do: in a table, and anywhere on the page.
+// Handles keys: in a table, and anywhere on the page.
 
 function onCellKey(app, event) {
     const cell = event.target.closest("td[data-cell]");
@@ -48,7 +48,7 @@ function nextLayer(app) {
     app.openLayer(next, app.tabs.chosen.head ?? 0);
 }
 
-/** Goes to the next open step, or the one before. */
+/** Goes to the next or the previous open step. */
 function goToStep(app, by) {
     const { parts } = app.steps;
     const open = [...parts.values()].filter(({ section }) => !app.steps.isFolded(section.name));

@@ -1,6 +1,6 @@
-// What WebAssembly asks of the letters of Unicode, which browsers and node know.
+// Answers queries of WebAssembly about Unicode characters, which browsers and node know.
 
-/** Makes askedOf: all it needs is within, so that its text works in a worker too. */
+/** Returns askedOf; it is self-contained, so that its source works in a worker too. */
 function lettersOf() {
     const names =
         "Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co".split(" ");
@@ -17,5 +17,5 @@ function lettersOf() {
     };
 }
 
-/** What the core asks of a character: its category, its small letter, whether it runs leftwards. */
+/** Returns a property of a character: category, lower case, or right-to-left. */
 const askedOf = lettersOf();

@@ -1,4 +1,4 @@
-// Attention as lines: the queries on the left, the keys on the right, each line as thick as its
+// Draws attention as lines: queries on the left, keys on the right, each line as thick as its
 // weight.
 
 const svgSpace = "http://www.w3.org/2000/svg";
@@ -12,12 +12,12 @@ function drawn(name, attributes, ...children) {
     return made;
 }
 
-/** Whether a section can be drawn as lines: a share for each query and key. */
+/** True if a section can be drawn as lines: a share for each query and key. */
 function hasLines(section) {
     return section.isOfPairs && section.name.startsWith("weights");
 }
 
-/** The tokens of one side, as buttons that leave only their own lines. */
+/** Returns the tokens of one side, as buttons that show only their own lines. */
 function tokenColumn(section, axis, start, side, choose) {
     const indices = section.indices(start);
     const token = (i) => {
@@ -31,7 +31,7 @@ function tokenColumn(section, axis, start, side, choose) {
     return element(`ol.tokens.${side}`, times(section.shape[axis], token));
 }
 
-/** The line of one weight, or nothing for none. */
+/** Returns the line of one weight, or nothing if it is 0. */
 function lineOf(section, flat, pick) {
     const weight = section.values[flat];
     if (!(weight > 0)) return undefined;
@@ -50,7 +50,7 @@ function lineOf(section, flat, pick) {
     return { line, query, key, weight };
 }
 
-/** The attention view of the matrix that begins at `start`; `pick` is told which cell is chosen. */
+/** Returns the matrix that begins at `start` as lines; `pick` gets the selected cell. */
 function linesOf(section, start, head, pick) {
     const last = section.shape.length - 1;
     const [queries, keys] = section.shape.slice(-2);
@@ -71,7 +71,7 @@ function linesOf(section, start, head, pick) {
     };
     const words =
         "queries left, keys right; a line is as thick as its weight. " +
-        "Rest on a token to see its lines, press one to see why.";
+        "Point at a token for its lines, click one to see why.";
     const left = tokenColumn(section, last - 1, start, "query", choose);
     const right = tokenColumn(section, last, start, "key", choose);
     const between = element("div.between", left, picture, right);

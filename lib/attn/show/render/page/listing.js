@@ -1,10 +1,10 @@
-// A program beside the walk: its lines, and below a line of attention the steps that it makes, each
-// with its verdict. A step opens its tensor; a number that is chosen marks the line that made it.
+// A program next to the walk: its lines, and below a line of attention its steps, each with its
+// verdict. A step opens its tensor; a selected number marks the line that computed it.
 
 const appAlone = { makeWalk: App.prototype.makeWalk };
 const stepsAlone = { lightUp: Steps.prototype.lightUp };
 
-/** The first cell in which two walks differ, else the one that is followed. */
+/** Returns the first cell in which two walks differ, otherwise that of the selected word. */
 function firstCell(app, section) {
     const twin = app.other && app.twin(section);
     const differs = (value, flat) => !same(value, twin.values[flat]);
@@ -15,7 +15,7 @@ function firstCell(app, section) {
 class Listing {
     constructor(app) {
         this.app = app;
-        this.made = []; // the elements of steps, each with the names of its steps
+        this.made = []; // the elements of lines, each with the names of its steps
         const { lines, opening } = JSON.parse(root.getElementById("listing-lines").textContent);
         const rows = lines.map((line) => this.rowOf(line));
         const about = { id: "listing", "aria-label": "program" };
@@ -49,7 +49,7 @@ class Listing {
         if (section.size > 0) app.choose(section, firstCell(app, section));
     }
 
-    /** Marks the line that made a step. */
+    /** Marks the line that computed a step. */
     mark(name) {
         for (const { whole, made, steps } of this.made) {
             const isThis = steps.includes(name);

@@ -1,14 +1,14 @@
-// A live page: flags become knobs, and the core walks again whenever one is turned.
+// A live page: flags become controls, and the core runs again when one changes.
 
-/** A walk's numbers to four digits: in the last ones, browsers and C libraries may differ. */
+/** Rounds a walk's numbers to four digits: browsers and C libraries may differ in the last ones. */
 function roughly(walk) {
     return walk.replace(/-?\d+\.\d+(e[-+]\d+)?/g, (digits) => Number(digits).toPrecision(4));
 }
 
-/** What a walk brings along, each in a script of its own. */
+/** The parts of a walk, each in its own script element. */
 const walkParts = ["walk", "views", "next"];
 
-/** These parts in the text of a page; no letter of theirs can end a script. */
+/** Returns these parts from the text of a page; their text cannot end a script. */
 function partsIn(text) {
     return walkParts.map((id) => {
         const [, part] = text.split(`" id="${id}">`);
@@ -16,7 +16,7 @@ function partsIn(text) {
     });
 }
 
-/** The fifth box: what a model writes next, and what each part of it adds to that on the way. */
+/** The fifth box: the next words of a model, and the contribution of each of its parts. */
 class Next {
     constructor(live) {
         this.live = live;
@@ -35,7 +35,7 @@ class Next {
         return element("tr", word, element("td", bar), element("td", number));
     }
 
-    /** The path through the model: x, then what heads and MLP of each layer add to it. */
+    /** Returns the path through the model: x, then the contributions of heads and MLP of each layer. */
     path(chosen) {
         const parts = Object.entries(chosen.parts);
         const layerOf = (part) => /^layer (\d+), head/.exec(part)?.[1];
@@ -71,10 +71,10 @@ class Next {
             return this.row(`“${one.token}”`, about, () => this.show(one), bar, fixed(one.probability, 4));
         });
         const apart = this.live.ofOneLayer(chosen);
-        const remark = `the model as it was trained: here ${apart.join(", ")} change${apart.length > 1 ? "" : "s"} one layer alone`;
+        const remark = `the trained model: ${apart.join(", ")} change${apart.length > 1 ? "" : "s"} only one layer`;
         const write = button(`write “${chosen.token}”`, () => this.live.write(chosen), { id: "write" });
         const next = tableOf("table.drawn", { caption: "the likeliest words", rows: tokens });
-        const sum = element("tr", element("th", "added up: its logit"), element("td"), element("td", fixed(chosen.logit, 4)));
+        const sum = element("tr", element("th", "sum: its logit"), element("td"), element("td", fixed(chosen.logit, 4)));
         const caption = `what makes “${chosen.token}” likely`;
         const path = tableOf("table.drawn.path", { caption, rows: this.path(chosen), foot: [sum] });
         const words = "Each layer adds context and MLP to x; the last sum points to a word.";
@@ -85,16 +85,16 @@ class Next {
     }
 }
 
-/** Letters of an address that mail and messengers pass on whole. */
+/** Characters of an address that mail programs and messengers keep. */
 const longestAddress = 2000;
 
-/** Milliseconds for which a page may stand still. */
+/** Milliseconds for which a page may not respond. */
 const longestWait = 250;
 
-/** Of these a walk has one. */
+/** A walk has one of these. */
 const inputs = ["text", "ids", "seq-len", "random"].map((word) => `--${word}`);
 
-/** What a knob does, for who knows no flags: the flag is in small beside it. */
+/** Describes a control for readers who do not know the flag, which is next to it in small type. */
 const plainly = {
     text: "the words",
     ids: "the words as ids",
@@ -102,25 +102,25 @@ const plainly = {
     layer: "which layer",
     heads: "how many heads",
     mask: "who may look at whom",
-    scale: "how sharp it looks",
+    scale: "how sharply it looks",
     seed: "which random numbers",
     variant: "how it is computed",
-    rope: "order, by turning pairs",
+    rope: "order, by rotation",
     "position-embedding": "order, added to words",
     "position-bias": "order, by distance",
     softcap: "a cap on scores",
     bug: "break it",
-    rule: "a rule of your own",
+    rule: "your own rule",
 };
 
-/** Whether Enter ends what is typed in a field of several lines. */
+/** True if the key is Enter, which ends the input of a field of several lines. */
 function isDone(event) {
     if (event.key !== "Enter") return false;
     event.preventDefault();
     return true;
 }
 
-/** A flag as it is in an address, and back: blanks are +, as in addresses of forms. */
+/** Encodes a flag for an address: spaces are +, as in addresses of forms. */
 const flagText = (name, value) =>
     `${name}=${encodeURIComponent(value).replaceAll("%20", "+").replaceAll("%2C", ",").replaceAll("%3A", ":")}`;
 /** @returns {[string, string]} */
@@ -135,19 +135,19 @@ class Live {
         const { words, flag, knobs } = JSON.parse(root.getElementById("knobs").textContent);
         this.words = words;
         this.flag = flag;
-        /** The cell that was chosen when the page was saved. */
+        /** The cell that was selected when the page was saved. */
         this.at = root.getElementById("knobs").dataset.at;
-        /** Flags of the address that have no knob here. */
+        /** Flags of the address that have no control here. */
         this.others = [];
         this.knobs = knobs.map((knob) => this.knobOf(knob));
         this.turns = 0;
         this.apart = undefined;
-        /** The walk before the last turn, whose numbers are beside the new ones. */
+        /** The walk before the last change, whose numbers are next to the new ones. */
         this.before = undefined;
-        this.said = element("p", { role: "status" }, "the core is unpacked …");
-        const reset = button("as it was made", () => this.reset());
-        const link = button("link", () => this.link(), { title: "copy the address of what is shown" });
-        const keep = button("save", () => this.save(), { title: "this page as it is now, in a file" });
+        this.said = element("p", { role: "status" }, "unpacking the core …");
+        const reset = button("reset", () => this.reset());
+        const link = button("link", () => this.link(), { title: "copy the address of this view" });
+        const keep = button("save", () => this.save(), { title: "save this page to a file" });
         const tour = button("tour", () => this.tour.show(1));
         const fields = element("div.knobs", this.knobs.map(({ label }) => label), reset, link, keep, tour);
         this.fields = element("fieldset", { disabled: true }, element("legend.away", "settings"), fields);
@@ -174,17 +174,17 @@ class Live {
             this.took = performance.now() - begin;
             const isOwn = told.code === 0 && roughly(partsIn(told.text)[0]) === roughly(root.getElementById("walk").textContent);
             this.fields.disabled = false;
-            this.say(isOwn ? "" : `the core is not that of the program that made this page: ${told.messages || "digits may differ"}`);
+            this.say(isOwn ? "" : `the core and the program that made this page differ: ${told.messages || "digits may differ"}`);
             this.app.moved = () => this.moved();
             if (hash.flags().length > 0) await this.moved();
             else if (hash.read() === "" && this.at) this.app.goTo(this.at);
             this.app.flagsText = () => this.flagsText();
         } catch (error) {
-            this.say(`no knob can be turned here: ${error.message}`);
+            this.say(`the settings do not work here: ${error.message}`);
         }
     }
 
-    /** Whoever copies the command gets a page with knobs. */
+    /** Shows the command with --live, so that it makes a live page. */
     sayCommand() {
         frame.querySelector(".command code").textContent = `${this.app.command} ${this.flag}`;
     }
@@ -195,14 +195,14 @@ class Live {
 
     // --- the address
 
-    /** The flags that differ from those the page was made with. */
+    /** Returns the flags that differ from those of the original page. */
     flagsText() {
         const turned = this.knobs.filter(({ field, first }) => field.value !== first);
         const flags = [...turned.map(({ name, field }) => [name, field.value]), ...this.others];
         return flags.map(([name, value]) => flagText(name, value) + "&").join("");
     }
 
-    /** Turns the knobs to what the address says, those that it leaves out to what they were. */
+    /** Sets the controls to the values in the address, and the others to their first values. */
     async moved() {
         const place = hash.read();
         if (hash.flags().map((flag) => flag + "&").join("") !== this.flagsText()) {
@@ -217,16 +217,16 @@ class Live {
         if (!this.tour.takes(place) && place) this.app.goTo(place);
     }
 
-    /** Copies the address of what is shown; one that is cut on its way shows something else. */
+    /** Copies the address of this view; a truncated one shows something else. */
     link() {
         const { app } = this;
         const address = app.selected ? app.addressText(app.selected) : this.flagsText().slice(0, -1);
         const href = `${location.href.split("#")[0]}#${address}`;
         copyText(app, href);
-        this.say(href.length <= longestAddress ? "" : `the address has ${href.length} letters, and some programs cut longer ones than ${longestAddress}: save the page in its place`);
+        this.say(href.length <= longestAddress ? "" : `the address has ${href.length} characters; some programs cut those above ${longestAddress}: save the page instead`);
     }
 
-    /** Writes the page with its present state. */
+    /** Saves the page in its current state. */
     save() {
         const page = /** @type {any} */ (document.documentElement.cloneNode(true));
         page.removeAttribute("class");
@@ -245,9 +245,9 @@ class Live {
         setTimeout(() => URL.revokeObjectURL(url), 1000);
     }
 
-    // --- the knobs
+    // --- the controls
 
-    /** A flag as a field, by what it takes. */
+    /** Returns the field of a flag, by the type of its value. */
     knobOf({ name, help, takes, choices, usual, said }) {
         const act = () => this.turn(knob);
         const about = { title: `${name}: ${help}`, "data-knob": name, onchange: act };
@@ -285,14 +285,14 @@ class Live {
         return this.knobs.find(({ name }) => name === `--${word}`)?.field;
     }
 
-    /** The flags that what comes next knows nothing of. */
+    /** Returns the flags without effect on the next words. */
     ofOneLayer({ bug }) {
         const ofAll = ["text", "ids", "layer", "variant", "seed", bug ? "bug" : ""].map((word) => `--${word}`);
         const said = this.knobs.filter(({ field }) => field.value !== "").concat(this.others.map(([name]) => ({ name })));
         return said.map(({ name }) => name).filter((name) => !ofAll.includes(name));
     }
 
-    /** Writes a token after the text, and follows it. */
+    /** Appends a token to the text, and selects it. */
     async write({ id, piece }) {
         const ids = this.fieldOf("ids");
         ids ? (ids.value += `,${id}`) : (this.fieldOf("text").value += piece);
@@ -302,7 +302,7 @@ class Live {
         root.getElementById("write").focus({ preventScroll: true });
     }
 
-    /** Goes to a head of the model. */
+    /** Shows a head of the model. */
     async goToHead(layer, head) {
         this.fieldOf("layer").value = layer;
         if (await this.turn()) this.app.tabs.turnTo({ head: Number(head) });
@@ -315,9 +315,9 @@ class Live {
     }
 
     /**
-     * Walks again; what cannot be walked is said, and the page stays as it is. A turn is a step of
-     * the browser's history, unless it follows from the address. After a walk that took long the
-     * next one is a worker's, and another knob may be turned meanwhile: gives whether this was the last.
+     * Runs the walk again; if it is refused, the page shows the message and stays unchanged. A change is
+     * a step in the browser's history, unless it comes from the address. After a slow walk the next one
+     * runs in a worker, and other controls may change meanwhile: returns true if this was the last change.
      */
     async turn(knob = undefined, isStep = true) {
         const turn = ++this.turns;
@@ -343,7 +343,7 @@ class Live {
         return true;
     }
 
-    /** Shows another walk in the place of the one before; what is followed stays. */
+    /** Replaces the walk; the selected word stays. */
     show(texts) {
         const { app } = this;
         const { selected } = app;
@@ -364,7 +364,7 @@ class Live {
         else if (weights) app.show(weights, app.cellAt(weights), true, false);
     }
 
-    // --- what was there before
+    // --- the old values
 
     markNew(changes) {
         if (!this.before) return;
@@ -376,7 +376,7 @@ class Live {
         }
     }
 
-    /** The old value beside a new one, where both are printed otherwise. */
+    /** Adds the old value to a new one if they print differently. */
     mark(cell) {
         const address = cell.dataset?.cell ?? cell.dataset?.strip;
         if (!address) return;

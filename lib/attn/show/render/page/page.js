@@ -1,5 +1,5 @@
-// The page itself. One state says what is followed and which cell is chosen; the strip, the
-// tables, the panel and the page's address show it.
+// The page itself. One state has the selected word and the selected cell; the strip, the tables, the
+// panel and the page's address show it.
 
 class App {
     constructor() {
@@ -11,13 +11,13 @@ class App {
         this.command = heads ? heads.dataset.command : this.walk.command;
         this.levels = this.walk.levels;
         this.layer = undefined;
-        this.current = undefined; // the element of the chosen cell
+        this.current = undefined; // the element of the selected cell
         this.shown = undefined; // the cell in the panel
         this.mouse = undefined;
-        /** What is followed, beside the head and the sequence that the tabs have in front. */
+        /** The selected query and key; the tabs have the head and the sequence. */
         this.state = { query: undefined, key: undefined };
         this.selected = undefined;
-        this.trail = []; // cells that were chosen before
+        this.trail = []; // previously selected cells
         this.letters = !host;
         this.player = new Player(this);
         this.turn = new Turn(this);
@@ -45,17 +45,17 @@ class App {
 
     // --- the state
 
-    /** The address has changed: a live page (live.js) turns its knobs first. */
+    /** Called when the address has changed: a live page (live.js) sets its controls first. */
     moved() {
         this.goTo(hash.read());
     }
 
-    /** The flags of a live page, before the cell in its address. */
+    /** Returns the flags of a live page, which come before the cell in its address. */
     flagsText() {
         return hash.flags().map((flag) => flag + "&").join("");
     }
 
-    /** Goes to the cell that the address of the page names, else to that of --only. */
+    /** Goes to the cell in the address of the page, otherwise to that of --only. */
     begin() {
         if (this.goTo(hash.read()) || this.model) return;
         const asked = this.walk.sections.find((section) => section.view.opened_at);
@@ -65,7 +65,7 @@ class App {
         if (weights) this.show(weights, this.cellAt(weights), true, false);
     }
 
-    /** Shows what an address names, a cell and what is followed, or a step. */
+    /** Shows the cell and the word, or the step, in an address. */
     goTo(text) {
         const [, layer, place, more] = /^(?:why=)?(?:layer-(\d+):)?([^&]*)(.*)$/s.exec(text);
         const isOther = layer !== undefined && Number(layer) !== this.layer;
@@ -83,7 +83,7 @@ class App {
         this.choose(section, flat, { named });
     }
 
-    /** The address of the chosen cell, with what of the state it does not tell by itself. */
+    /** Returns the address of a cell, with the parts of the state that the cell does not determine. */
     addressText({ section, flat }) {
         const layer = this.model ? `layer-${this.layer}:` : "";
         const told = [...section.view.sides, ...section.axes];
@@ -95,7 +95,7 @@ class App {
         return flags + (flags && "why=") + layer + section.address(flat) + tail.join("");
     }
 
-    /** The cell of a section that the state names. */
+    /** Returns the cell of a section for the current state. */
     cellAt(section, changed = {}) {
         const at = { ...this.state, ...changed };
         const indices = section.axes.map((axis, i) => {
@@ -106,7 +106,7 @@ class App {
         return section.flat(indices);
     }
 
-    /** Follows another word, or looks at another key of it. */
+    /** Selects another query or another key. */
     follow(change) {
         Object.assign(this.state, change);
         if (change.query !== undefined) this.state.key = this.strip.mostSeen();
@@ -114,7 +114,7 @@ class App {
         this.choose(weights, this.cellAt(weights), { stay: true, open: isWide.matches });
     }
 
-    /** The state that a cell brings with it, and what an address names beside it. */
+    /** Sets the state from the indices of a cell and the rest of an address. */
     takeState(section, flat, named) {
         if (!this.strip.roles) return;
         const told = { ...named };
@@ -139,7 +139,7 @@ class App {
         this.steps.make();
     }
 
-    /** On a model's page: shows the walk through a layer, its weights in front. */
+    /** On a model's page: shows the walk through a layer, with its weights open. */
     openLayer(layer, head) {
         frame.classList.remove("closed");
         this.walk = this.model.walk(layer);
@@ -154,7 +154,7 @@ class App {
         first?.focus({ preventScroll: true });
     }
 
-    /** The same step of the other walk, where its cells can be compared one by one. */
+    /** Returns the same step of the other walk if it has the same shape. */
     twin(section) {
         const theirs = this.other?.byName.get(section.name);
         const fits = theirs?.isTensor && String(theirs.shape) === String(section.shape);
@@ -181,7 +181,7 @@ class App {
         if (cell) this.choose(cell.section, cell.flat);
     }
 
-    /** Shows what the tabs brought to the front; the chosen cell goes along. */
+    /** Shows the matrices of the selected tabs, and moves the selected cell to them. */
     turned() {
         if (this.layer !== undefined) this.overview.mark(this.layer, this.tabs.chosen.head);
         this.steps.buildFront();
@@ -204,13 +204,13 @@ class App {
         return this.selected?.section === section && this.selected.flat === flat;
     }
 
-    /** Lights what meets in one term of a sum. */
+    /** Highlights the factors of one term of a sum. */
     lightTerm(factors) {
         this.steps.darken();
         for (const { section, flat } of factors) this.steps.light(section.address(flat), "lit");
     }
 
-    /** Shows where a cell comes from, and lights up its sources; `far` down to the inputs. */
+    /** Derives a cell in the panel, and highlights its sources, with `far` down to the inputs. */
     show(section, flat, far, open = true) {
         this.shown = { section, flat };
         const said = showWhy(this, this.panel, section, flat);
@@ -223,14 +223,14 @@ class App {
         if (this.selected) this.show(this.selected.section, this.selected.flat, true);
     }
 
-    /** One sentence for those who listen. */
+    /** Announces a sentence to screen readers. */
     say(text) {
         this.said.textContent = text;
     }
 
     /**
-     * Chooses a cell. Its table is gone to unless it is folded away, or unless the focus shall
-     * `stay`; `keep` remembers the cell before for Back; `named` comes from the page's address.
+     * Selects a cell and goes to its table, unless that is folded or the focus must `stay`; `keep`
+     * remembers the previous cell for Back; `named` comes from the page's address.
      */
     choose(section, flat, { keep = true, stay = false, open = true, named = undefined } = {}) {
         if (this.selected && keep) this.trail.push(this.selected);
@@ -258,7 +258,7 @@ class App {
         this.current.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
 
-    /** Marks a cell as the chosen one, the one that Tab reaches. */
+    /** Marks the selected cell, which Tab reaches. */
     mark(cell) {
         this.current?.removeAttribute("aria-current");
         this.current = cell;
@@ -269,7 +269,7 @@ class App {
         cell.tabIndex = 0;
     }
 
-    /** What scrolls into sight stops below the tools and above a panel that lies over the page. */
+    /** Makes scrolled elements stop below the tools and above a panel that covers the page. */
     makeRoom() {
         if (host) return;
         const { style, classList } = document.documentElement;
@@ -301,7 +301,7 @@ class App {
     }
 }
 
-/** Equal numbers, and nan twice. */
+/** True if the numbers are equal, or both nan. */
 function same(one, other) {
     return Object.is(one, other) || one === other;
 }

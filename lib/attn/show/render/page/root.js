@@ -1,20 +1,20 @@
 "use strict";
-// Where the page is: a document of its own, or a tree of its own inside somebody else's.
+// The root of the page: its own document, or a shadow tree in another page.
 
 const host = [...document.querySelectorAll("[data-attn-explain]")].find((one) => !one.shadowRoot);
-/** @type {any} a document or a shadow root: what elements are looked for in */
+/** @type {any} the document or shadow root that contains the elements */
 const root = host ? host.attachShadow({ mode: "open" }) : document;
 if (host) root.append(host.querySelector("template").content.cloneNode(true));
-/** @type {HTMLElement} what holds the page, as the body does */
+/** @type {HTMLElement} the container of the page, such as the body */
 const frame = host ? root.appendChild(element("div.frame")) : document.body;
-/** What screen readers pass over. */
+/** Hides an element from screen readers. */
 const mute = { "aria-hidden": "true" };
 const isWide = matchMedia("(min-width: 1101px)");
 const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
 
 /**
- * `element("td.sum", { title }, child, child)`: an element with classes, attributes and children;
- * texts become text, whatever they hold.
+ * `element("td.sum", { title }, child, child)` returns an element with classes, attributes and
+ * children; strings become text nodes.
  * @returns {any}
  */
 function element(name, ...children) {
@@ -35,18 +35,18 @@ function button(text, onclick, attributes = {}) {
     return element("button", { type: "button", onclick, ...attributes }, text);
 }
 
-/** A list of words to choose from, pairs of a value and what it is called. */
+/** Returns a list of choices, from pairs of a value and its name. */
 function choiceOf(pairs, about) {
     return element("select", about, pairs.map(([value, word]) => element("option", { value }, word)));
 }
 
-/** A table of these parts; only the rows must be there. */
+/** Returns a table of these parts; only the rows are required. */
 function tableOf(name, /** @type {any} */ { caption = "", head = "", rows, foot = [] }) {
     const told = caption && element("caption", caption);
     return element(name, told, head, element("tbody", rows), foot.length > 0 ? element("tfoot", foot) : "");
 }
 
-/** A button that is on or off; `turn` is told which. */
+/** Returns a button that is on or off; `turn` gets the new state. */
 function toggle(text, isOn, turn) {
     const made = button(text, () => {
         isOn = !isOn;
@@ -57,7 +57,7 @@ function toggle(text, isOn, turn) {
     return made;
 }
 
-/** A token as it fits above a column; the whole of it is the title. */
+/** Returns a token shortened to fit above a column. */
 function shortened(label, most) {
     const letters = [...label];
     return letters.length > most ? letters.slice(0, most - 1).join("") + "…" : label;
@@ -67,12 +67,12 @@ function productOf(numbers) {
     return numbers.reduce((product, one) => product * one, 1);
 }
 
-/** `[act(0), act(1), ...]`, so many of them. */
+/** Returns `[act(0), act(1), ...]` of length `count`. */
 function times(count, act) {
     return Array.from({ length: count }, (_, i) => act(i));
 }
 
-/** What a part of an address says: `%26` for a letter that means something there. */
+/** Decodes a part of an address, such as `%26`. */
 function decoded(text) {
     try {
         return decodeURIComponent(text);
@@ -81,9 +81,9 @@ function decoded(text) {
     }
 }
 
-/** The part of the page's address after #; a page within another one has none. */
+/** The part of the page's address after #; an embedded page has none. */
 const hash = {
-    /** `--text=a+b&why=weights[1,0]&key=0`: a live page has flags before the cell. */
+    /** Splits `--text=a+b&why=weights[1,0]&key=0`: a live page has flags before the cell. */
     parts() {
         return host ? [] : location.hash.slice(1).split("&");
     },
@@ -93,7 +93,7 @@ const hash = {
     read() {
         return decoded(this.parts().filter((part) => !part.startsWith("--")).join("&"));
     },
-    /** Inside srcdoc no address can be written: the page works without. */
+    /** Sets the address; inside srcdoc that is impossible, and the page works without. */
     write(text, push) {
         if (host || text === location.hash.slice(1)) return;
         try {

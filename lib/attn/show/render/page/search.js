@@ -1,4 +1,4 @@
-// Finds words, steps and cells: `/` goes to the field, Enter from one to the next.
+// Finds words, steps and cells: `/` goes to the field, Enter to the next match.
 
 class Search {
     constructor(app) {
@@ -16,7 +16,7 @@ class Search {
         this.count = element("output", { id: "found", "aria-live": "polite" });
     }
 
-    /** What fits: the cell of that address, steps of that name, words of the sentence. */
+    /** Returns the matches: the cell of that address, steps of that name, words of the sentence. */
     hitsFor(wanted) {
         const { app } = this;
         const cell = app.walk.cell(wanted);

@@ -1,9 +1,9 @@
-// Sliders for what a tensor has outside of its matrices beside heads and sequences: the state of a
-// recurrence after each token, as it grows.
+// Sliders for outer axes of a tensor other than heads and sequences: the state of a recurrence after
+// each token.
 
 const tabsAlone = { make: Tabs.prototype.make, mark: Tabs.prototype.mark };
 
-/** The tensors whose matrices a slider leads through, by the axis that it moves along. */
+/** Returns the tensors whose matrices have a slider, by its axis. */
 function underSliders(walk) {
     const found = new Map();
     for (const section of walk.sections) {
@@ -16,7 +16,7 @@ function underSliders(walk) {
     return found;
 }
 
-/** What is at an index of an axis: its number, and its token where it counts tokens. */
+/** Returns the label of an index of an axis: its number, and its token if it counts tokens. */
 function placeText(section, axis, index) {
     const token = section.token(section.axes.indexOf(axis), index, section.indices(0));
     return token === undefined ? String(index) : `${index} ${shortened(token, 16)}`;

@@ -1,12 +1,12 @@
-// The steps of a walk: in groups, folded, each with its words and its tables.
+// The steps of a walk: in folded groups, each with its text and its tables.
 
-/** Up to so many cells a page is built at once; a larger one piece by piece, as it is scrolled. */
+/** Cells up to which a page is built at once; a larger page is built as it is scrolled. */
 const builtAtOnce = 20000;
 
-/** Of tables with no more columns two are side by side on paper. */
+/** Columns up to which two tables are side by side on paper. */
 const columnsOnHalfPaper = 10;
 
-/** What belongs where; the first that fits counts. */
+/** Patterns of the names in each group; the first match counts. */
 const groupNames = {
     input: /^(ids|\w*embedding|x|memory|segment\w*|[gb]_(x|memory)|normed_(x|memory))$/,
     positions: /^(inverse_freq|angles|cos$|sin$|rotated|positions|buckets|position_bias|relative_)/,
@@ -17,7 +17,7 @@ const groupNames = {
 };
 const groupOrder = ["input", "projections", "positions", "scores", "softmax", "output"];
 
-/** The groups of a walk; a notebook's sections are by themselves. */
+/** Returns the groups of a walk; a notebook's sections have none. */
 function groupsOf(walk, isGrouped) {
     if (!isGrouped) return walk.sections.map((section) => ({ title: "", sections: [section] }));
     const groups = groupOrder.map((title) => ({ title, sections: [] }));
@@ -69,7 +69,7 @@ class Steps {
         }
     }
 
-    // --- their frames
+    // --- the frames of steps
 
     navOf({ title, sections }) {
         const items = sections.map((section) => {
@@ -84,7 +84,7 @@ class Steps {
         return title ? element("li", element("span", title), element("ol", items)) : items[0];
     }
 
-    /** Steps that belong together, folded below the word that is followed. */
+    /** Returns the steps of a group, folded below the first screen. */
     groupOf({ title, sections }) {
         const heading = (section) => element("h3.away", section.name);
         if (!title) return this.partOf(sections[0]);
@@ -98,12 +98,12 @@ class Steps {
         return element("section", element("h2.away", title), group);
     }
 
-    /** On a model's page: which command makes the walk through this layer. */
+    /** On a model's page: returns the command that makes the walk through this layer. */
     madeBy() {
         const { walk, model } = this.app;
         if (!model) return [];
         const whole = walk.sections.length > 1;
-        const words = whole ? "this layer by itself: " : "too large for this page; its whole walk: ";
+        const words = whole ? "this layer alone: " : "too large for this page; the whole walk: ";
         return [element("p.made", words, element("code", walk.command))];
     }
 
@@ -151,7 +151,7 @@ class Steps {
         part.scrollIntoView({ block: "start", behavior: "instant" });
     }
 
-    // --- their tables
+    // --- the tables of steps
 
     scrolled(entries) {
         for (const { isIntersecting, target } of entries) {
@@ -165,7 +165,7 @@ class Steps {
         for (const name of this.parts.keys()) this.build(name, true);
     }
 
-    /** Makes what the tabs brought to the front: what is seen at once, what is near soon. */
+    /** Builds the matrices of the selected tabs: visible ones at once, near ones soon. */
     buildFront() {
         const isSeen = ({ part }) => {
             const { top, bottom } = part.getBoundingClientRect();
@@ -174,7 +174,7 @@ class Steps {
         const near = [...this.parts].filter(([name, { part, built }]) => {
             return (built.size > 0 || part.open) && (this.isSmall || this.inSight.has(name));
         });
-        const seen = near.filter(([, one]) => isSeen(one)); // all are asked before any is made anew
+        const seen = near.filter(([, one]) => isSeen(one)); // measure all before building any
         const later = near.filter((one) => !seen.includes(one)).map(([name]) => name);
         for (const [name] of seen) this.build(name);
         clearTimeout(this.soon);
@@ -187,10 +187,10 @@ class Steps {
         this.soon = setTimeout(next, 30);
     }
 
-    /** Makes the tables of a step: those in front, or all. */
+    /** Builds the tables of a step: those of the selected tabs, or all. */
     build(name, all = false) {
         const step = this.parts.get(name);
-        if (!step) return;  // a turn of a knob has left it out since it was opened
+        if (!step) return;  // a changed setting has removed it since it was opened
         const { section, body, part } = step;
         if (!section.isTensor) return body.replaceChildren(element("pre", { tabindex: 0 }, section.text));
         if (!part.open && !all) return;
@@ -230,7 +230,7 @@ class Steps {
         this.build(section.name);
     }
 
-    /** A matrix as a table or as lines. */
+    /** Shows a matrix as a table or as lines. */
     showView(section, panel, start, head) {
         const lines = this.linesShown.has(section.name) && hasLines(section);
         panel.querySelector(".scroll").hidden = lines;
@@ -245,10 +245,10 @@ class Steps {
             const cell = event.target.closest("td[data-cell]");
             return cell && app.walk.cell(cell.dataset.cell);
         };
-        // Where the panel lies over the tables, only what is chosen opens it.
+        // If the panel covers the tables, only a click opens it.
         const previews = () => isWide.matches && !app.turn.isOn;
         const preview = (event) => {
-            // A page that scrolls under a mouse that rests is nobody's question.
+            // A page that scrolls under a resting mouse is no request.
             const rests = event.screenX === app.mouse?.x && event.screenY === app.mouse?.y;
             if (!previews() || (event.type === "mouseover" && event.isTrusted && rests)) return;
             const cell = at(event);
@@ -264,7 +264,7 @@ class Steps {
         table.addEventListener("keydown", (event) => onCellKey(app, event));
     }
 
-    // --- their lights
+    // --- highlights
 
     light(address, kind) {
         const cell = this.cells.get(address);
@@ -277,7 +277,7 @@ class Steps {
         this.lit = [];
     }
 
-    /** Lights a cell and what it is made of; `far` down to the inputs. */
+    /** Highlights a cell and its sources, with `far` down to the inputs. */
     lightUp(section, flat, far) {
         const { walk } = this.app;
         const { sources } = derive(walk, section, flat);

@@ -1,11 +1,11 @@
-// The first screen: one word is followed from what it asks to what it gets.
+// The first screen: follows one word from its query to its context.
 
-/** So many keys have a row in a box; of more, those with the largest weights. */
+/** Maximum number of keys in a box: those with the largest weights. */
 const keysInBox = 10;
-/** So many features of a row have a number or a colour. */
+/** Maximum number of features of a row with a number or a colour. */
 const featuresInBox = 8;
 
-/** The tensors that are followed, or nothing where a walk has not all of them. */
+/** Returns the tensors of the first screen, or nothing if a walk does not have all of them. */
 function rolesOf(walk) {
     const named = (name) => walk.byName.get(name);
     const context = named("context");
@@ -15,7 +15,7 @@ function rolesOf(walk) {
     if (!walk.scores || !context?.isTensor || !weights || !value) return undefined;
     const [exponentials, softmax, rowSum] = ["exponentials", "weights", "row_sum"].map(named);
     const { scores, hider: last } = walk;
-    // Softmax by another rule is not what its usual parts make.
+    // Softmax by another rule does not follow from its usual parts.
     const shared = softmax?.margin ? { softmax } : { exponentials, softmax, rowSum };
     return { scores, last, ...shared, weights, value, context };
 }
@@ -32,7 +32,7 @@ class Strip {
         this.element = element("section", { id: "follow", "aria-label": "follow one word" });
     }
 
-    /** Begins anew with a walk; in the middle of its sentence, where something is to be seen. */
+    /** Shows a new walk, and selects the middle of its sentence, or the last word if it sees no key. */
     make() {
         this.roles = rolesOf(this.app.walk);
         this.element.hidden = !this.roles;
@@ -48,7 +48,7 @@ class Strip {
         this.update();
     }
 
-    /** The keys of the query that is followed: their words, weights, and what is hidden. */
+    /** Returns the keys of the selected query: word, weight, and whether it is hidden. */
     keys() {
         const { weights } = this.roles;
         const start = this.app.cellAt(weights, { key: 0 });
@@ -63,7 +63,7 @@ class Strip {
         }));
     }
 
-    /** The key that the query looks at most. */
+    /** Returns the key with the largest weight. */
     mostSeen() {
         const seen = this.keys().filter((one) => !one.hidden && one.weight > -Infinity);
         return seen.reduce((best, one) => (one.weight > best.weight ? one : best), seen[0])?.key ?? 0;
@@ -87,7 +87,7 @@ class Strip {
         this.element.querySelector(`[data-strip="${focused}"]`)?.focus({ preventScroll: true });
     }
 
-    /** Brings the number that was pressed above a panel that lies over the page. */
+    /** Scrolls the selected number above a panel that covers the page. */
     bringUp() {
         const pressed = this.element.querySelector('.number[aria-pressed="true"]');
         pressed?.scrollIntoView({ block: "nearest", behavior: "instant" });
@@ -119,7 +119,7 @@ class Strip {
         return made;
     }
 
-    /** The words that ask, each above its share where they are those that are looked at. */
+    /** Returns the sentence: the queries, each above its share if queries and keys are the same words. */
     sentence(keys) {
         const asking = times(this.roles.weights.shape.at(-2), (query) => this.queryLabel(query));
         const isSelf = String(asking) === String(keys.map((one) => one.label));
@@ -133,7 +133,7 @@ class Strip {
         return element("div", element("ol.sentence.ask", words), row);
     }
 
-    /** Which word is looked at most. */
+    /** Returns the sentence that names the word with the largest weight. */
     answer(keys) {
         const seen = keys.filter((one) => !one.hidden && one.weight > 0);
         const [most, next] = seen.sort((a, b) => b.weight - a.weight);
@@ -158,7 +158,7 @@ class Strip {
         return element("p.answer", element("b", { dir: "auto" }, this.quoted(40)), words, tail);
     }
 
-    /** What the weights are, and which mistake or rule made these numbers. */
+    /** Returns the origin of the parameters, and the mistake or rule in this walk. */
     origin() {
         const { config, sections } = this.app.walk;
         const { seed, projection, weights, model_file: file, said } = config;
@@ -172,7 +172,7 @@ class Strip {
 
     // --- the four boxes
 
-    /** The keys that have a row in the boxes, in the order of the sentence. */
+    /** Returns the keys in the boxes, in the order of the sentence. */
     inBoxes(keys) {
         if (this.wholeRow || keys.length <= keysInBox) return keys;
         const rank = (one) => (one.key === this.app.state.key ? Infinity : one.weight);
@@ -181,7 +181,7 @@ class Strip {
         return keys.filter((one) => shown.has(one));
     }
 
-    /** A number that leads to where it comes from. */
+    /** Returns a number that links to its derivation. */
     number(section, flat) {
         const address = section.address(flat);
         const chosen = this.app.isSelected({ section, flat });
@@ -222,7 +222,7 @@ class Strip {
         return this.app.cellAt(section, { key });
     }
 
-    /** Scores, before and after they are scaled and hidden, on one scale. */
+    /** Returns rows of scores, before or after scaling and mask, on one scale. */
     measured(section, rows, limit) {
         return rows.map((one) => {
             const flat = this.at(section, one.key);
@@ -245,7 +245,7 @@ class Strip {
         return [element("tr", element("th", "sum"), sum)];
     }
 
-    /** The value of a key times its weight, as far as it is drawn. */
+    /** Returns the drawn features of a value times its weight. */
     weighted({ key, weight }) {
         const { value } = this.roles;
         const start = this.at(value, key);
@@ -253,7 +253,7 @@ class Strip {
         return [...value.values.slice(start, end)].map((one) => one * weight);
     }
 
-    /** The last box: each value times its weight, and what they add up to. */
+    /** Returns the last box: each value times its weight, and their sum. */
     collected(rows) {
         const { weights, value, context } = this.roles;
         const limit = largestOf(rows.flatMap((one) => this.weighted(one)));

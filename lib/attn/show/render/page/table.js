@@ -1,11 +1,11 @@
-// A tensor as tables: one for each matrix, shaded, labelled by tokens, walked with the arrow keys.
+// A tensor as tables: one for each matrix, shaded, labelled by tokens, with arrow keys.
 
-/** Tables of more rows than this keep their heads in sight. */
+/** Longer tables keep their header visible. */
 const rowsInSight = 24;
 
 /**
- * The labels along an axis; `places` tell apart what is there twice, and say which words the
- * numbers of a vocabulary are.
+ * Returns the labels along an axis, with numbers that distinguish equal words and name the words of
+ * a vocabulary.
  */
 function labelsOf(walk, section, axis, indices) {
     const labels = times(section.shape[axis], (i) => section.label(axis, i, indices));
@@ -25,7 +25,7 @@ function header(label, scope, place) {
 
 const emptyCell = element("td", { tabindex: -1 });
 
-/** The cell itself; `differs` marks one that the other walk has another number in. */
+/** Returns a cell; `differs` marks it if the other walk has another number. */
 function cellOf(walk, section, flat, differs) {
     const shade = section.shade(flat, walk.levels, walk.rowScale);
     const made = emptyCell.cloneNode();
@@ -36,7 +36,7 @@ function cellOf(walk, section, flat, differs) {
     return made;
 }
 
-/** The matrix whose first cell is `start`, as a table. */
+/** Returns the matrix whose first cell is `start` as a table. */
 function matrixOf(walk, section, start, differs) {
     const { shape, axes } = section;
     const last = shape.length - 1;
@@ -66,7 +66,7 @@ function matrixOf(walk, section, start, differs) {
     return element(rows > rowsInSight ? "div.scroll.tall" : "div.scroll", table);
 }
 
-/** Where each matrix of a tensor begins, and its place on the axes that have tabs. */
+/** Returns the first cell of each matrix of a tensor, and its indices on axes with tabs. */
 function matricesOf(section) {
     const inside = productOf(section.shape.slice(-2));
     const outer = section.axes.slice(0, -2);
@@ -76,7 +76,7 @@ function matricesOf(section) {
     });
 }
 
-/** The scale of a section, between its ends. */
+/** Returns the colour scale of a section with its ends. */
 function legendOf(walk, section) {
     const { low, high, scale } = section.view;
     if (!section.isTensor || high === undefined) return "";
@@ -87,7 +87,7 @@ function scaleBar(scale, levels) {
     return element("span.bar", mute, times((levels + 1) / 2, level));
 }
 
-/** Where an arrow key leads from a cell, inside its table. */
+/** Returns the cell that a key leads to, inside its table. */
 function neighbour(cell, key) {
     const row = cell.parentElement;
     const cells = [...row.querySelectorAll("td")];

@@ -1,14 +1,14 @@
-// Tabs for the heads and for the sequences of a batch, one choice for all tensors.
+// Tabs for heads and for sequences of a batch, with one selection for all tensors.
 
 class Tabs {
-    /** `turned` is called when another tab comes to the front. */
+    /** `turned` is called when another tab is selected. */
     constructor(turned) {
         this.turned = turned;
         this.chosen = {};
         this.element = element("div", { id: "tabs" });
     }
 
-    /** One row of tabs for each axis of a walk that has more than one index. */
+    /** Returns one row of tabs for each axis of a walk with more than one index. */
     make(walk) {
         const extents = (this.extents = { batch: walk.extent("batch"), head: walk.extent("head") });
         const axes = Object.keys(extents).filter((axis) => extents[axis] > 1);
@@ -60,8 +60,8 @@ class Tabs {
     }
 
     /**
-     * The index in front of an axis of a tensor. One with fewer heads than the walk shows the one
-     * that the chosen head shares.
+     * Returns the selected index of an axis of a tensor. A tensor with fewer heads than the walk shows
+     * the head that the selected one shares.
      */
     front(section, axis) {
         if (!(this.extents[axis] > 1)) return undefined;
@@ -74,7 +74,7 @@ class Tabs {
         return Object.entries(place).every(fits);
     }
 
-    /** Turns to the matrix that a cell is in. */
+    /** Selects the tabs of the matrix that contains a cell. */
     bringToFront(section, flat) {
         const indices = section.indices(flat);
         const place = {};

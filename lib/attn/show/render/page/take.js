@@ -1,9 +1,9 @@
-// What can be taken away: numbers as code or as a table, the address of a cell, a figure.
+// Copies numbers as code or as a table, and the address of a cell; saves figures.
 
-/** What is before nan and inf in a language. */
+/** The prefix of nan and inf in a language. */
 const oddPrefix = { numpy: "np.", torch: "torch.", csv: "" };
 
-/** One cell as a language writes it: every digit, but in print as many as the page shows. */
+/** Returns a cell in the syntax of a language: all digits, in LaTeX those of the page. */
 function literal(section, flat, language) {
     const value = section.values[flat];
     const text = section.exact(flat);
@@ -13,7 +13,7 @@ function literal(section, flat, language) {
     return shown.replace("nan", "\\mathrm{nan}").replace("inf", "\\infty");
 }
 
-/** Nested brackets around what `write` makes of each cell from `start` on. */
+/** Returns nested brackets around `write` of each cell from `start` on. */
 function bracketed(shape, start, write) {
     if (shape.length === 0) return write(start);
     const inside = shape.slice(1);
@@ -21,10 +21,10 @@ function bracketed(shape, start, write) {
     return `[${parts.join(shape.length > 1 ? ",\n " : ", ")}]`;
 }
 
-/** A part of a tensor, from cell `start` on, as text. */
+/** Returns a part of a tensor, from cell `start` on, as text. */
 function written(section, shape, start, language) {
     const write = (flat) => literal(section, flat, language);
-    // NumPy has no bfloat16, whose numbers are float32 numbers, too.
+    // NumPy has no bfloat16; its numbers are float32 numbers, too.
     const dtype = language === "numpy" && section.dtype === "bfloat16" ? "float32" : section.dtype;
     if (language === "numpy") return `np.array(${bracketed(shape, start, write)}, dtype=np.${dtype})`;
     if (language === "torch") return `torch.tensor(${bracketed(shape, start, write)}, dtype=torch.${dtype})`;
@@ -34,7 +34,7 @@ function written(section, shape, start, language) {
     return `\\begin{pmatrix}\n${rows.map((row) => row.join(" & ")).join(" \\\\\n")}\n\\end{pmatrix}`;
 }
 
-/** Puts a text on the clipboard; in frames that may not, by way of a field. */
+/** Copies a text to the clipboard; in frames without permission, through a field. */
 async function copyText(app, text) {
     try {
         await navigator.clipboard.writeText(text);
@@ -48,7 +48,7 @@ async function copyText(app, text) {
     app.say(`copied: ${shortened(text, 60)}`);
 }
 
-/** The matrix in front as an SVG picture: cells, digits, words along the edges. */
+/** Returns the visible matrix as an SVG figure: cells, digits, words along the edges. */
 function figureOf(app, { section, flat }) {
     const [left, top, width, height] = [90, 50, 62, 26];
     const [rows, columns] = [section.shape.at(-2) ?? 1, section.shape.at(-1) ?? 1];
@@ -96,7 +96,7 @@ function saveFigure(app, shown, kind) {
     image.src = url;
 }
 
-/** The menu of the panel: of the cell that it shows. */
+/** Returns the copy menu for the cell in the panel. */
 function takeMenu(app) {
     const names = { numpy: "NumPy", torch: "torch", latex: "LaTeX", csv: "CSV" };
     const language = choiceOf(Object.entries(names), { "aria-label": "copy as" });

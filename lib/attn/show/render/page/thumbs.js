@@ -1,8 +1,8 @@
-// All heads at a glance: on the tab of each head is a picture of its weights.
+// All heads at a glance: the tab of each head has a picture of its weights.
 
 const tabsBare = { make: Tabs.prototype.make, mark: Tabs.prototype.mark };
 
-/** The weights of one head as an image: in each row what is looked at most is opaque. */
+/** Returns the weights of one head as an image: the largest weight of each row is opaque. */
 function pictureOf(weights, start) {
     const [rows, columns] = weights.shape.slice(-2);
     const canvas = element("canvas", { width: columns, height: rows });

@@ -1,6 +1,6 @@
-// The tour in the page: its stops are told beside the box that they speak of.
+// The tour in the page: each stop is next to the box that it describes.
 
-/** The box that shows a step, from 1; the sentence shows the others. */
+/** Returns the box of a step, from 1; the sentence shows other steps. */
 const boxOf = { scores: 1, scaled_scores: 2, weights: 3, context: 4, merged: 4, output: 4 };
 
 class Tour {
@@ -11,7 +11,7 @@ class Tour {
         live.app.strip.element.after(this.element);
     }
 
-    /** The stop that an address says, if any: `tour=7`. */
+    /** Returns the stop in an address, if any: `tour=7`. */
     takes(place) {
         const number = Number(/^tour=(\d+)$/.exec(place)?.[1]);
         if (!this.stops[number - 1]) return false;

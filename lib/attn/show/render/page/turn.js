@@ -1,23 +1,23 @@
-// "Try: my turn": a number is hidden and asked for, and the cells that it is made of.
+// "Try: my turn": hides a number and asks for it and for its sources.
 
-/** Half a unit of the last digit that a number shows. */
+/** Returns half a unit of the last digit of a number. */
 function halfUnit(text) {
     const [digits, exponent] = text.split("e");
     return 0.5000001 * 10 ** (Number(exponent ?? 0) - (digits.split(".")[1] ?? "").length);
 }
 
-/** Numbers of the walk that a common mistake would give for this cell, each with that mistake. */
+/** Returns the numbers that common mistakes would give for this cell, by mistake. */
 function mistakesOf(app, section, flat) {
     const told = {};
     const shape = String(section.shape);
     for (const other of app.walk.sections) {
         if (other === section || String(other.shape) !== shape) continue;
-        told[`${other.address(flat)} is taken for it`] = other.values[flat];
+        told[`${other.address(flat)} is used instead`] = other.values[flat];
     }
     const indices = section.indices(flat);
     const swapped = [...indices.slice(0, -2), ...indices.slice(-2).reverse()];
     const isSquare = section.shape.at(-1) === section.shape.at(-2);
-    if (isSquare) told["query and key change places"] = section.values[section.flat(swapped)];
+    if (isSquare) told["query and key are swapped"] = section.values[section.flat(swapped)];
     if (indices.at(-1) > 0) told["the column before is read"] = section.values[flat - 1];
     return told;
 }
@@ -30,7 +30,7 @@ class Turn {
         this.hints = 0;
         /** @type {any[]} */
         this.sources = [];
-        /** @type {Set<string>} the sources that were touched */
+        /** @type {Set<string>} the sources found so far */
         this.met = new Set();
         const press = () => (this.isOn ? this.giveUp() : this.begin());
         this.button = button("Try: my turn", press, { id: "turn", "aria-pressed": "false" });
@@ -68,17 +68,17 @@ class Turn {
         this.told = element("p.told", { role: "status" });
         const help = [button("Hint", () => this.hint()), button("Show it", () => this.giveUp())];
         const steps = [...new Set(this.sources.map((source) => source.section.name))].join(" and ");
-        const asks = steps && ` Which cells of ${steps} meet here? Touch them, or type the number.`;
+        const asks = steps && ` Which cells of ${steps} go in? Touch them, or type the number.`;
         const words = element("p", `What is ${section.address(flat)}?${asks}`);
         const asked = [words, this.answer, button("Check", undefined, { type: "submit" }), help];
         return element("form.turn", { onsubmit: check }, asked.flat(), this.choices(section, flat), this.told);
     }
 
-    /** The number among what mistakes would make of it. */
+    /** Returns the right number among those of mistakes. */
     choices(section, flat) {
         const told = new Map();
         for (const [mistake, value] of Object.entries(mistakesOf(this.app, section, flat)))
-            told.set(section.number(value), `${section.number(value)} comes out when ${mistake}`);
+            told.set(section.number(value), `${section.number(value)} results if ${mistake}`);
         told.delete(this.text);
         if (told.size === 0) return "";
         const all = [...told.keys(), this.text].sort((a, b) => Number(a) - Number(b));
@@ -96,7 +96,7 @@ class Turn {
         const value = section.values[flat];
         const near = text !== "" && Math.abs(Number(text) - value) <= halfUnit(this.text);
         if (near || text === this.text) return this.right();
-        this.tell(text === "" ? "Type a number." : "Not yet. A hint is the next term.");
+        this.tell(text === "" ? "Type a number." : "Not yet. Try a hint.");
     }
 
     right() {
@@ -104,24 +104,24 @@ class Turn {
         this.app.panel.prepend(element("p.right", { role: "status" }, `Right: ${this.text}`));
     }
 
-    /** Brings the next term of the sum, or the rule. */
+    /** Shows the next term of the sum, or the rule. */
     hint() {
         const rows = this.app.panel.querySelectorAll(".terms tbody tr");
         if (this.hints < rows.length - 1) rows[this.hints++].classList.add("given");
         else this.app.panel.classList.add("ruled");
-        this.tell(rows.length > 0 ? `${this.hints} of ${rows.length} terms` : "The rule stands below.");
+        this.tell(rows.length > 0 ? `${this.hints} of ${rows.length} terms` : "The rule is below.");
     }
 
-    /** A cell was touched: whether it is one that meets here. Nothing is chosen then. */
+    /** Judges a touched cell; returns true, because it is not selected then. */
     takes({ section, flat }) {
         if (!this.isOn) return false;
         const place = section.address(flat);
         const all = new Set(this.sources.map((one) => one.section.address(one.flat)));
-        if (!all.has(place)) return this.tell(`${place} does not meet here.`);
+        if (!all.has(place)) return this.tell(`${place} is not used here.`);
         this.met.add(place);
         this.app.steps.light(place, "lit");
-        if (this.met.size === all.size) return this.tell("These are all that meet here.");
-        return this.tell(`${place} meets here: ${this.met.size} of ${all.size}.`);
+        if (this.met.size === all.size) return this.tell("These are all.");
+        return this.tell(`${place} is used: ${this.met.size} of ${all.size}.`);
     }
 
     giveUp() {

@@ -1,9 +1,9 @@
-// The walk as the page holds it: tensors by name, numbers as they are printed, cells by address.
+// The walk in the page: tensors by name, numbers as they are printed, cells by address.
 
-// How many binary digits the 16-bit types have, and the exponent of their least whole ones.
+// Number of binary digits of the 16-bit types, and their smallest normal exponent.
 const sixteenBits = { float16: [11, -14], bfloat16: [8, -126] };
 
-/** The nearest number that a type holds. */
+/** Rounds to the nearest number of a type. */
 function held(value, dtype) {
     if (dtype === "float32") return Math.fround(value);
     if (!(dtype in sixteenBits) || value === 0 || !Number.isFinite(value)) return value;
@@ -12,7 +12,7 @@ function held(value, dtype) {
     return Math.round(value / step) * step;
 }
 
-/** The numbers of nested lists, in row-major order; those of a type are its own again. */
+/** Returns the numbers of nested lists in row-major order, rounded to their type. */
 function flattened(data, size, dtype) {
     const values = dtype === "float32" ? new Float32Array(size) : new Float64Array(size);
     let next = 0;
@@ -25,7 +25,7 @@ function flattened(data, size, dtype) {
 }
 const special = { nan: NaN, inf: Infinity, "-inf": -Infinity };
 
-/** `value` with so many decimals, ties to even as C, PyTorch and NumPy round them. */
+/** Formats `value`; ties go to even, as in C, PyTorch and NumPy. */
 function fixed(value, decimals) {
     const size = Math.abs(value);
     const sign = value < 0 || Object.is(value, -0) ? "-" : "";
@@ -35,26 +35,26 @@ function fixed(value, decimals) {
     return sign + ((below % 2 === 0 ? below : below + 1) / 10 ** decimals).toFixed(decimals);
 }
 
-/** `1.5e-05`: an exponent of at least two digits. */
+/** Formats as `1.5e-05`: the exponent has at least two digits. */
 function scientific(value, decimals) {
     return value.toExponential(Math.min(decimals, 100)).replace(/e([+-])(\d)$/, "e$10$2");
 }
 
-/** Every digit of a number of float64. */
+/** Formats a float64 with all its digits. */
 function exact(value) {
     if (Number.isNaN(value)) return "nan";
     if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
     return Object.is(value, -0) ? "-0" : String(value);
 }
 
-/** As `why` writes numbers in a line of arithmetic. */
+/** Formats a number as `why` does in a line of arithmetic. */
 function fourDecimals(value) {
     if (!Number.isFinite(value)) return exact(value);
     const size = Math.abs(value);
     return size !== 0 && (size < 5e-5 || size >= 1e7) ? scientific(value, 3) : fixed(value, 4);
 }
 
-/** One tensor of a walk, or one text of a notebook, with the words around it. */
+/** One tensor of a walk, or one text of a notebook, with its title and notes. */
 class Section {
     /** @type {((cell: HTMLElement, section: Section, flat: number) => void) | undefined} */
     static mark;
@@ -65,9 +65,9 @@ class Section {
     /** @type {number[]} */
     shape = [];
     title; formula; note; margin; code; text; data; lookup; features;
-    /** @type {Section} the step that this is the gradient of, else itself */
+    /** @type {Section} the step whose gradient this is, otherwise itself */
     of = this;
-    /** @type {Section | undefined} the scores that are -inf where a query may not look */
+    /** @type {Section | undefined} the scores that are -inf in hidden cells */
     hider = undefined;
 
     constructor(step, view, tokens) {
@@ -83,7 +83,7 @@ class Section {
         this.strides = this.shape.map((_, axis) => productOf(this.shape.slice(axis + 1)));
     }
 
-    /** The text of a value in the form that all cells of this tensor share. */
+    /** Formats a value in the common form of this tensor. */
     number(value) {
         if (!Number.isFinite(value)) return exact(value);
         if (this.dtype === "bool") return value ? "True" : "False";
@@ -93,7 +93,7 @@ class Section {
         return write(value, this.view.precision);
     }
 
-    /** Every digit of a cell: the shortest text that reads back to the same bits, in float32. */
+    /** Formats a cell with all its digits: the shortest text that reads back to the same bits. */
     exact(flat) {
         const value = this.values[flat];
         if (this.dtype === "bool") return this.number(value);
@@ -114,7 +114,7 @@ class Section {
         return `${this.name}[${this.indices(flat).join(",")}]`;
     }
 
-    /** The token at an index of an axis, or nothing where the axis counts none. */
+    /** Returns the token at an index of an axis, or nothing if the axis has no tokens. */
     token(axis, index, indices) {
         const lists = this.tokens[this.view.sides[axis]];
         if (!lists || lists.length === 0) return undefined;
@@ -122,7 +122,7 @@ class Section {
         if (batch < 0 && lists.length > 1) return undefined;
         return (lists[batch < 0 ? 0 : indices[batch]] ?? lists[0])[index];
     }
-    /** The name of the feature at an index of an axis, or nothing where features have no names. */
+    /** Returns the name of the feature at an index of an axis, or nothing if it has none. */
     feature(axis, index, indices) {
         const lists = this.features?.[this.axes[axis]] ?? [];
         return lists[lists.length > 1 ? indices[this.axes.indexOf("head")] : 0]?.[index];
@@ -131,18 +131,18 @@ class Section {
         return this.token(axis, index, indices) ?? this.feature(axis, index, indices) ?? String(index);
     }
 
-    /** Whether each query has a number for each key here. */
+    /** True if each query has a number for each key. */
     get isOfPairs() {
         return this.isTensor && this.axes.at(-1) === "key" && this.axes.at(-2) === "query";
     }
 
-    /** Whether both count the same queries and keys, and this is made of scores. */
+    /** True if both have the same queries and keys, and this one follows from scores. */
     isLike(other) {
         const isMade = other.isOfPairs && /scores$|weights$|^exponentials$/.test(other.name);
         return isMade && String(this.shape.slice(-2)) === String(other.shape.slice(-2));
     }
 
-    /** Whether the mask hides this cell's key from its query. */
+    /** True if the mask hides this cell's key from its query. */
     hides(flat) {
         if (!this.hider) return false;
         const inside = this.shape.at(-1) * this.shape.at(-2);
@@ -151,7 +151,7 @@ class Section {
         return this.hider.values[matrix * inside + (flat % inside)] === -Infinity;
     }
 
-    /** The class that shades a cell: a level of the scale, or that of what is not finite. */
+    /** Returns the class that colours a cell: a level of the scale, or that of nan and infinities. */
     shade(flat, levels, rowScale) {
         if (this.dtype === "int64") return "";
         const value = this.values[flat];
@@ -170,7 +170,7 @@ class Section {
     }
 }
 
-/** A whole walk: what is in the two scripts of that prefix. */
+/** A whole walk, from the two script elements with that prefix. */
 class Walk {
     constructor(prefix) {
         const read = (id) => JSON.parse(root.getElementById(prefix + id).textContent);
@@ -184,19 +184,19 @@ class Walk {
         const sectionOf = (step) => new Section(step, views.sections[step.name], views.tokens);
         this.sections = walk.steps.map(sectionOf);
         this.byName = new Map(this.sections.map((section) => [section.name, section]));
-        // A gradient is beside the step that it is of.
+        // A gradient is next to its step.
         for (const one of this.sections) one.of = this.byName.get(one.name.replace(/^d_/, "")) ?? one;
         const isScores = (one) => one.isOfPairs && one.of === one && one.name.endsWith("scores");
         const scores = this.sections.filter(isScores);
         this.scores = scores[0];
-        /** The scores of which softmax is taken: -inf where a query may not look. */
+        /** The scores that softmax reads: -inf in hidden cells. */
         this.hider = scores.at(-1);
         for (const section of this.sections.slice(this.sections.indexOf(this.hider))) {
             if (this.hider?.isLike(section)) section.hider = this.hider;
         }
     }
 
-    /** The longest of an axis over all tensors: how many tabs it needs. */
+    /** Returns the largest length of an axis over all tensors: the number of its tabs. */
     extent(axis) {
         const lengths = this.sections.map(({ axes, shape }) => {
             const place = axes.indexOf(axis);
@@ -206,8 +206,8 @@ class Walk {
     }
 
     /**
-     * The cell of an address, `weights[0,1]` or `weights[0,sat,cat]`: its section and number;
-     * nothing for no cell.
+     * Returns the section and the flat index of an address, `weights[0,1]` or `weights[0,sat,cat]`;
+     * nothing if there is no such cell.
      */
     cell(address) {
         const parts = /^(.+)\[([^[\]]*)\]$/.exec(address);

@@ -1,17 +1,17 @@
-// The panel that says where a cell comes from.
+// The panel that derives a cell.
 
-/** A cell as a button that leads to it. */
+/** Returns a button that goes to a cell. */
 function cellButton(app, { section, flat }) {
     return button(section.address(flat), () => app.choose(section, flat), { class: "cell" });
 }
 
-/** The cell's value on its colour, as it is in its table. */
+/** Returns the cell's value on its colour in the table. */
 function chip(app, { section, flat }) {
     const shade = section.shade(flat, app.walk.levels, app.walk.rowScale);
     return element(`span.chip.${shade || "plain"}`, section.number(section.values[flat]));
 }
 
-/** A text in which addresses of cells become buttons. */
+/** Returns a text in which addresses of cells are buttons. */
 function withButtons(app, text) {
     const parts = text.split(/([a-z_]+\[[^[\]]*\])/);
     return parts.map((part) => {
@@ -20,7 +20,7 @@ function withButtons(app, text) {
     });
 }
 
-/** Its tokens: `'short' looks at 'eat'`, or its feature and its token: `adjective of 'dog'`. */
+/** Names the tokens of a cell: `'short' looks at 'eat'`, or feature and token: `adjective of 'dog'`. */
 function tokensText(section, flat) {
     const indices = section.indices(flat);
     const words = {};
@@ -34,7 +34,7 @@ function tokensText(section, flat) {
     return words.query || words.key ? `${feature ? `${feature} of` : "token"} ${words.query ?? words.key}` : "";
 }
 
-/** The row of weights that the cell is in, with its sum: other rows are no shares. */
+/** Returns the row of weights of a cell, with its sum; other rows have no meaningful sum. */
 function rowText(section, flat) {
     if (section.axes.at(-1) !== "key" || !section.name.startsWith("weights")) return "";
     const length = section.shape.at(-1);
@@ -44,13 +44,13 @@ function rowText(section, flat) {
     return `row over keys: ${shown}  sum ${fourDecimals(sum)}`;
 }
 
-/** The steps that read this one. */
+/** Names the steps that read this one. */
 function readersText(walk, section) {
     const readers = walk.sections.filter((other) => other.view.reads.includes(section.name));
     return readers.length > 0 ? "used by " + readers.map((other) => other.name).join(", ") : "";
 }
 
-/** What the other walk has in this cell. */
+/** Returns the value of this cell in the other walk. */
 function otherText(app, section, flat) {
     const twin = app.twin(section);
     if (!twin) return "";
@@ -58,7 +58,7 @@ function otherText(app, section, flat) {
     return alike ? `the same in “${app.other.name}”` : `in “${app.other.name}”: ${twin.exact(flat)}`;
 }
 
-/** What is below the derivation: tokens, row, the other walk, readers. */
+/** Returns the remarks below the derivation: tokens, row, the other walk, readers. */
 function remarks(app, section, flat) {
     const hidden = section.hides(flat) ? "hidden by the mask" : "";
     const own = [tokensText(section, flat), hidden, rowText(section, flat)];
@@ -66,16 +66,16 @@ function remarks(app, section, flat) {
     return texts.filter(Boolean).map((text) => element("p.remark", text));
 }
 
-/** Where else it is derived: on a page of its own, or in a terminal. */
+/** Returns the command that derives a cell on another page or in a terminal. */
 function elsewhere(app, section, flat) {
     const page = section.view.derived_by;
     const command = page || commandOf(app.walk, section, flat);
     if (!command) return "";
-    const why = page ? "a page on which it says where it comes from" : "too large to derive on this page; in a terminal";
+    const why = page ? "a page that derives it" : "too large for this page; in a terminal";
     return element("p.made", `${why}: `, element("code", command));
 }
 
-/** Fills the panel with the derivation of a cell; gives the sentence that says it. */
+/** Fills the panel with the derivation of a cell; returns it as a sentence. */
 function showWhy(app, panel, section, flat) {
     const derivation = derive(app.walk, section, flat);
     const title = `${section.address(flat)} = ${section.exact(flat)}`;
