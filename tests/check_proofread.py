@@ -159,7 +159,13 @@ STYLES = [
 KINDS = [
     (["X", "W_Q", "W_K", "W_V", "Q", "K", "V", "scores", "weights", "output"], [], 4, 4, 3),
     (["X", "W_V", "W_Q", "W_K", "V", "Q", "K", "weights", "output"], [("V", 1, 2, 260)], 3, 4, 3),
-    (["Q", "K", "V", "scores", "scaled scores", "weights", "output"], [("output", 2, 0, 30)], 2, 5, 2),
+    (
+        ["Q", "K", "V", "scores", "scaled scores", "weights", "output"],
+        [("output", 2, 0, 30)],
+        2,
+        5,
+        2,
+    ),
     (["Q", "K", "V", "scores", "weights", "output"], [("weights", 0, 1, 2000)], 4, 3, 4),
 ]
 
@@ -197,7 +203,9 @@ def main():
             near = {
                 (p, q)
                 for p, q in planted
-                if any(p == a and abs(float(q) - float(b)) < 3 * 10.0**-decimals for a, b in found)
+                if any(
+                    p == a and abs(float(q) - float(b)) < 3 * 10.0**-decimals for a, b in found
+                )
             }
             planted_all += len(planted)
             found_all += len(near)

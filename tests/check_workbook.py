@@ -302,7 +302,16 @@ def main():
                 print(f"not changed: {walk}: {again.stderr.strip()[:150]}")
     files = [str(folder / f"{each}.xlsx") for each in books]
     subprocess.run(
-        ["soffice", f"-env:UserInstallation=file://{folder}/profile", "--headless", "--convert-to", "xlsx", "--outdir", folder / "lo", *files],
+        [
+            "soffice",
+            f"-env:UserInstallation=file://{folder}/profile",
+            "--headless",
+            "--convert-to",
+            "xlsx",
+            "--outdir",
+            folder / "lo",
+            *files,
+        ],
         capture_output=True,
         check=False,
     )

@@ -170,6 +170,9 @@ int run_diagnose(const Arguments& typed) {
     const bool is_workbook = std::string(arguments[flags::file]).ends_with(".xlsx");
     if (is_workbook && !options.decimals) options.decimals = decimals_of_answers(whole);
     DiagnosedWalk asked = asked_walk(arguments, apart.forward, options.steps);
+    // A workbook fixes its settings, as a probe does.
+    asked.is_probe = asked.is_probe || is_workbook;
+    asked.said.mask = asked.said.mask || is_workbook;
     asked.loss = [&](const attn::Plan& plan) { return said_loss(arguments, plan); };
     options.takes_projections = asked.takes_projections;
     options.has_all_inputs = asked.is_probe;

@@ -304,6 +304,7 @@ int run_look(const Arguments& arguments) {
     document.config = config_entries(arguments, best);
     document.command = command_line("look", arguments);
     if (takes_hints(arguments)) document.word_columns = terminal_columns(arguments).value_or(0);
+    if (format_of(arguments).name == "xlsx") attn::add_rules(document, best, table);
     add_verdict(diagnosis, rows_off(best, diagnosis.given), document);
     std::vector<std::string> told = looked.assumed;
     for (const attn::StepVerdict& row : diagnosis.steps) {

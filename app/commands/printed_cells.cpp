@@ -150,7 +150,13 @@ public:
     }
 
     std::vector<WrongInPrint> wrong_cells() {
-        attn::Ledger printed = diagnosis_.given, corrected = diagnosis_.given;
+        attn::Ledger printed = diagnosis_.given;
+        // Bounds are for numbers with digits to lose: masks and positions are those of the walk.
+        const attn::Ledger walk = attn::walk(*diagnosis_.plan, diagnosis_.given, table_);
+        for (const auto& [name, tensor] : walk.entries()) {
+            if (!tensor.is_floating()) printed.record(name, tensor);
+        }
+        attn::Ledger corrected = printed;
         std::vector<WrongInPrint> wrong;
         for (const attn::StepVerdict& row : rows_) {
             const attn::Tensor* const theirs = theirs_.find(row.name);

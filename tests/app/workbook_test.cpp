@@ -158,6 +158,10 @@ TEST_SUITE("app: workbook") {
         const auto blank = run("--blank wieghts -o '" + (folder / "a.xlsx") + "'");
         CHECK(blank.exit_code == 2);
         CHECK(has(blank.err, "'wieghts' is no computed step of this walk"));
+        const auto bare = run("notebook 001 -o '" + (folder / "a.xlsx") + "'");
+        CHECK(bare.exit_code == 2);
+        CHECK(has(bare.err, "writes formulas, and these numbers have no rules"));
+        CHECK(!std::filesystem::exists(folder / "a.xlsx"));
     }
 
     TEST_CASE(
@@ -192,6 +196,18 @@ TEST_SUITE("app: workbook") {
         CHECK_MESSAGE(has(wrong.out, "weights of \"b\", column 3: 0.9000 should be " + should_be),
                       wrong.out);
         CHECK(has(wrong.out, "weights[q,k] = "));
+        // Under a causal mask nothing would depend on this score: the workbook has none.
+        sheet_of(walk + " --blank scores", path);
+        std::vector<double> scores = numbers_of(walk, "scores");
+        scores[5] += 0.2;
+        fill(path, mine, scores);
+        const auto above = run("diagnose '" + mine + "'");
+        CHECK_MESSAGE(has(above.out, "scores of \"b\", column 3: "), above.out);
+        sheet_of(walk + " --mask causal --blank weights", path);
+        std::vector<double> seen = numbers_of(walk + " --mask causal", "weights");
+        seen[3] += 0.2;
+        fill(path, mine, seen);
+        CHECK(has(run("diagnose '" + mine + "'").out, "weights of \"b\", column 1: "));
     }
 
     TEST_CASE("another workbook is refused, and so is text among the numbers") {

@@ -4,6 +4,7 @@
 
 #include "attn/core/rules/rule.hpp"
 #include "attn/files/io/workbook.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/show/render/render.hpp"
 #include "attn/show/render/workbook_layout.hpp"
@@ -43,7 +44,8 @@ public:
         return joined(values_) +
                (values_.size() == 1 ? " is written as values" : " are written as values") +
                ": a spreadsheet has no formula for " +
-               (values_.size() == 1 ? "its rule" : "their rules");
+               (values_.size() == 1 ? "its rule, or lacks what it reads"
+                                    : "their rules, or lacks what they read");
     }
 
 private:
@@ -313,6 +315,12 @@ private:
 }  // namespace
 
 std::string render_workbook(const Document& document, OutputFile& file) {
+    const auto has_rule = [](const Section& section) { return section.completed != nullptr; };
+    if (std::ranges::none_of(document.sections, has_rule)) {
+        throw ConfigError("$format xlsx"_told +
+                          " writes formulas, and these numbers have no rules: use a walk, "
+                          "attn-explain -o walk.xlsx");
+    }
     WorkbookWriter writer(document);
     write_workbook(file, writer.written());
     return writer.values_said();
