@@ -146,6 +146,12 @@ TEST_SUITE("app: workbook") {
         CHECK(has(sheet, "a&amp;b"));
         CHECK(!has(sheet, "<f>=1"));
         CHECK(!has(sheet, "<f>1+1"));
+        sheet_of("--tokens \"$(printf 'a\\033b,<img>,c')\" --seq-len 3 --embed-dim 4",
+                 folder / "b.xlsx");
+        for (const auto& [name, text] : parts_of(folder / "b.xlsx")) {
+            CHECK_MESSAGE(!has(text, "\x1b"), name);
+            CHECK_MESSAGE(!has(text, "<img"), name);
+        }
     }
 
     TEST_CASE("a workbook that is too large is refused in one line, without a file") {
