@@ -15,7 +15,7 @@ const std::vector<Command>& commands() {
             {tour_command(), step_command(), why_command(), laws_command(), attentions_command(),
              examples_command(), quiz_command(), practice_command(), notebook_command()});
         add("Check",
-            {explain_command(), look_command(), diagnose_command(), bugs_command(), lint_command(),
+            {explain_command(), look_command(), diagnose_command(), proofread_command(), bugs_command(), lint_command(),
              compare_command(), tolerance_command(), probe_command(), grade_command()});
         add("Models", {generate_command(), heads_command(), lens_command(), patch_command(),
                        export_command()});

@@ -41,6 +41,7 @@ Command notebook_command();
 Command step_command();
 Command why_command();
 Command look_command();
+Command proofread_command();
 Command lint_command();
 Command compare_command();
 Command diagnose_command();

@@ -4,6 +4,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
+#include "app/commands/printed_cells.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/ledger_file.hpp"
 #include "app/flags/notebook_walk.hpp"
@@ -13,6 +14,7 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/given_sizes.hpp"
+#include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/replay.hpp"
@@ -97,16 +99,52 @@ void add_remarks(const DiagnosedWalk& asked, const attn::DiagnoseOptions& option
     for (const std::string& each : assumed) remarks.push_back("assumed: " + each);
 }
 
+/// Returns the decimals to which a student rounded the answers in a workbook, whose inputs have all
+/// digits.
+std::optional<int> decimals_of_answers(const attn::Ledger& file) {
+    attn::Ledger answers;
+    for (const auto& [name, tensor] : file.entries()) {
+        const attn::StepTable& table = attn::step_table();
+        const auto step = std::ranges::find(table, name, &attn::Step::name);
+        if (step != table.end() && step->kind == attn::Step::Kind::computed) {
+            answers.record(name, tensor);
+        }
+    }
+    const int decimals = attn::decimals_of(answers);
+    return decimals > 0 ? std::optional(decimals) : std::nullopt;
+}
+
+/// Lists the cells of a filled workbook that are wrong, and the rules that they should follow.
+std::string wrong_cells_text(const attn::Ledger& file, const attn::Diagnosis& diagnosis) {
+    const attn::Plan& plan = *diagnosis.plan;
+    const std::vector<std::string> tokens =
+        plan.query_tokens.size() == 1 ? plan.query_tokens[0] : std::vector<std::string>();
+    std::string text, step;
+    std::size_t count = 0;
+    for (const WrongInPrint& each : wrong_in_print("", file, diagnosis, tokens)) {
+        constexpr std::size_t most_cells = 12;
+        if (each.step != step) {
+            step = each.step;
+            count = 0;
+            const attn::StepTable& table = attn::step_table(plan);
+            text += "\n" + attn::told_rule({plan, table, attn::find_step(table, step)}) + "\n";
+        }
+        if (count < most_cells) text += "  " + each.text() + "\n";
+        if (count++ == most_cells) text += "  ...\n";
+    }
+    return text;
+}
+
 /// Writes the verdicts, those of gradients after those of the walk.
 void write_verdicts(const Arguments& arguments, const attn::Diagnosis& diagnosis, bool goes_back,
-                    const attn::GradientDiagnosis& back) {
+                    const attn::GradientDiagnosis& back, const std::string& cells = "") {
     write_text_or_json(
         arguments,
         [&] {
             return (diagnosis.steps.empty() && goes_back
                         ? remarks_text(diagnosis)
                         : attn::diagnosis_text(diagnosis, ink_of(arguments))) +
-                   gradients_text(back);
+                   cells + gradients_text(back);
         },
         [&] {
             attn::JsonText json("");
@@ -129,7 +167,12 @@ int run_diagnose(const Arguments& typed) {
     GradientsApart apart = gradients_apart(arguments, whole);
     attn::DiagnoseOptions options = said_options(arguments, whole);
     options.steps.merge(of_page);
+    const bool is_workbook = std::string(arguments[flags::file]).ends_with(".xlsx");
+    if (is_workbook && !options.decimals) options.decimals = decimals_of_answers(whole);
     DiagnosedWalk asked = asked_walk(arguments, apart.forward, options.steps);
+    // A workbook fixes its settings, as a probe does.
+    asked.is_probe = asked.is_probe || is_workbook;
+    asked.said.mask = asked.said.mask || is_workbook;
     asked.loss = [&](const attn::Plan& plan) { return said_loss(arguments, plan); };
     options.takes_projections = asked.takes_projections;
     options.has_all_inputs = asked.is_probe;
@@ -160,7 +203,9 @@ int run_diagnose(const Arguments& typed) {
     } else {
         add_remarks(asked, options, plan, diagnosis);
     }
-    write_verdicts(arguments, diagnosis, options.goes_back, back);
+    write_verdicts(
+        arguments, diagnosis, options.goes_back, back,
+        is_workbook && !diagnosis.steps.empty() ? wrong_cells_text(whole, diagnosis) : "");
     const bool has_steps = !diagnosis.steps.empty() || back.compared.empty();
     const bool partial = arguments.has(flags::partial);
     const int code = has_steps ? exit_code_of(diagnosis, partial, !back.compared.empty()) : 0;

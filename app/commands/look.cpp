@@ -6,6 +6,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
+#include "app/commands/looked.hpp"
 #include "app/commands/pasted_tensors.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
@@ -253,14 +254,10 @@ attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, Diagnosed
     return best ? *std::move(best) : diagnosis_of(asked, options);  // reports the reason
 }
 
-int run_look(const Arguments& arguments) {
-    check_output_flags(arguments);
-    const std::string spec = arguments.has(flags::file) ? std::string(arguments[flags::file]) : "-";
-    if (spec == "-" && isatty(STDIN_FILENO) != 0) {
-        report_note_now("paste tensors here, as in scores = [[1, 2], [3, 1]]; Ctrl-D ends them");
-    }
-    std::vector<std::string> tokens;
-    attn::Ledger file = pasted_tensors(spec, tokens);
+}  // namespace
+
+Looked look_at(const Arguments& arguments, const std::string& label, attn::Ledger file,
+               const std::vector<std::string>& tokens) {
     const bool is_idle = !arguments.has(flags::map) && drop_idle_x(file);
     attn::DiagnoseOptions options;
     options.has_all_inputs = options.may_be_empty = true;
@@ -275,20 +272,39 @@ int run_look(const Arguments& arguments) {
         asked.config.names = {tokens};
     }
     options.takes_projections = asked.takes_projections;
-    if (const std::string reason = why_not_judged(asked); !reason.empty()) {
-        throw attn::InputError(attn::file_label(spec) + ": " + reason);
+    Looked looked{{}, asked.assumed, why_not_judged(asked)};
+    if (!looked.reason.empty()) {
+        looked.reason = label + ": " + looked.reason;
+        return looked;
     }
     const bool begins = asked.takes_projections || arguments.has(says_x) ||
                         std::holds_alternative<attn::Tensor>(asked.config.input) ||
                         !attn::beginning_of(asked.config).empty();
     if (!begins) {
-        throw attn::InputError(
-            attn::file_label(spec) + ": no walk begins with " + names_in(file) +
-            ": give x and its matrices, query, key and value, scores, or weights");
+        looked.reason = label + ": no walk begins with " + names_in(file) +
+                        ": give x and its matrices, query, key and value, scores, or weights";
+        return looked;
     }
-    attn::Diagnosis diagnosis =
-        diagnosis_in_either_layout(arguments, asked, options, are_of_modules(file));
-    if (is_idle) diagnosis.skipped.push_back({"x", "no matrix computes query and key from it"});
+    looked.diagnosis = diagnosis_in_either_layout(arguments, asked, options, are_of_modules(file));
+    if (is_idle) {
+        looked.diagnosis.skipped.push_back({"x", "no matrix computes query and key from it"});
+    }
+    return looked;
+}
+
+namespace {
+
+int run_look(const Arguments& arguments) {
+    check_output_flags(arguments);
+    const std::string spec = arguments.has(flags::file) ? std::string(arguments[flags::file]) : "-";
+    if (spec == "-" && isatty(STDIN_FILENO) != 0) {
+        report_note_now("paste tensors here, as in scores = [[1, 2], [3, 1]]; Ctrl-D ends them");
+    }
+    std::vector<std::string> tokens;
+    attn::Ledger file = pasted_tensors(spec, tokens);
+    Looked looked = look_at(arguments, attn::file_label(spec), file, tokens);
+    if (!looked.reason.empty()) throw attn::InputError(looked.reason);
+    attn::Diagnosis& diagnosis = looked.diagnosis;
     attn::Plan& best = *diagnosis.plan;
     for (const auto& [name, tensor] : diagnosis.given.entries()) {
         const bool is_step =
@@ -301,8 +317,9 @@ int run_look(const Arguments& arguments) {
     document.config = config_entries(arguments, best);
     document.command = command_line("look", arguments);
     if (takes_hints(arguments)) document.word_columns = terminal_columns(arguments).value_or(0);
+    if (format_of(arguments).name == "xlsx") attn::add_rules(document, best, table);
     add_verdict(diagnosis, file, rows_off(best, diagnosis.given), document);
-    std::vector<std::string> told = asked.assumed;
+    std::vector<std::string> told = looked.assumed;
     for (const attn::StepVerdict& row : diagnosis.steps) {
         if (row.theirs_name != row.name) {
             told.push_back(attn::visible(row.theirs_name) + " is " + row.name);

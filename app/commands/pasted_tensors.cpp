@@ -79,13 +79,9 @@ bool is_of_tokens(const std::string& name, const std::string& step) {
     return is_one(step) || (!steps.empty() && is_one(steps.front()));
 }
 
-attn::Ledger pasted_tensors(const std::string& spec, std::vector<std::string>& tokens) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(spec, ignored)) {
-        return attn::heads_together(read_ledger(spec));
-    }
+attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::string& spec,
+                        std::vector<std::string>& tokens) {
     attn::Ledger ledger;
-    std::vector<attn::NamedTensor> tensors = attn::read_tensors(spec, report_note);
     std::erase_if(tensors, are_sums_of_weights);
     const bool are_nameless = std::ranges::all_of(tensors, [](const auto& each) {
         return each.name.empty() || each.name.starts_with("matrix_");
@@ -122,6 +118,14 @@ attn::Ledger pasted_tensors(const std::string& spec, std::vector<std::string>& t
         ledger.record(each.name, std::move(each.tensor));
     }
     return with_weights_known(attn::heads_together(ledger));
+}
+
+attn::Ledger pasted_tensors(const std::string& spec, std::vector<std::string>& tokens) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(spec, ignored)) {
+        return attn::heads_together(read_ledger(spec));
+    }
+    return recognised(attn::read_tensors(spec, report_note), spec, tokens);
 }
 
 }  // namespace app

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "attn/core/plan/ledger.hpp"
+#include "attn/files/io/elements.hpp"
 
 namespace app {
 
@@ -15,5 +16,9 @@ bool is_of_tokens(const std::string& name, const std::string& step);
 ///
 /// Errors  InputError for an array without a name that its numbers do not identify.
 attn::Ledger pasted_tensors(const std::string& spec, std::vector<std::string>& tokens);
+
+/// Does so for tensors that were read; `spec` names their file in messages.
+attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::string& spec,
+                        std::vector<std::string>& tokens);
 
 }  // namespace app

@@ -7,7 +7,10 @@
 #include <random>
 
 #include "app/commands/commands.hpp"
+#include "app/flags/config_file.hpp"
+#include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/flags/walk_flags.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/files/io/output_files.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -20,6 +23,13 @@ using attn::Judgement;
 using attn::Question;
 
 attn::QuizSession session(const Arguments& arguments, std::uint64_t seed) {
+    if (arguments.has(flags::from)) {
+        const std::string path = arguments[flags::from];
+        Arguments walk({walk_flags, config_flags, notebook_walk_flags, bug_flags});
+        walk.say({{walk.find(flags::weights), path}});
+        return {
+            {config_of(walk), "--weights " + shell_quoted(path)}, arguments[flags::topic], seed};
+    }
     const std::size_t level = arguments.has(flags::level) ? arguments[flags::level] : 0;
     return {arguments[flags::topic], seed, level};
 }
@@ -46,6 +56,8 @@ public:
         }
         say("\n" + std::to_string(right_) + " of " + std::to_string(answered_) +
             " right. The same questions: attn-explain quiz" +
+            (arguments_.has(flags::from) ? " --from " + shell_quoted(arguments_[flags::from])
+                                         : "") +
             (arguments_.has(flags::topic) ? " --topic " + arguments_[flags::topic] : "") +
             (arguments_.has(flags::level) ? " --level " + std::to_string(arguments_[flags::level])
                                           : "") +
@@ -222,11 +234,15 @@ constexpr Need asking{[](const Arguments& said) { return !said.has(flags::sheet)
 
 const std::vector<Flag>& quiz_flags() {
     static const std::vector<Flag> all{
-        {flags::topic, "TOPIC", "ask about one topic only", one_of(attn::quiz_topics)},
+        {flags::topic, "TOPIC", "ask about one topic only", such_as(attn::quiz_topics)},
         {flags::level, "N",
          "ask about the basics (1: scores, scale, softmax, mask), the next topics (2: heads, "
          "shape, rope, cache) or the last (3: gradient, mistake, rule, recurrence)",
          integer(1, 3), "all"},
+        {flags::from, "FILE",
+         "ask about the walk of your own numbers: parameters, query and key, or scores, by their "
+         "names",
+         file()},
         {flags::seed, "N", "ask the questions of this seed again", integer(0),
          "random; 42 for sheets"},
         Flag{flags::count, "N", "number of questions", integer(1, 1000),

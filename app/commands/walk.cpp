@@ -142,7 +142,7 @@ bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const at
 bool tells_notes(const Arguments& arguments) {
     const Format& format = format_of(arguments);
     const bool is_quiet = format.has_words && arguments.has(flags::no_notes);
-    return arguments.has(flags::save_dir) || (format.is_text() && !is_quiet);
+    return arguments.has(flags::save_dir) || format.has_rules || (format.is_text() && !is_quiet);
 }
 
 /// Returns the dtype that a program prints without a note: that of the walk, if it has only one.
@@ -361,6 +361,22 @@ std::shared_ptr<const attn::Document> other_document(const Arguments& arguments)
     return std::make_shared<const attn::Document>(std::move(other));
 }
 
+/// Marks the steps of --blank.
+void leave_blank(const Arguments& arguments, attn::Document& document) {
+    if (!arguments.has(flags::blank)) return;
+    for (const std::string& name : split(arguments[flags::blank], ',')) {
+        const auto found = std::ranges::find(document.sections, name, &attn::Section::name);
+        if (found == document.sections.end() || found->completed == nullptr) {
+            throw attn::ConfigError("--blank: '" + name +
+                                    "' is no computed step of this walk: --list-steps lists them");
+        }
+        found->blank = true;
+    }
+    // Notes of these steps and of later ones contain the answers.
+    auto section = std::ranges::find(document.sections, true, &attn::Section::blank);
+    for (; section != document.sections.end(); ++section) section->note = {};
+}
+
 /// Computes and prints one walk.
 attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
                           std::shared_ptr<const attn::Document> before) {
@@ -371,6 +387,7 @@ attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
         attn::add_rules(document, plan, table);
     document.command = command_line(
         "", arguments.has(flags::hide_mistake) ? without_mistake(arguments) : arguments);
+    leave_blank(arguments, document);
     if (before == nullptr) document.opening = opening_of(arguments, plan);
     if (takes_hints(arguments)) document.word_columns = terminal_columns(arguments).value_or(0);
     document.before = std::move(before);

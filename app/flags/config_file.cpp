@@ -14,6 +14,7 @@
 #include "attn/files/io/output_files.hpp"
 #include "attn/files/io/read_tensor.hpp"
 #include "attn/files/io/settings_file.hpp"
+#include "attn/files/io/workbook.hpp"
 #include "attn/files/io/zip.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -275,11 +276,16 @@ std::string probe_settings(const Arguments& arguments) {
 }
 
 Arguments with_probe_settings(Arguments typed) {
-    const std::string path = typed[flags::given];
-    if (!path.ends_with(".npz")) return typed;
-    const std::string comment = attn::zip_comment(attn::InputFile(path));
-    if (!comment.starts_with(mark)) return typed;
-    const Arguments held = settings_in(comment.substr(mark.size()), path, typed);
+    const bool has_file = typed.find(flags::file) != nullptr;
+    const std::string file = has_file ? std::string(typed[flags::file]) : "";
+    const bool is_workbook = file.ends_with(".xlsx");
+    const std::string path = is_workbook ? file : std::string(typed[flags::given]);
+    if (!path.ends_with(".npz") && !is_workbook) return typed;
+    const std::string comment = is_workbook ? attn::workbook_settings(attn::InputFile(path))
+                                            : attn::zip_comment(attn::InputFile(path));
+    if (!is_workbook && !comment.starts_with(mark)) return typed;
+    const Arguments held =
+        settings_in(is_workbook ? comment : comment.substr(mark.size()), path, typed);
     std::string words;
     for (const Flag& flag : walk_flags()) {
         if (typed.has(flag)) continue;

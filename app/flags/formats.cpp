@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "app/flags/parse.hpp"
+#include "app/terminal/messages.hpp"
 #include "attn/explain/document/document.hpp"
 #include "attn/files/io/array_files.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -140,6 +141,11 @@ void write_npy(const Document& document, OutputFile& file) {
     attn::write_npy(file, tensors.front().tensor);
 }
 
+void write_workbook(const Document& document, OutputFile& file) {
+    const std::string values = attn::render_workbook(document, file);
+    if (!values.empty()) report_note(values);
+}
+
 constexpr TextForm torch = TextForm::torch;
 constexpr TextForm numpy = TextForm::numpy;
 constexpr TextForm plain = TextForm::plain;
@@ -203,6 +209,11 @@ const std::vector<Format>& formats() {
          .has_words = true,
          .has_colors = true,
          .has_figures = true},
+        {.name = "xlsx",
+         .suffixes = {".xlsx"},
+         .write = write_workbook,
+         .has_everything = true,
+         .has_rules = true},
         {.name = "csv", .suffixes = {".csv"}, .render = render_csv},
         {.name = "npy", .suffixes = {".npy"}, .write = write_npy},
         {.name = "npz", .suffixes = {".npz"}, .write = write_npz, .has_everything = true},

@@ -45,22 +45,22 @@ inline constexpr Name all{"--all"}, as_flags{"--as-flags"}, backward{"--backward
     value_dim{"--value-dim"}, position_embedding{"--position-embedding"}, watch{"--watch"};
 
 using Text = Key<std::string>;
-inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, bug{"--bug"}, by{"--by"},
-    cell{"CELL"}, code{"--code"}, color{"--color"}, command{"COMMAND"}, config{"--config"},
-    derive{"--derive"}, digits{"--digits"}, dtype{"--dtype"}, example{"--example"}, explain{"--explain"}, file{"FILE"},
-    folder{"FOLDER"}, form{"--form"}, format{"--format"}, fresh{"--new"}, from{"--from"},
-    function{"--function"}, given{"--given"}, heatmap{"--heatmap"}, html_compare{"--html-compare"},
-    id{"ID"}, ids{"--ids"}, loss{"--loss"}, mask{"--mask"}, mask_file{"--mask-file"},
-    mask_true{"--mask-true"}, memory{"--memory"}, memory_ids{"--memory-ids"}, model{"--model"},
-    model_file{"--model-file"}, name{"NAME"}, notebook{"--notebook"}, only{"--only"},
-    output{"--output"}, page{"PAGE"}, pad_id{"--pad-id"}, plot{"--plot"}, preset{"--preset"},
-    projection{"--projection"}, python{"--python"}, save_config{"--save-config"},
-    save_dir{"--save-dir"}, sci_mode{"--sci-mode"}, script{"--script"}, seq_len{"--seq-len"},
-    shell{"SHELL"}, solutions{"--solutions"}, split{"--split"}, tested_step{"--step"},
-    text{"--text"}, text_file{"--text-file"}, threads{"--threads"}, threshold{"--threshold"},
-    tokens{"--tokens"}, topic{"--topic"}, trace{"--trace"}, until{"--until"}, variants{"--variant"},
-    vocab{"--vocab"}, weight_layout{"--weight-layout"}, weights{"--weights"}, what{"--what"},
-    word{"TOPIC"}, x{"--x"};
+inline constexpr Text a{"A"}, arch{"--arch"}, as{"--as"}, b{"B"}, blank{"--blank"}, bug{"--bug"},
+    by{"--by"}, cell{"CELL"}, code{"--code"}, color{"--color"}, command{"COMMAND"},
+    config{"--config"}, derive{"--derive"}, digits{"--digits"}, dtype{"--dtype"},
+    example{"--example"}, explain{"--explain"}, file{"FILE"}, folder{"FOLDER"}, form{"--form"},
+    format{"--format"}, fresh{"--new"}, from{"--from"}, function{"--function"}, given{"--given"},
+    heatmap{"--heatmap"}, html_compare{"--html-compare"}, id{"ID"}, ids{"--ids"}, loss{"--loss"},
+    mask{"--mask"}, mask_file{"--mask-file"}, mask_true{"--mask-true"}, memory{"--memory"},
+    memory_ids{"--memory-ids"}, model{"--model"}, model_file{"--model-file"}, name{"NAME"},
+    notebook{"--notebook"}, only{"--only"}, output{"--output"}, page{"PAGE"}, pad_id{"--pad-id"},
+    plot{"--plot"}, preset{"--preset"}, projection{"--projection"}, python{"--python"},
+    save_config{"--save-config"}, save_dir{"--save-dir"}, sci_mode{"--sci-mode"},
+    script{"--script"}, seq_len{"--seq-len"}, shell{"SHELL"}, solutions{"--solutions"},
+    split{"--split"}, tested_step{"--step"}, text{"--text"}, text_file{"--text-file"},
+    threads{"--threads"}, threshold{"--threshold"}, tokens{"--tokens"}, topic{"--topic"},
+    trace{"--trace"}, until{"--until"}, variants{"--variant"}, vocab{"--vocab"},
+    weight_layout{"--weight-layout"}, weights{"--weights"}, what{"--what"}, word{"TOPIC"}, x{"--x"};
 inline constexpr Key<std::optional<std::string>> chosen{"--token"}, most_memory{"--memory"},
     tokenizer{"--tokenizer"};
 

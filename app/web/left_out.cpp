@@ -74,6 +74,7 @@ void write_file(const OutputPlace& place, std::string_view) { refuse("the file "
 std::string file_label(const std::string& path) { return path; }
 void write_npy(OutputFile&, const Tensor&) { refuse("an archive"); }
 void write_npz(OutputFile&, const std::vector<TensorRef>&) { refuse("an archive"); }
+std::string render_workbook(const Document&, OutputFile&) { refuse("a workbook"); }
 void write_safetensors(OutputFile&, const std::vector<TensorRef>&) { refuse("an archive"); }
 void write_long_table(const Sink&, const std::vector<TensorRef>&) { refuse("a table"); }
 

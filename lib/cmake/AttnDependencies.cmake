@@ -80,3 +80,10 @@ find_library(ATTN_TINFO NAMES libtinfo.a tinfo)
 if(NOT ATTN_CURSES_INCLUDE OR NOT ATTN_CURSES OR NOT ATTN_TINFO)
     message(FATAL_ERROR "attn-explain needs ncurses: apt-get install libncurses-dev")
 endif()
+
+# gumbo, which reads the pages that proofread is given.
+find_path(ATTN_GUMBO_INCLUDE NAMES gumbo.h)
+find_library(ATTN_GUMBO NAMES libgumbo.a gumbo)
+if(NOT ATTN_GUMBO_INCLUDE OR NOT ATTN_GUMBO)
+    message(FATAL_ERROR "attn-explain needs gumbo: apt-get install libgumbo-dev")
+endif()

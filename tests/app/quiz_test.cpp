@@ -1,6 +1,7 @@
 // The quiz as users see it: in a pipe, from a file, on paper.
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -303,5 +304,25 @@ TEST_SUITE("app: quiz") {
     TEST_CASE("a senseless request is refused in one line") {
         check_refused("quiz --topic sinks", "--topic");
         CHECK(has(run("quiz --sheet 3 --count 4").err, "--count has no effect"));
+    }
+
+    TEST_CASE(
+        "--from asks about given numbers, and runs the walk with numbers that are constructed") {
+        const Folder folder;
+        const std::string path = folder / "own.json";
+        std::ofstream(path)
+            << R"({"query": [[1,0],[0,1]], "key": [[1,2],[2,0]], "value": [[1,0],[0,1]]})";
+        const std::string quiz = "quiz --from '" + path + "' --seed 3 --count 1 ";
+        const auto asked = run(quiz + "--topic construct --json");
+        const auto question = nlohmann::json::parse(asked.out)[0];
+        const bool is_first = has(question["cell"], ",0]");
+        CHECK(has(question["question"], "Set the query of"));
+        // Key 0 points along (1, 2), key 1 along (2, 0).
+        const std::string right = is_first ? "[0, 3]" : "[3, 0]", wrong = is_first ? "3 0" : "0 3";
+        CHECK(has(run(quiz + "--topic construct", right + "\n").out, "1 of 1 right"));
+        CHECK(has(run(quiz + "--topic construct", wrong + "\n").out, "0 of 1 right"));
+        CHECK(has(run(quiz + "--topic construct", "1\n").out, "write 2 numbers, row by row"));
+        CHECK(has(run(quiz + "--topic scores", "skip\n").out, "query = [[1, 0], [0, 1]]"));
+        check_refused(quiz + "--topic rope", "rope is no step of this walk");
     }
 }

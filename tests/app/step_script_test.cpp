@@ -191,7 +191,7 @@ TEST_SUITE("app: step by script") {
         refused("precision 99\n", "20");
         refused("write\n", "as in: write weights.npy");
         refused("write w.bin\n", "end the name in .txt, .md");
-        refused("write w.xyz\n", ".html, .svg, .csv, .npy, .npz or .safetensors");
+        refused("write w.xyz\n", ".html, .svg, .xlsx, .csv, .npy, .npz or .safetensors");
         refused("goto 99\n", "there is no step '99': there are 9 steps");
         refused("set text=hello world\n", "quote a value with spaces: text='the cat'");
         refused("write /nowhere/w.npy\n", "/nowhere/w.npy");

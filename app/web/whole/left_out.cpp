@@ -46,6 +46,9 @@ std::optional<int> explained_trace(const Arguments&, const attn::Ledger&) { retu
 Command practice_command() {
     return lacking("practice", "write attention yourself, in sixteen exercises that are checked");
 }
+Command proofread_command() {
+    return lacking("proofread", "find the printed numbers of a document that do not follow from the rest");
+}
 Command grade_command() { return lacking("grade", "check a folder of answers to the exercises"); }
 
 void step_on_screen(Session&, bool) { lack("the full screen of step"); }

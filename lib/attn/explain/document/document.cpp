@@ -144,7 +144,10 @@ void add_rules(Document& document, const Plan& plan, const StepTable& table) {
     for (Section& section : document.sections) {
         const PlannedStep of{plan, table, find_step(table, section.name)};
         const std::optional<Rule> rule = rule_of(of);
-        if (rule) section.rule = rule_text(*rule);
+        if (rule) {
+            section.rule = rule_text(*rule);
+            section.completed = std::make_shared<const Rule>(*rule);
+        }
         // A given or drawn tensor in place of a computed step has no rule.
         const bool is_input = !rule && of.step.kind != Step::Kind::parameter;
         section.kind = is_input ? "input" : kinds.at(static_cast<std::size_t>(of.step.kind));

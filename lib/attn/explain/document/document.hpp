@@ -51,7 +51,10 @@ struct Section {
     /// Computes it from a walk's ledger if it is not a plain part of a step.
     using Remake = std::function<std::variant<Tensor, std::string>(const Plan&, const Ledger&)>;
     Remake remake{};
-    std::string rule{};     ///< a self-contained formula; may be empty
+    std::string rule{};  ///< a self-contained formula; may be empty
+    /// The completed rule, set with its text, for formats that compute.
+    std::shared_ptr<const Rule> completed{};
+    bool blank = false;     ///< a spreadsheet leaves its cells empty, for a student
     std::string kind{};     ///< `input`, `parameter`, `computed`, `detail`; set with the rule
     std::string rounded{};  ///< in 16 bits: `once` or after each `operation`; empty for copies
     bool changed = false;   ///< it differs from the notebook's output, because of other settings

@@ -36,7 +36,8 @@ public:
                                     : !is_plain(trimmed(label_of(i))) || has_sentence(i))
                 return true;
         }
-        return false;
+        return !groups_.empty() && !groups_.back().is_table &&
+               has_sentence_in(behind_call(std::string_view(text_).substr(groups_.back().end)));
     }
     bool has_lists() const { return !std::ranges::all_of(groups_, &NumberGroup::is_table); }
 
@@ -84,7 +85,10 @@ private:
     }
     /// True if a line between two groups is neither a name nor Python.
     bool has_sentence(std::size_t i) const {
-        const std::string lines = arrays_alone(i == 0 ? between(i) : behind_call(between(i)));
+        return has_sentence_in(i == 0 ? between(i) : behind_call(between(i)));
+    }
+    static bool has_sentence_in(std::string_view text) {
+        const std::string lines = arrays_alone(text);
         for (std::size_t at = 0; at <= lines.size();) {
             const std::size_t end = std::min(lines.find('\n', at), lines.size());
             const std::string_view line = trimmed(std::string_view(lines).substr(at, end - at));

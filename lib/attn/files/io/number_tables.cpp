@@ -103,6 +103,16 @@ bool counts_columns(const TableLine& line) {
     return line.cells.size() > 1;
 }
 
+/// True for a head of column numbers above rows with names, `| | 0 | 1 | 2 |`.
+bool counts_beside_names(const TableLine& line) {
+    if (!line.has_bars() || line.cells.size() < 3 || !line.cells[0].empty()) return false;
+    const std::size_t first = line.cells[1] == "0" ? 0 : 1;
+    for (std::size_t i = 1; i < line.cells.size(); ++i) {
+        if (line.cells[i] != std::to_string(i - 1 + first)) return false;
+    }
+    return true;
+}
+
 /// True if the text before a place ends with a name: a word alone on its line, or one before a
 /// colon or an equals sign.
 bool follows_name(std::string_view text, std::size_t begin) {
@@ -202,8 +212,10 @@ std::optional<NumberGroup> read_number_table(std::string_view text, std::size_t 
         while (!line.cells.empty() && line.is_rule() && at < text.size()) next();
     };
     pass_rules();
+    bool has_head = counts_beside_names(line);
+    if (has_head) next();
+    pass_rules();
     bool is_counted = counts_columns(line);  // pandas, whose rows are counted as well
-    bool has_head = false;
     const bool is_r = !line.cells.empty() && std::ranges::all_of(line.cells, counts_in_r);
     if (!line.is_row() || is_counted) {
         const TableLine head = line;

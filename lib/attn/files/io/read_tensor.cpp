@@ -9,6 +9,7 @@
 #include "attn/files/io/gguf.hpp"
 #include "attn/files/io/json.hpp"
 #include "attn/files/io/number_lists.hpp"
+#include "attn/files/io/workbook.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
@@ -93,6 +94,7 @@ struct Format {
 };
 const Format binary_formats[] = {
     {{".npy"}, looks_like_npy, npy_arrays},
+    {{".xlsx"}, looks_like_workbook, workbook_arrays},
     {{".npz", ".pt", ".pth"}, looks_like_zip, zip_arrays},
     {{".safetensors"}, looks_like_safetensors, safetensors_arrays},
     {{".gguf"}, looks_like_gguf, gguf_arrays},

@@ -166,6 +166,23 @@ Judgement check_shape(const Shape& right, std::string_view typed) {
     return verdict(said == right);
 }
 
+/// Runs the walk with the typed numbers.
+Judgement check_made(const RightAnswer& right, std::string_view typed) {
+    std::vector<double> numbers;
+    const std::string text = replaced_all(std::string(typed.substr(typed.rfind('=') + 1)),
+                                          {{"[", " "}, {"]", " "}, {",", " "}, {";", " "}});
+    for (std::size_t at = 0; (at = text.find_first_not_of(" \t", at)) < text.size();) {
+        const std::size_t end = std::min(text.find_first_of(" \t", at), text.size());
+        const auto number = read_number(std::string_view(text).substr(at, end - at));
+        if (number) numbers.push_back(number->value);
+        at = end;
+    }
+    if (numbers.size() != right.count) {
+        return {Is::unread, "write " + std::to_string(right.count) + " numbers, row by row"};
+    }
+    return verdict(right.holds(numbers));
+}
+
 /// Removes the characters around a word or a sentence.
 std::string_view bare(std::string_view text) {
     constexpr std::string_view around = " \t,;:.!()[]{}'\"`";
@@ -299,6 +316,7 @@ Judgement check_answer(const RightAnswer& right, std::string_view typed) {
     const std::string text = answer_in(typed);
     if (right.kind == RightAnswer::Kind::number) return check_number(right.number, text);
     if (right.kind == RightAnswer::Kind::shape) return check_shape(right.shape, text);
+    if (right.kind == RightAnswer::Kind::made) return check_made(right, text);
     if (right.kind == RightAnswer::Kind::names) return check_names(right, text);
     if (const auto said = said_choice(right, typed)) return verdict(*said == right.choice);
     const std::string last(1, static_cast<char>('a' + right.names.size() - 1));

@@ -286,10 +286,18 @@ QuizSession::QuizSession(const std::string& topic, std::uint64_t seed, std::size
     topics_ = {topic};
 }
 
+QuizSession::QuizSession(const QuizWalk& own, const std::string& topic, std::uint64_t seed)
+    : own_(own_entries(own)), seed_(seed) {
+    for (const QuizEntry& entry : own_) {
+        if (topic.empty() || entry.topic == topic) topics_.push_back(entry.topic);
+    }
+    if (topics_.empty()) throw ConfigError("$topic "_told + topic + " is no step of this walk");
+}
+
 Question QuizSession::next() {
     const std::string& topic = topics_[number_ % topics_.size()];
     std::vector<const QuizEntry*> kinds;
-    for (const QuizEntry& entry : quiz_entries()) {
+    for (const QuizEntry& entry : own_.empty() ? quiz_entries() : own_) {
         if (entry.topic == topic) kinds.push_back(&entry);
     }
     const QuizEntry& entry = *kinds[number_ / topics_.size() % kinds.size()];
@@ -302,7 +310,8 @@ Question QuizSession::next() {
     constexpr std::size_t most_tries = 500;
     for (std::size_t tries = 0;; ++tries) {
         std::optional<Question> question = entry.asks(entry.looks(*dice), *dice);
-        if (!question) continue;
+        if (!question && tries < most_tries) continue;
+        if (!question) throw ConfigError("this walk has no question about " + topic);
         const std::string same = question->asks + question->answer + joined(question->shown);
         if (!asked_.insert(same).second && tries < most_tries) continue;
         question->topic = topic;

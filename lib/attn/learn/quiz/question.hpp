@@ -16,7 +16,7 @@ namespace attn {
 
 /// The only right answer to a question.
 struct RightAnswer {
-    enum class Kind { number, shape, names, choice };
+    enum class Kind { number, shape, names, choice, made };
     Kind kind = Kind::number;
     double number = 0;
     Shape shape{};
@@ -26,6 +26,9 @@ struct RightAnswer {
     std::vector<double> numbers{};      ///< for a choice between numbers
     std::size_t choice = 0;             ///< the index of the right one
     std::vector<std::string> others{};  ///< names that are wrong here; empty: all others
+    /// For an answer that is made: how many numbers it has, and whether they do what was asked.
+    std::size_t count = 0;
+    std::function<bool(const std::vector<double>&)> holds{};
 };
 
 /// The result of checking an answer.
@@ -113,6 +116,8 @@ struct QuizEntry {
 
 /// All kinds of questions.
 const std::vector<QuizEntry>& quiz_entries();
+/// Returns the questions about one walk; the topics are its steps, and `construct`.
+std::vector<QuizEntry> own_entries(const QuizWalk& walk);
 /// Their topics, in the best order for learning.
 std::vector<std::string> quiz_topics();
 
@@ -124,11 +129,15 @@ public:
     /// best order for learning.
     /// Errors  ConfigError for an unknown topic; empty means all.
     QuizSession(const std::string& topic, std::uint64_t seed, std::size_t level = 0);
+    /// Asks about one walk with given numbers: its steps, and numbers to construct.
+    /// Errors  ConfigError for a walk of which no step fits on paper.
+    QuizSession(const QuizWalk& own, const std::string& topic, std::uint64_t seed);
     /// Returns the next question, a new one in this session as long as there are any.
     Question next();
 
 private:
     std::vector<std::string> topics_;
+    std::vector<QuizEntry> own_{};
     std::uint64_t seed_;
     std::size_t number_ = 0;
     std::set<std::string> asked_;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "attn/explain/document/document.hpp"
+#include "attn/files/io/output_files.hpp"
 #include "attn/show/render/figures.hpp"
 
 namespace attn {
@@ -76,6 +77,16 @@ void write_notebook(const std::vector<NotebookCell>& cells, const Sink& sink);
 /// page/*.js and page/*.css, which are embedded, build the page from them. With `document.other`
 /// the page shows both and marks the differences.
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink);
+
+/// Writes the document as a workbook whose cells are formulas made from the rules of its sections
+/// (attn/explain/codegen/sheet_formula.hpp). Inputs, parameters, and rules that no formula can
+/// express are values; an input that is not in the document makes a rule a value, too. Returns a
+/// sentence about such rules; empty if there are none.
+///
+/// Range  spreadsheets compute in double precision. -inf is -1E+300, displayed as -inf; nan is the
+///        error #N/A, which passes through sums as nan does.
+/// Errors  ConfigError if a workbook would be too large to open.
+std::string render_workbook(const Document& document, OutputFile& file);
 
 /// Encodes bytes as characters for a page: 13 bits as two digits of base 91, the smaller one first:
 /// printable ASCII without `"`, `&` and `<`.

@@ -2,13 +2,10 @@
 #include <string>
 #include <string_view>
 
+#include "attn/ground/text/xml.hpp"
 #include "attn/show/render/figures.hpp"
 
 namespace attn {
-
-/// Escapes foreign text for XML and HTML, in content and attributes: `<`, `>`, `&`, quotes,
-/// controls and bidi controls.
-std::string xml_text(std::string_view text);
 
 /// Formats a length or coordinate in pixels, to a tenth.
 std::string px(double length);

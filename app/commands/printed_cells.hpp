@@ -1,0 +1,28 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "attn/ground/tensor/tensor.hpp"
+#include "attn/judge/diagnose/diagnose.hpp"
+
+namespace app {
+
+/// A cell of a document that does not follow from its other matrices.
+struct WrongInPrint {
+    std::string place;  ///< the document's name of the matrix
+    std::string step;
+    attn::Shape cell;
+    std::string row_word, printed, should_be, line;
+
+    /// Returns `V of "bought", column 2: 0.690 should be 0.950`.
+    std::string text() const;
+};
+
+/// Returns the cells of each wrong tensor that follow neither from the numbers before it as they
+/// are printed, nor as they should be, within the decimals that are printed. `text` is the
+/// document, for its lines and digits; it may be empty. `tokens` are the words at rows.
+std::vector<WrongInPrint> wrong_in_print(const std::string& text, const attn::Ledger& file,
+                                         const attn::Diagnosis& diagnosis,
+                                         const std::vector<std::string>& tokens);
+
+}  // namespace app

@@ -1,0 +1,129 @@
+// The text of a document: pages by gumbo, notebooks by nlohmann-json, all others as they are.
+#include <gumbo.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "app/commands/proofread.hpp"
+#include "app/flags/formats.hpp"
+#include "attn/files/io/input_file.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace app {
+namespace {
+
+bool is_one_of(GumboTag tag, std::initializer_list<GumboTag> tags) {
+    return std::ranges::find(tags, tag) != tags.end();
+}
+
+/// Writes the text of a page: a line per block, the rows of a table between bars, `W_q` for a
+/// subscript. Formulas in LaTeX, for MathJax or KaTeX, are text as they are.
+class PageText {
+public:
+    std::string of(const std::string& page) {
+        GumboOutput* const parsed =
+            gumbo_parse_with_options(&kGumboDefaultOptions, page.data(), page.size());
+        visit(*parsed->root);
+        gumbo_destroy_output(&kGumboDefaultOptions, parsed);
+        return std::move(text_);
+    }
+
+private:
+    void visit(const GumboNode& node) {
+        if (node.type == GUMBO_NODE_TEXT || node.type == GUMBO_NODE_WHITESPACE ||
+            node.type == GUMBO_NODE_CDATA) {
+            add(node.v.text.text);
+            return;
+        }
+        if (node.type != GUMBO_NODE_ELEMENT && node.type != GUMBO_NODE_TEMPLATE) return;
+        const GumboElement& element = node.v.element;
+        const GumboTag tag = element.tag;
+        const GumboAttribute* const type = gumbo_get_attribute(&element.attributes, "type");
+        const bool is_formula =
+            type != nullptr && std::string_view(type->value).starts_with("math/tex");
+        if (is_one_of(tag, {GUMBO_TAG_STYLE, GUMBO_TAG_NOSCRIPT, GUMBO_TAG_SVG, GUMBO_TAG_TITLE})) {
+            return;
+        }
+        if (tag == GUMBO_TAG_SCRIPT && !is_formula) return;
+        // KaTeX repeats each formula for screen readers.
+        const GumboAttribute* const kind = gumbo_get_attribute(&element.attributes, "class");
+        if (kind != nullptr && std::string_view(kind->value) == "katex-html") return;
+        const bool is_kept = std::exchange(is_kept_, is_kept_ || tag == GUMBO_TAG_PRE);
+        const bool is_row = tag == GUMBO_TAG_TR;
+        const bool is_block =
+            is_row || is_formula || tag == GUMBO_TAG_BR ||
+            is_one_of(tag, {GUMBO_TAG_P, GUMBO_TAG_DIV, GUMBO_TAG_PRE, GUMBO_TAG_TABLE,
+                            GUMBO_TAG_CAPTION, GUMBO_TAG_LI, GUMBO_TAG_UL, GUMBO_TAG_H1,
+                            GUMBO_TAG_H2, GUMBO_TAG_H3, GUMBO_TAG_H4, GUMBO_TAG_H5, GUMBO_TAG_H6,
+                            GUMBO_TAG_FIGCAPTION, GUMBO_TAG_FIGURE, GUMBO_TAG_SECTION});
+        const bool is_field = is_one_of(tag, {GUMBO_TAG_TD, GUMBO_TAG_TH});
+        if (is_block) end_line();
+        if (is_row) text_ += "|";
+        if (tag == GUMBO_TAG_SUB || tag == GUMBO_TAG_SUP) text_ += tag == GUMBO_TAG_SUB ? "_" : "^";
+        for (unsigned i = 0; i < element.children.length; ++i) {
+            visit(*static_cast<const GumboNode*>(element.children.data[i]));
+        }
+        if (is_field) text_ += " |";
+        if (is_block) end_line();
+        is_kept_ = is_kept;
+    }
+    void end_line() {
+        if (!text_.empty() && text_.back() != '\n') text_ += '\n';
+    }
+    void add(const std::string& text) {
+        for (const char c : text) {
+            const bool is_blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+            const bool is_second = text_.empty() || text_.back() == '\n' || text_.back() == ' ';
+            if (is_kept_ || !is_blank) {
+                text_ += c;
+            } else if (!is_second) {
+                text_ += ' ';
+            }
+        }
+    }
+
+    std::string text_;
+    bool is_kept_ = false;  ///< inside `pre`
+};
+
+/// Returns a text that a notebook keeps as one string or as lines.
+std::string lines_of(const nlohmann::json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    std::string text;
+    if (!value.is_array()) return text;
+    for (const auto& line : value) text += line.is_string() ? line.get<std::string>() : "";
+    return text;
+}
+
+/// Returns the cells of a notebook, and what they printed.
+std::string notebook_text(const std::string& bytes, const std::string& label) {
+    const auto book = nlohmann::json::parse(bytes, nullptr, false);
+    if (!book.is_object() || !book.contains("cells")) {
+        throw attn::InputError(label + ": is no notebook: it has no cells");
+    }
+    std::string text;
+    for (const auto& cell : book["cells"]) {
+        if (!cell.is_object()) continue;
+        text += lines_of(cell.value("source", nlohmann::json())) + "\n";
+        for (const auto& output : cell.value("outputs", nlohmann::json::array())) {
+            if (!output.is_object()) continue;
+            const auto data = output.value("data", nlohmann::json::object());
+            text += lines_of(output.value("text", nlohmann::json())) +
+                    lines_of(data.value("text/plain", nlohmann::json())) + "\n";
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string document_text(const std::string& path) {
+    attn::InputFile file(path);
+    const std::string bytes(file.all()), ending = ending_of(path);
+    if (ending == ".ipynb") return notebook_text(bytes, file.label());
+    return ending == ".html" || ending == ".htm" ? PageText().of(bytes) : bytes;
+}
+
+}  // namespace app
