@@ -34,7 +34,7 @@ TEST_SUITE("app: output names") {
               {at + "pt'", "v2.final.safetensors"},
               {"--format npz" + at + "h5'", "v2.final.npz"},
               {"why 'weights[0,1]'" + at + "yml'", "v2.final.json"},
-              {"--seq-len 3" + at + "xlsx'", "v2.final.csv"},
+              {"--seq-len 3" + at + "ods'", "v2.final.csv"},
               {"--seq-len 3" + at + "gz'", ".npz or .safetensors"},
               {"generate --tokens 2" + at + "pdf'", "end the name in .txt or .json"},
               {"heads --text Once" + at + "csv'", ".json, .html or .npz"},
