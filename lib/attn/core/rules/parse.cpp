@@ -384,11 +384,6 @@ Rule::Rule(const std::string& said) {
         found != read.end() ? found->second : read.emplace(said, parse_rule(said)).first->second;
 }
 
-void refuse_rule(const std::string& text, std::size_t at, const std::string& message) {
-    const std::size_t place = visible(text.substr(0, at)).size();
-    throw ConfigError(message + "\n  " + visible(text) + "\n  " + std::string(place, ' ') + "^");
-}
-
 std::vector<std::string> tensors_read(const Rule& rule) {
     std::vector<std::string> names;
     if (rule.value != nullptr) add_tensors(*rule.value, names);
