@@ -91,28 +91,6 @@ attn::Ledger by_step(const attn::WalkConfig& config, const attn::Ledger& file,
     return named;
 }
 
-/// Returns the only tensor that the parameters could multiply, by its width, and that no step is
-/// called; empty if there are none or several. No mask has numbers of both signs.
-std::string x_by_shape(const attn::WalkConfig& config, const attn::Ledger& named,
-                       const attn::Ledger& file, const std::map<std::string, std::string>& said) {
-    const attn::Shape sides = named[named.has("w_qkv") ? "w_qkv" : "w_query"].shape();
-    std::vector<std::string> found;
-    for (const auto& [name, tensor] : file.entries()) {
-        const std::string step = step_of(config, name, said);
-        const attn::Shape shape = tensor.shape();
-        const bool fits = (shape.size() == 2 || shape.size() == 3) && sides.size() == 2 &&
-                          std::ranges::count(sides, shape.back()) > 0;
-        if (!fits || (!step.empty() && step != "mask")) continue;
-        bool is_below = false, is_above = false;
-        attn::each_number(tensor, [&](std::size_t, double number) {
-            is_below = is_below || (number < 0 && std::isfinite(number));
-            is_above = is_above || number > 0;
-        });
-        if (is_below && is_above) found.push_back(name);
-    }
-    return found.size() == 1 ? found.front() : "";
-}
-
 /// Returns the inputs in a file under the steps' names, and reports unused tensors.
 attn::Ledger inputs_by_step(const attn::WalkConfig& config, const attn::Ledger& file) {
     attn::Ledger named;
@@ -252,8 +230,7 @@ std::string why_not_judged(const DiagnosedWalk& asked) {
     if (!asked.lacks_parameters) return {};
     if (asked.unread_parameters.empty()) {
         return "nothing computes query, key and value from your x: add its parameters to the file; "
-               "pass "
-               "--projection none if x is all three, or --seed N if this walk draws them";
+               "pass --projection none if x is all three, or --seed N if this walk draws them";
     }
     return not_used("these look like parameters", asked.unread_parameters);
 }
@@ -302,13 +279,33 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         arguments.has(flags::given)
             ? inputs_by_step(config, read_ledger(arguments[flags::given], true))
             : attn::Ledger();
+    said.merge(bare_parameters(by_step(config, file, said), file));
     attn::Ledger named = by_step(config, file, said);
     const bool may_draw = arguments.has(says_x) || says_sizes(arguments);
-    const bool lacks_x = !may_draw && !may_begin_later && !named.has("x") &&
-                         !named.has("token_embedding") && !given.has("x") &&
-                         !given.has("token_embedding") &&
-                         (named.has("w_query") || named.has("w_qkv"));
-    const std::string wide = lacks_x ? x_by_shape(config, named, file, said) : "";
+    const bool adds = config.position_embedding && named.has("token_embedding");
+    const bool seeks_x = !may_draw && !may_begin_later && !adds && !named.has("x") &&
+                         !given.has("x") && !given.has("token_embedding");
+    const bool lacks_x = seeks_x && (named.has("w_query") || named.has("w_qkv"));
+    const bool has_query = named.has("query") && named.has("key") && named.has("value");
+    std::string wide;
+    if (lacks_x || (seeks_x && has_query)) {
+        std::map<std::string, std::string> steps;
+        for (const auto& [name, tensor] : file.entries()) {
+            const std::string step = step_of(config, name, said);
+            if (!said.contains(name)) steps[name] = is_parameter(config, step) ? name : step;
+        }
+        const MayBeX candidates(named, file, steps);
+        if (lacks_x || !candidates.called.empty()) wide = candidates.only();
+        for (std::size_t i = 0; lacks_x && wide.empty() && i < candidates.others.size(); ++i) {
+            std::map<std::string, std::string> read = said;
+            read[candidates.others[i]] = "x";
+            DiagnosedWalk other = asked_walk(arguments, whole, std::move(read));
+            if (!makes_others_right(other)) continue;
+            other.assumed.push_back(attn::visible(candidates.others[i]) +
+                                    " is x: with it your parameters make your other tensors");
+            return other;
+        }
+    }
     if (!wide.empty()) {
         said[wide] = "x";
         named = by_step(config, file, said);
@@ -323,7 +320,6 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
     if (x != nullptr && !has_source) has_source = draws_this_x(asked.config, *x);
     const bool has_memory =
         asked.config.memory && !std::holds_alternative<attn::RandomInput>(*asked.config.memory);
-    const bool adds = config.position_embedding && named.has("token_embedding");
     const std::string start = adds ? "token_embedding" : "x";
     asked.may_have_positions = config.position_embedding && x != nullptr && !adds;
     attn::Ledger inputs;
@@ -383,9 +379,17 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         if (inputs.has("memory")) asked.config.memory.reset();
         attn::take_direct_sizes(named, asked.said, asked.config);
     }
-    const bool begins_later = may_begin_later && x == nullptr && !has_source && !makes_them &&
-                              !says_sizes(arguments) && !attn::given_beginning(named).empty();
+    // Without a value or a parameter, an x of the file has no part in what query and key make.
+    const bool begins_at_query = attn::given_beginning(named) == "query" && inputs.has("x") &&
+                                 is_matrix("query") && is_matrix("key");
+    const bool begins_later = (begins_at_query || (may_begin_later && x == nullptr)) &&
+                              !has_source && !makes_them && !says_sizes(arguments) &&
+                              !attn::given_beginning(named).empty();
     if (begins_later) begin_later(named, settings, asked);
+    if (begins_later && begins_at_query) {
+        asked.assumed.emplace_back(
+            "query and key are taken as they are: no parameters were given to make them from x");
+    }
     const attn::Tensor* shown = named.find("weights");
     const bool begins_at_weights = begins_later && attn::given_beginning(named) == "weights";
     if (may_begin_later && shown != nullptr && !begins_at_weights && !asked.said.mask &&
@@ -397,7 +401,7 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
     const bool draws_them = arguments.has_any({flags::seed, flags::weights, flags::projection});
     asked.lacks_x = lacks_x && wide.empty() && !asked.takes_projections;
     asked.lacks_parameters = inputs.has(start) && !makes_them && !asked.takes_projections &&
-                             !draws_them && asked.config.attentions.empty();
+                             !begins_later && !draws_them && asked.config.attentions.empty();
     settings.mask = settings.mask || asked.is_probe;
     const std::vector<std::string> by_shape = attn::take_shapes(named, settings, asked.config);
     asked.assumed.insert(asked.assumed.end(), by_shape.begin(), by_shape.end());

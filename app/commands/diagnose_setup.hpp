@@ -40,6 +40,26 @@ std::string why_not_judged(const DiagnosedWalk& asked, const attn::Diagnosis& di
 DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& file,
                          std::map<std::string, std::string> said, bool may_begin_later = false);
 
+/// The tensors that may be x although none is called so: those whose names can mean x, those
+/// without the name of a step, and others. `step_of` has the step of each name, or the name itself
+/// for one that cannot be x.
+struct MayBeX {
+    std::vector<std::string> called{}, nameless{}, others{};
+
+    MayBeX(const attn::Ledger& named, const attn::Ledger& file,
+           const std::map<std::string, std::string>& step_of);
+    /// The one that must be x, by its name or its shape; empty if there are none or several.
+    std::string only() const;
+};
+
+/// Returns the parameters that have the names of what they make, `query_proj`, and by their shapes
+/// can only multiply x: they have its features, and no tokens. Empty unless all three are there.
+std::map<std::string, std::string> bare_parameters(const attn::Ledger& named,
+                                                   const attn::Ledger& file);
+
+/// True if the walk makes some tensor of the user as it is.
+bool makes_others_right(const DiagnosedWalk& asked);
+
 /// Reports how long trying all mistakes takes if rules make a walk slow.
 ///
 /// Errors  ConfigError if it takes minutes.

@@ -180,13 +180,15 @@ void write_as_flags(const Arguments& arguments, const attn::Notebook& notebook,
 
 /// Prints the part of a page that the flags select.
 void print_notebook(const Arguments& arguments, const attn::Notebook& notebook,
-                    attn::Document document, const NoteOfPart& note_of_part) {
+                    const attn::ReplayOptions& replay, attn::Document document,
+                    const NoteOfPart& note_of_part) {
     const attn::PrintOptions options = print_options(arguments);
     const Format& format = format_of(arguments, form_of(notebook.language));
     if (wants_code(arguments) && !document.sections.empty()) {
         attn::add_print_options(document, notebook.language, options);
     }
     select_sections(arguments, document, note_of_part, format.keeps_all());
+    note_no_change(arguments, notebook, replay, document);
     if (document.other != nullptr) {
         const auto other = std::make_shared<attn::Document>(*document.other);
         select_sections(arguments, *other, note_of_part, format.keeps_all());
@@ -252,7 +254,7 @@ int run_notebook(const Arguments& typed) {
         step_through(std::move(scene), arguments);
         return 0;
     }
-    print_notebook(arguments, notebook, std::move(document), note_of_part);
+    print_notebook(arguments, notebook, replay, std::move(document), note_of_part);
     return 0;
 }
 

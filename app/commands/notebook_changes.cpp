@@ -12,6 +12,7 @@
 #include "attn/explain/notes/notes.hpp"
 #include "attn/ground/tensor/tensor.hpp"
 #include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace app {
 namespace {
@@ -177,6 +178,24 @@ void note_useless_settings(const Arguments& arguments, const attn::Notebook& not
     for (const auto& [flags, plan] : walks) uses.push_back({flags, &plan});
     if (uses.empty()) uses.push_back({arguments, nullptr});
     note_useless_flags(uses);
+}
+
+void note_no_change(const Arguments& arguments, const attn::Notebook& notebook,
+                    const attn::ReplayOptions& replay, const attn::Document& shown) {
+    const auto is_told = [](const attn::Section& cell) {
+        return cell.changed || cell.margin.raw().starts_with(still);
+    };
+    if (!changes_settings(arguments) || std::ranges::any_of(shown.sections, is_told)) return;
+    std::vector<std::string> mistakes;
+    for (const attn::NotebookWalk& walk : notebook.walks(replay)) {
+        for (const std::string& id : walk.mistakes) {
+            if (std::ranges::count(mistakes, id) == 0) mistakes.push_back(id);
+        }
+    }
+    report_note(changes_text(arguments) + " changes no number here: the page's walk " +
+                (mistakes.empty() ? "is like that already"
+                                  : "is like that already, or its mistakes (" +
+                                        attn::joined(mistakes) + ") leave no trace of it"));
 }
 
 Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& walk) {

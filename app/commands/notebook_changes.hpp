@@ -14,6 +14,10 @@ Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& w
 void note_useless_settings(const Arguments& arguments, const attn::Notebook& notebook,
                            const attn::ReplayOptions& replay);
 
+/// Reports that the typed settings change no number of the cells that are shown.
+void note_no_change(const Arguments& arguments, const attn::Notebook& notebook,
+                    const attn::ReplayOptions& replay, const attn::Document& shown);
+
 /// Returns the page with the numbers of the typed settings. Cells that differ from the notebook are
 /// marked, and so are cells that these settings remove or do not fit.
 ///

@@ -451,7 +451,7 @@ class _Walk:
     """The steps of a walk read so far."""
 
     def __init__(self, walk: _Arrays) -> None:
-        self.steps = [step for step in walk["steps"] if "data" in step]
+        self.steps = [step for step in walk["steps"] if "data" in step or "rule" in step]
         self.kinds = {step["name"]: step.get("kind", "") for step in self.steps}
         self.is_fused = walk.get("config", {}).get("variant") == "fused"
         self.tensors, self.errors = dict[str, Any](), dict[str, Any]()
@@ -489,6 +489,8 @@ class _Walk:
     def held(self, step: _Arrays) -> _Verdict:
         """Checks whether the numbers of a step follow from those before it."""
         rule = step.get("rule")
+        if "data" not in step:
+            return _Verdict("not checked: it has no numbers", is_checked=False)
         try:
             self.read(step)
             if rule is not None:

@@ -171,7 +171,13 @@ TEST_SUITE("app: notebook with other settings") {
     TEST_CASE("a setting that changes nothing marks nothing") {
         const std::string page = run("notebook 000").out;
         CHECK(run("notebook 000 --heads 2").out == page);
-        CHECK(run("notebook 000 --mask padding --threads 1").out == page);
+        const program::Result same = run("notebook 000 --mask padding --threads 1");
+        CHECK(same.out == page);
+        CHECK(has(same.err, "changes no number here: the page's walk is like that already"));
+        const program::Result one = run("notebook 001 --scale head-dim --only weights");
+        CHECK(has(one.err, "--scale head-dim changes no number here"));
+        CHECK(has(one.err, "softmax-axis=one"));
+        CHECK(run("notebook 000 --mask none").err == "");
     }
 
     TEST_CASE("a setting removes its steps, and leaves those it cannot reach") {

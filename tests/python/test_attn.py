@@ -165,6 +165,15 @@ def test_verify_confirms_walks_and_finds_changed_numbers(tmp_path: Path) -> None
                 assert not right, (flags, how, line)
 
 
+def test_verify_counts_a_step_without_its_numbers(tmp_path: Path) -> None:
+    walk = ae.run("--heads 2").json
+    del next(step for step in walk["steps"] if step["name"] == "weights")["data"]
+    _, lines = told(tmp_path / "walk.json", walk)
+    assert "weights not checked: it has no numbers" in lines
+    checked, steps = lines[-1].split()[0], lines[-1].split()[2]
+    assert int(checked) < int(steps)
+
+
 def test_verify_names_rules_that_it_cannot_read(tmp_path: Path) -> None:
     tensor = {"name": "a", "axes": ["t"], "shape": [1], "dtype": "float32", "data": [0.5]}
     path = tmp_path / "walk.json"

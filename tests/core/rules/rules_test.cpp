@@ -520,6 +520,13 @@ TEST_SUITE("rules") {
         refused("exp(1, 2)", "exp takes one number, not 2", 0);
         refused("lgo(1)", "there is no function 'lgo'", 0);
         refused("1 +", "expected a number, a name or a bracket, not the end", 3);
+        const std::string brackets(100'000, '[');
+        try {
+            parse_rule("scores[q,k] = " + brackets);
+            FAIL("brackets alone are no rule");
+        } catch (const ConfigError& error) {
+            CHECK(std::string(error.what()).size() < 700);
+        }
         refused("1 ; 2", "no rule holds ';'", 2);
         refused("(1", "a closing bracket", 2);
         refused("1 2", "the expression ends before '2'", 2);

@@ -22,6 +22,9 @@ TEST_SUITE("strings") {
         CHECK(visible("a\x1b[2J\n\r\t\x7f") == "a\\x1b[2J\\n\\r\\t\\x7f");
         CHECK(visible("\u009b1m\u202eabc\u2066\u200f\u2028") ==
               "\\x9b1m\\u202eabc\\u2066\\u200f\\u2028");
+        CHECK(visible("a\u200bb\u00ad\u2060\ufeff\U000e0041") ==
+              "a\\u200bb\\xad\\u2060\\ufeff\\ue0041");
+        CHECK(visible("\u0915\u094d\u200d\u0937") == "\u0915\u094d\u200d\u0937");
         CHECK(visible("a\xff\xc3") == "a\\xff\\xc3");
         CHECK(visible(std::string_view("\0", 1)) == "\\x00");
     }

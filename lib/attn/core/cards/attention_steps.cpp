@@ -36,10 +36,13 @@ public:
         : table_(table), plan_(plan), file_(file), steps_(file->steps_of(plan)) {}
 
     void build() {
-        const bool makes_mask = std::ranges::any_of(steps_, [](const AttentionStep& each) {
-            return each.rule.step == "mask" || each.rule.step == "masked_scores";
+        const bool needs_mask = std::ranges::any_of(steps_, [](const AttentionStep& each) {
+            const auto is_used = [&](const std::string& name) {
+                return each.rule.step == name || attn::reads(*each.rule.value, name, false);
+            };
+            return is_used("mask") || is_used("masked_scores");
         });
-        if (makes_mask && !plan_.masks() && file_->begins.find("mask ") != std::string::npos) {
+        if (needs_mask && !plan_.masks() && file_->begins.find("mask ") != std::string::npos) {
             throw ConfigError(file_->name + " needs a mask: leave $mask none out"_told);
         }
         add_parameters();

@@ -352,9 +352,4 @@ Rule::Rule(const std::string& said) {
         found != read.end() ? found->second : read.emplace(said, parse_rule(said)).first->second;
 }
 
-void refuse_rule(const std::string& text, std::size_t at, const std::string& message) {
-    const std::size_t place = visible(text.substr(0, at)).size();
-    throw ConfigError(message + "\n  " + visible(text) + "\n  " + std::string(place, ' ') + "^");
-}
-
 }  // namespace attn

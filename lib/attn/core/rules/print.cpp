@@ -4,6 +4,10 @@
 
 #include <cmath>
 
+#include "attn/core/rules/rule.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+
 namespace attn {
 namespace {
 
@@ -115,6 +119,18 @@ std::string rule_text(const Rule& rule) {
     std::string indices;
     for (const std::string& index : rule.indices) indices += (indices.empty() ? "" : ",") + index;
     return rule.step + "[" + indices + "] = " + expression_text(*rule.value);
+}
+
+void refuse_rule(const std::string& text, std::size_t at, const std::string& message) {
+    constexpr std::size_t around = 200;  // characters on each side
+    std::vector<std::string> left = visible_characters(text.substr(0, at));
+    std::vector<std::string> right = visible_characters(text.substr(at));
+    const bool begins = left.size() <= around, ends = right.size() <= around;
+    if (!begins) left.erase(left.begin(), left.end() - around);
+    if (!ends) right.resize(around);
+    const std::string before = (begins ? "" : "...") + joined(left, "");
+    throw ConfigError(message + "\n  " + before + joined(right, "") + (ends ? "" : "...") + "\n  " +
+                      std::string(before.size(), ' ') + "^");
 }
 
 }  // namespace attn

@@ -8,6 +8,17 @@
 
 namespace attn {
 
+namespace {
+
+/// A code point beyond 16 bits is two escapes in JSON.
+std::string json_escape(std::int32_t point) {
+    if (point < 0x10000) return fmt::format("\\u{:04x}", point);
+    const std::int32_t rest = point - 0x10000;
+    return fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (rest >> 10), 0xDC00 + (rest & 0x3FF));
+}
+
+}  // namespace
+
 std::string json_string(std::string_view text) {
     std::string json = "\"";
     while (!text.empty()) {
@@ -20,7 +31,7 @@ std::string json_string(std::string_view text) {
         } else if (c == '\n' || c == '\t' || c == '\r') {
             json += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r";
         } else if (is_disruptive(point)) {
-            json += fmt::format("\\u{:04x}", point);
+            json += json_escape(point);
         } else {
             json += bytes;
         }
@@ -33,7 +44,7 @@ std::string without_controls(std::string_view json) {
     std::string plain;
     for (const auto& [point, bytes] : points_of(json)) {
         const bool breaks = point != '\n' && is_disruptive(point);
-        plain += breaks ? fmt::format("\\u{:04x}", point) : std::string(bytes);
+        plain += breaks ? json_escape(point) : std::string(bytes);
     }
     return plain;
 }

@@ -17,8 +17,13 @@ bool is_disruptive(std::int32_t point) {
     const bool direction = (point >= 0x202A && point <= 0x202E) ||
                            (point >= 0x2066 && point <= 0x2069) || point == 0x200E ||
                            point == 0x200F || point == 0x061C;
-    return direction || category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_ZL ||
-           category == UTF8PROC_CATEGORY_ZP;
+    // Characters without a glyph: two words that look alike would not be the same.
+    const bool invisible = point == 0xAD || point == 0x200B ||
+                           (point >= 0x2060 && point <= 0x206F) || point == 0xFEFF ||
+                           (point >= 0xFFF9 && point <= 0xFFFB) ||
+                           (point >= 0xE0000 && point <= 0xE007F);
+    return direction || invisible || category == UTF8PROC_CATEGORY_CC ||
+           category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
 }
 
 namespace {

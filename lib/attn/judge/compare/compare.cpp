@@ -17,6 +17,7 @@
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/judge/compare/two_types.hpp"
 
 namespace attn {
 namespace {
@@ -58,84 +59,6 @@ Ledger shared_by(const StepTable& table, const Ledger& left, const Ledger& right
     }
     return shared;
 }
-
-/// Returns the difference that rounding explains between two rounded tensors: twice the radius.
-std::optional<Tensor> bound_of(Bounds& bounds, const Step* step, const Tensor& tensor) {
-    if (step == nullptr || !tensor.is_floating()) return std::nullopt;
-    const std::optional<Ball> ball = bounds.of(step->name);
-    if (!ball || ball->radius.shape() != tensor.shape()) return std::nullopt;
-    Array<double> cells = ball->radius.as<double>();
-    for (double& cell : cells) cell *= 2;
-    return Tensor(tensor.axes(), std::move(cells));
-}
-
-/// Returns the 16-bit type of a walk; float32 if its type has more digits.
-DType type_of(const Ledger& walk) {
-    for (const auto& [name, tensor] : walk.entries()) {
-        if (is_16_bit(tensor.dtype())) return tensor.dtype();
-    }
-    return DType::float32;
-}
-
-/// Two walks in different dtypes. They start from different numbers, so each step is judged by the
-/// tensors of its own walk.
-class OfTwoTypes {
-public:
-    OfTwoTypes(const Plan& plan, const StepTable& table, const Ledger& left, const Ledger& right)
-        : plan_(plan),
-          table_(table),
-          sides_{{{&left, rounding_of(type_of(left))}, {&right, rounding_of(type_of(right))}}} {}
-
-    bool is_so() const { return sides_[0].second.unit != sides_[1].second.unit; }
-
-    /// True if rounding alone explains the difference of a step, and those of the steps before it.
-    bool explains(const Step& step) {
-        const Tensor &a = (*sides_[0].first)[step.name], &b = (*sides_[1].first)[step.name];
-        const bool follows = std::ranges::any_of(unexplained_, [&](const std::string& before) {
-            return PlannedStep{plan_, table_, step}.reads(before);
-        });
-        const bool is_start = step.kind == Step::Kind::input || step.kind == Step::Kind::parameter;
-        const bool is_rounding = !follows && !std::isinf(distance(a, b, {}).absolute) &&
-                                 (is_start ? is_near(a, b) : follows_from_its_own(step.name));
-        if (!is_rounding) unexplained_.push_back(step.name);
-        return is_rounding;
-    }
-
-private:
-    bool is_near(const Tensor& a, const Tensor& b) const {
-        const Rounding &one = sides_[0].second, &other = sides_[1].second;
-        const double units = one.unit + other.unit, least = one.least + other.least;
-        for (std::size_t i = 0; i < a.size(); ++i) {
-            const double x = a.at(i), y = b.at(i);
-            const double allowed = units * std::max(std::abs(x), std::abs(y)) + least;
-            if (!same_number(x, y) && !(std::abs(x - y) <= allowed)) return false;
-        }
-        return true;
-    }
-
-    bool follows_from_its_own(const std::string& step) const {
-        return std::ranges::all_of(sides_, [&](const auto& side) {
-            Rounding in_16_bits = side.second;
-            in_16_bits.sums = side.second.unit;
-            return follows(step, *side.first, side.second) ||
-                   follows(step, *side.first, in_16_bits);
-        });
-    }
-
-    bool follows(const std::string& step, const Ledger& own, const Rounding& way) const {
-        Bounds bounds(plan_, table_, own, way);
-        const std::optional<Ball> ball = bounds.of(step);
-        if (!ball || ball->radius.shape() != own[step].shape()) return false;
-        if (within(own[step], *ball).beyond > 0) return false;
-        const std::optional<Slope> slope = slope_of(own[step], *ball, way);
-        return !slope || !slope->is_all || slope->is_one(way);
-    }
-
-    const Plan& plan_;
-    const StepTable& table_;
-    const std::array<std::pair<const Ledger*, Rounding>, 2> sides_;
-    std::vector<std::string> unexplained_;
-};
 
 /// Returns the first step of the chain that only one side has, if the missing steps are all
 /// explained by that chain: a file with only some steps proves nothing.
@@ -283,7 +206,7 @@ Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
             Bounds& of =
                 bounds.try_emplace(coarser_type(tensor, *other), plan, table, shared, rounding)
                     .first->second;
-            bound = bound_of(of, card, *other);
+            bound = may_be_rounding ? types.bound_of_cells(*card) : bound_of(of, card, *other);
             constexpr double units = 64;  // if the rule of the step gives no bound
             step.tolerance = {
                 (bound ? 1 : units * rounding.unit) * usual_size(bound ? *bound : *other), 0};

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -20,6 +22,7 @@ struct Exactness {
     std::optional<int> decimals{}, digits{};
     double epsilon = 0;
     std::string remark{};
+    std::string doubt{};  ///< what the user must say, if the numbers have more digits than that
 };
 
 /// Returns the precisions that the user's numbers may have been printed with, if it is low.
@@ -56,10 +59,29 @@ std::vector<Exactness> printed_in(const Ledger& theirs) {
 const std::vector<Exactness>& of_short_types() {
     static const std::vector<Exactness> all{
         {.epsilon = 0x1p-10,
-         .remark = "your numbers are right to 3 digits, as TF32 and float16 give them"},
+         .remark = "your numbers are right to 3 digits, as TF32 and float16 give them",
+         .doubt = "your numbers are stored with more digits than that. If your code computes in "
+                  "TF32 or float16, "
+                  "pass $compute-dtype float16; if not, something small is wrong"_told},
         {.epsilon = fewest_digits,
-         .remark = "your numbers are right to 2 digits, as bfloat16 gives them"}};
+         .remark = "your numbers are right to 2 digits, as bfloat16 gives them",
+         .doubt = "your numbers are stored with more digits than that. If your code computes in "
+                  "bfloat16, pass "
+                  "$compute-dtype bfloat16; if not, something small is wrong"_told}};
     return all;
+}
+
+/// True if some number of float64 has more digits than float32, as it is stored or printed: then
+/// no product in 16 bits made it.
+bool has_digits_of_double(const Ledger& tensors) {
+    return std::ranges::any_of(tensors.entries(), [](const Ledger::Entry& entry) {
+        if (entry.tensor.dtype() != DType::float64) return false;
+        const std::vector<double> numbers = entry.tensor.numbers();
+        return std::ranges::any_of(numbers, [](double number) {
+            return std::isfinite(number) && static_cast<float>(number) != number &&
+                   std::stod(fmt::format("{:.9g}", number)) != number;
+        });
+    });
 }
 
 /// Returns the steps that a tensor may be: the one that the user maps it to, else the candidates
@@ -349,10 +371,14 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
         if (other.cost < best.cost) best = std::move(other);
     }
     if (best.cost < in_full) return best;
-    if (best.cost < cost::few_digits || !may_be_rounded(exact)) return best;
+    if (best.cost < cost::few_digits || has_digits_of_double(theirs) || !may_be_rounded(exact)) {
+        return best;
+    }
     for (const Exactness& each : of_short_types()) {
         Diagnosis other = with(each, bound());
-        if (other.cost < best.cost && !other.has_unknown()) return other;
+        if (other.cost >= best.cost || other.has_unknown()) continue;
+        if (other.is_right()) other.open.push_back(each.doubt);
+        return other;
     }
     return best;
 }

@@ -282,7 +282,12 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
         }
         text += (wrong_here && !step.harmless ? ink.of(ink.mistake, line) : line) + "\n";
         if (!step.layout.empty()) text += "  read as " + step.layout + "\n";
-        if (step.within) text += "  " + step.within->text(step.expected) + "\n";
+        const bool is_not_all = step.within && step.within->beyond == 0 && wrong_here;
+        if (is_not_all) {
+            text += "  rounding could explain each cell, but not all of them together\n";
+        } else if (step.within) {
+            text += "  " + step.within->text(step.expected) + "\n";
+        }
         if (step.theirs_name != step.name) {
             names.push_back(visible(step.theirs_name) + " is " + step.name);
         }

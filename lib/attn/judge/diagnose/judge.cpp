@@ -262,7 +262,7 @@ Judged Judge::answer(const std::string& step, const TheirTensor& theirs, const T
         return by_rounding(step, seen, expected, rounding, from_theirs, depth);
     };
     const Rounding own = rounding_of(coarser_type(theirs.tensor, expected));
-    const bool is_guessed = epsilon_ != 0 && theirs.epsilon == 0;
+    const bool is_guessed = guesses(theirs);
     const auto looks_so = [&] { return looks_rounded(seen, expected, epsilon_); };
     // Called first if only the verdict counts, because it needs no bound.
     if (is_guessed && !depth.in_full && !looks_so()) return by(own);

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <sstream>
+#include <string_view>
+#include <unordered_map>
 
 #include <utf8proc.h>
 
@@ -15,9 +17,15 @@ extern "C" const char attn_known_names[];
 namespace attn {
 namespace {
 
-/// True if `words`, separated and enclosed by spaces, contain `name`.
-bool is_word_of(const std::string& name, const std::string& words) {
-    return !name.empty() && words.find(" " + name + " ") != std::string::npos;
+/// True if `words`, separated by spaces, contain `name`.
+bool is_word_of(const std::string& name, std::string_view words) {
+    if (name.empty()) return false;
+    for (std::size_t at = words.find(name); at != words.npos; at = words.find(name, at + 1)) {
+        const std::size_t end = at + name.size();
+        const bool begins = at == 0 || words[at - 1] == ' ';
+        if (begins && (end == words.size() || words[end] == ' ')) return true;
+    }
+    return false;
 }
 
 /// Common names of some steps: the first that fits is chosen.
@@ -25,9 +33,9 @@ struct Names {
     /// Empty for steps, `parameter`, `gain` of a norm, or `treated` for a word beside scores.
     std::string kind;
     std::vector<std::string> steps{};
-    std::string names = " ";  ///< separated and enclosed by spaces
+    std::vector<std::string> names{};
 
-    bool have(const std::string& name) const { return is_word_of(name, names); }
+    bool have(const std::string& name) const { return std::ranges::count(names, name) > 0; }
 };
 
 std::vector<Names> read_names() {
@@ -41,7 +49,7 @@ std::vector<Names> read_names() {
         for (std::string word; words >> word;) {
             Names& row = all.back();
             if (are_names) {
-                row.names += word + " ";
+                row.names.push_back(word);
             } else if (word == "parameter" || word == "gain" || word == "treated") {
                 row.kind = word;
             } else {
@@ -59,10 +67,30 @@ const std::vector<Names>& known_names() {
     return all;
 }
 
+/// The steps of each name, found at once even among many.
+const std::vector<const Names*>& rows_with(const std::string& name) {
+    static const auto all = [] {
+        std::unordered_map<std::string, std::vector<const Names*>> rows;
+        for (const Names& known : known_names()) {
+            for (const std::string& each : known.names) {
+                if (known.kind.empty()) rows[each].push_back(&known);
+            }
+        }
+        return rows;
+    }();
+    static const std::vector<const Names*> none;
+    const auto found = all.find(name);
+    return found == all.end() ? none : found->second;
+}
+
 std::string in_small_letters(const std::string& name) {
     std::string small;
-    for (const auto& [point, character] : points_of(name)) {
-        small += point < 0x80 ? lower(character) : utf8_of(utf8proc_tolower(point));
+    if (std::ranges::all_of(name, [](char letter) { return letter > 0; })) {
+        small = lower(name);
+    } else {
+        for (const auto& [point, character] : points_of(name)) {
+            small += point < 0x80 ? lower(character) : utf8_of(utf8proc_tolower(point));
+        }
     }
     return replaced_all(small, {{"-", "_"}, {" ", "_"}});
 }
@@ -115,8 +143,7 @@ std::string plain_name(std::string name) {
 std::vector<std::string> treated_scores(std::string name) {
     for (const Names& known : known_names()) {
         if (known.kind != "treated") continue;
-        std::istringstream words(known.names);
-        for (std::string word; words >> word;) {
+        for (const std::string& word : known.names) {
             for (const std::string& part : {"_" + word, word + "_"}) {
                 const std::size_t at = name.find(part);
                 if (at == name.npos) continue;
@@ -174,11 +201,9 @@ std::vector<std::string> known_steps(const std::string& name, const StepTable& t
     }
     const std::string parameter = parameter_called(name);
     if (place_of(kept_table(), parameter) < kept_table().size()) add(parameter);
-    for (const Names& known : known_names()) {
-        if (known.kind.empty() && known.have(plain)) std::ranges::for_each(known.steps, add);
-    }
+    for (const Names* known : rows_with(plain)) std::ranges::for_each(known->steps, add);
     for (const Step& step : table) {
-        if (is_word_of(plain, " " + step.called + " ")) add(step.name);
+        if (is_word_of(plain, step.called)) add(step.name);
     }
     return steps.empty() ? treated_scores(plain) : steps;
 }

@@ -10,6 +10,7 @@
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/replay.hpp"
 
 namespace attn {
 namespace {
@@ -334,9 +335,9 @@ private:
 /// Reports steps as undecided if a tolerance would accept zeros in their place.
 void refuse_wide_tolerance(const DiagnoseOptions& options, Diagnosis& diagnosis) {
     if (!options.tolerance || !diagnosis.plan) return;
-    const Ledger right = walk(*diagnosis.plan, diagnosis.given);
+    Replay right(*diagnosis.plan, diagnosis.given);
     for (StepVerdict& step : diagnosis.steps) {
-        const Tensor* const expected = right.find(step.name);
+        const Tensor* const expected = step.name == "mask" ? nullptr : right.step(step.name);
         const double largest = expected == nullptr ? 0 : usual_size(*expected);
         const bool lets_zeros_pass =
             largest > 0 &&

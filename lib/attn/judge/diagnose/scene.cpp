@@ -88,6 +88,24 @@ bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
                             2 * judge.tolerance(step, theirs, expected, true).absolute);
 }
 
+bool Scene::takes_most_away(const Tensor& tensor, const Tensor& made) const {
+    const bool may_hide = judge.rounding(theirs, made).is_half && !judge.looks_away();
+    if (!may_hide || made.shape() != expected.shape()) return true;
+    double left = 0, all = 0;
+    bool makes_infinity = false;
+    each_number(tensor, [&](std::size_t i, double cell) {
+        const double here = cell - made.at(i), before = cell - expected.at(i);
+        if (!std::isfinite(here) || !std::isfinite(before)) {
+            makes_infinity = makes_infinity ||
+                             (same_number(cell, made.at(i)) && !same_number(cell, expected.at(i)));
+            return;
+        }
+        left += here * here;
+        all += before * before;
+    });
+    return makes_infinity || left <= (judge.guesses(theirs) ? 0.01 : 0.25) * all;
+}
+
 Match Scene::match_of(const Mistake& mistake, Reading reading, double difference) const {
     Match match;
     match.finding.step = step;

@@ -19,25 +19,6 @@ bool has_nan(const Tensor& tensor) {
 
 using Mistakes = std::vector<const Mistake*>;
 
-/// True if `made` leaves at most half of the distance between the user's tensor and the right one.
-/// A 16-bit bound may be as wide as that distance, and then accepts everything.
-bool takes_most_away(const Tensor& theirs, const Tensor& made, const Tensor& right) {
-    if (made.shape() != right.shape()) return true;
-    double left = 0, all = 0;
-    bool makes_infinity = false;
-    each_number(theirs, [&](std::size_t i, double cell) {
-        const double here = cell - made.at(i), before = cell - right.at(i);
-        if (!std::isfinite(here) || !std::isfinite(before)) {
-            makes_infinity = makes_infinity ||
-                             (same_number(cell, made.at(i)) && !same_number(cell, right.at(i)));
-            return;
-        }
-        left += here * here;
-        all += before * before;
-    });
-    return makes_infinity || left <= 0.25 * all;
-}
-
 /// Tries hypotheses about one of the user's tensors, one kind after another.
 class Search {
 public:
@@ -197,10 +178,7 @@ private:
         if (made.size() <= 2 && has_nan(*wrong)) result_.left_nan.push_back(made.back());
         for (Reading& reading : scene_.ways(*wrong)) {
             const Judged answer = scene_.judged_as(reading.tensor, *wrong, nearest_difference_);
-            const bool may_hide =
-                scene_.judge.rounding(scene_.theirs, *wrong).is_half && !scene_.judge.looks_away();
-            if (answer.right() &&
-                (!may_hide || takes_most_away(reading.tensor, *wrong, scene_.expected))) {
+            if (answer.right() && scene_.takes_most_away(reading.tensor, *wrong)) {
                 matches_.push_back({made.back(), std::move(reading), answer.difference});
                 return;
             }

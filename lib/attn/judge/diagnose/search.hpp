@@ -74,6 +74,10 @@ struct Scene {
     bool is_right_where_read(const Tensor& tensor) const {
         return judge.right_where_read(step, theirs, tensor, expected, uses_theirs);
     }
+    /// True if `made` leaves at most half of the distance between the user's tensor and the right
+    /// one, a tenth if its few digits are a guess: a 16-bit bound may be as wide as that distance,
+    /// and then accepts everything.
+    bool takes_most_away(const Tensor& tensor, const Tensor& made) const;
     Match match_of(const Mistake& mistake, Reading reading, double difference) const;
     /// Returns the match of a harmless difference in form, which no replay makes.
     Match written_otherwise(const char* id, Reading reading) const;

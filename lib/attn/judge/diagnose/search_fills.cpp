@@ -228,7 +228,10 @@ std::optional<Match> numbered(const Scene& scene) {
         const auto wrong = replay.step_with({&mistake}, scene.step);
         if (!wrong || same_cells(*wrong, scene.expected)) return std::nullopt;
         const Judged answer = scene.judged_as(reading.tensor, *wrong);
-        if (!answer.right()) return std::nullopt;
+        const bool is_loose = scene.judge.guesses(scene.theirs);
+        if (!answer.right() || (is_loose && !scene.takes_most_away(reading.tensor, *wrong))) {
+            return std::nullopt;
+        }
         Match found = scene.match_of(mistake, reading, answer.difference);
         if (family.right == nullptr && number != 0) {
             const auto more = replay.step_with({&family.entry(2 * number)}, scene.step);
@@ -298,6 +301,8 @@ std::optional<Match> rescaled(const Scene& scene, const Reading& reading) {
     if (is_none(newton, std::log(divisor / right))) return std::nullopt;
     const Mistake& mistake = other_scale(std::stod(brief(divisor)));
     const auto wrong = scene.replay.step_with({&mistake}, scene.step);
+    const bool is_loose = scene.judge.guesses(scene.theirs);
+    if (is_loose && !scene.takes_most_away(reading.tensor, *wrong)) return std::nullopt;
     Match match =
         scene.match_of(mistake, reading, scene.judged_as(reading.tensor, *wrong).difference);
     match.finding.evidence.push_back("all cells together: the scores are " +

@@ -70,6 +70,8 @@ std::vector<std::string> steps_by_shape(const Judge& judge, const Tensor& theirs
 /// Keeps those of a tensor's candidate steps that its shape and numbers allow. If none does, keeps
 /// the likeliest one.
 void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
+    const StepTable& table = kept_table(plan);
+    const std::string first = theirs.steps.front();
     const bool has_forms = theirs.stray.empty() && !names_a_result(theirs.name);
     for (std::size_t i = 0; has_forms && i < theirs.steps.size(); ++i) {
         for (const std::string& kept : kept_of(theirs.steps[i])) {
@@ -78,21 +80,23 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
         }
     }
     // A context with its heads side by side may be the merged one.
-    const bool is_context = theirs.stray.empty() && theirs.steps.front() == "context";
+    const bool is_context = theirs.stray.empty() && first == "context";
     if (is_context && std::ranges::count(theirs.steps, "merged") == 0 &&
         fits(plan, judge, theirs, "merged") &&
         judge.reference()["context"].shape() != theirs.tensor.shape()) {
         theirs.steps.emplace_back("merged");
     }
-    const std::vector<std::string> called = theirs.options = theirs.steps;
+    theirs.options = theirs.steps;
     std::erase_if(theirs.steps, [&](const std::string& step) {
         if (!fits(plan, judge, theirs, step)) return true;
         // A tensor called query may be x before its projection, and one called weights may be
-        // scores before softmax: only the right numbers show that.
+        // scores before softmax: only the right numbers show that. One called by an input may be x
+        // by its shape alone.
+        const bool is_made = find_step(table, first).kind == Step::Kind::computed;
         const bool as_before =
-            step != called.front() && (step == "x" || (called.front() == "weights" &&
-                                                       place_of(kept_table(plan), step) <
-                                                           place_of(kept_table(plan), "weights")));
+            step != first &&
+            (step == "x" ? is_made
+                         : first == "weights" && place_of(table, step) < place_of(table, first));
         if (as_before) return !judge.looks_right(theirs, step);
         // A result has a head axis, or merged heads.
         if (!names_a_result(theirs.name) || (step != "context" && step != "merged")) return false;
@@ -103,8 +107,17 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
         std::erase_if(theirs.steps,
                       [](const auto& step) { return !step.starts_with("masked_scores"); });
     }
+    // What no step of its name fits is the input of which it has all numbers: x, or ids.
+    for (const Ledger::Entry& each : judge.reference().entries()) {
+        const bool is_guess = std::ranges::all_of(theirs.steps, kept_step);
+        if (is_guess && theirs.stray.empty() &&
+            find_step(table, each.name).kind == Step::Kind::input &&
+            judge.looks_right(theirs, each.name)) {
+            theirs.options = theirs.steps = {each.name};
+        }
+    }
     theirs.misfits = theirs.steps.empty();
-    if (theirs.misfits) theirs.options = theirs.steps = {called.front()};
+    if (theirs.misfits) theirs.options = theirs.steps = {first};
     // If no step with that name has the shape, the tensor may be any step that has.
     const auto is_whole = [&](const std::string& step) {
         const Tensor* expected = judge.reference().find(step);
@@ -171,6 +184,7 @@ public:
         for (TheirTensor& theirs : tensors_) {
             if (!theirs.is_right && !theirs.stray.empty()) put_first(theirs, is_free());
         }
+        keep_apart();
     }
 
 private:
@@ -194,9 +208,19 @@ private:
     /// another tensor's, which is right, the shape alone decides.
     void find_seconds() {
         for (TheirTensor& theirs : tensors_) {
+            // A form that only other code keeps, and that the name does not mean, is a guess.
+            const std::vector<std::string> named =
+                known_steps(theirs.name, kept_table(judge_.plan()));
+            const auto is_guess = [&](const std::string& step) {
+                return kept_step(step) != nullptr && std::ranges::count(named, step) == 0;
+            };
+            const bool are_guesses = std::ranges::all_of(theirs.steps, is_guess);
+            const auto may_be = [&](const std::string& step) {
+                return is_free()(step) && (are_guesses || !is_guess(step));
+            };
             const bool is_second = !theirs.is_right && theirs.stray.empty() &&
                                    !names_a_result(theirs.name) && theirs.steps.front() != "mask" &&
-                                   std::ranges::none_of(theirs.steps, is_free());
+                                   std::ranges::none_of(theirs.steps, may_be);
             if (!is_second) continue;
             theirs.stray = theirs.steps.front() + " is another tensor, which is right";
             theirs.steps = steps_by_shape(judge_, theirs.tensor);
@@ -205,6 +229,22 @@ private:
             theirs.options = theirs.steps;
             theirs.is_right = holds_any(theirs);
             if (theirs.is_right) put_first(theirs, holds(theirs));
+        }
+    }
+
+    /// A step of which the user has the right tensor is no other one that only has its shape.
+    void keep_apart() {
+        std::set<std::string> right;
+        for (const TheirTensor& each : tensors_) {
+            if (each.is_right) right.insert(each.steps.front());
+        }
+        for (TheirTensor& theirs : tensors_) {
+            if (theirs.is_right || theirs.foreign >= theirs.options.size()) continue;
+            const auto begin = theirs.options.begin() + static_cast<std::ptrdiff_t>(theirs.foreign);
+            theirs.options.erase(
+                std::remove_if(begin, theirs.options.end(),
+                               [&](const std::string& step) { return right.contains(step); }),
+                theirs.options.end());
         }
     }
 
@@ -290,6 +330,13 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
             entry.steps = {said->second};
         } else {
             entry.steps = steps_called(name, plan);
+            // A table of embeddings beside x is no second x.
+            const std::vector<std::string> known = known_steps(name, kept_table(plan));
+            if (!known.empty() && known.front().ends_with("embedding") &&
+                !judge.looks_right(entry, "x") &&
+                (judge.given().has("x") || !fits(plan, judge, entry, "x"))) {
+                std::erase(entry.steps, "x");
+            }
         }
         entry.stray = why_stray(name, tensor, plan, entry.steps);
         if (!entry.stray.empty()) entry.steps = steps_by_shape(judge, tensor);

@@ -233,6 +233,10 @@ public:
     double epsilon_of(const TheirTensor& theirs) const {
         return std::max(theirs.epsilon, epsilon_);
     }
+    /// True if few digits are assumed of all tensors, and if the numbers of this one do not show
+    /// them.
+    bool is_loose() const { return epsilon_ != 0; }
+    bool guesses(const TheirTensor& theirs) const { return is_loose() && theirs.epsilon == 0; }
     bool may_look_away(const TheirTensor& theirs) const;
 
     /// Judges a tensor as one step. `from_theirs` is set if the expectation was computed from the

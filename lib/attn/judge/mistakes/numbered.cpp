@@ -78,6 +78,7 @@ const std::vector<NumberedEntry>& numbered_entries() {
     };
     const auto scale = [](const Plan& plan) { return 1 / effect_of(plan.scale); };
     const auto base = [](const Plan& plan) { return plan.config.rotary.theta; };
+    const auto eps = [](const Plan& plan) { return plan.config.qk_norm.eps; };
     const auto window = [](const Plan& plan) {
         return static_cast<double>(*plan.config.mask.window);
     };
@@ -86,6 +87,12 @@ const std::vector<NumberedEntry>& numbered_entries() {
     std::iota(keys.begin(), keys.end(), 0);
     static const std::vector<NumberedEntry> all = [&] {
         std::vector<NumberedEntry> list{
+            // What models and libraries take: in float32 a smaller one leaves too few digits to
+            // fit.
+            {.entry = of("norm-eps=N"),
+             .starts = {1e-5, 1e-3, 1e-6, 1e-8, 1e-12, 0, 1e-4, 1e-2, 0.1},
+             .whole = true,
+             .right = eps},
             {.entry = of("scale-other=N"), .starts = {1, 0.2, 5}, .positive = true, .right = scale},
             {.entry = mistaken_fill, .starts = {-2, -8}},
             {.entry = mistaken_addition, .starts = {-1, -6}},
