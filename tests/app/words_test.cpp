@@ -1,6 +1,7 @@
 // The words that help explains: each has sentences, a command that runs, and a page that exists.
 #include <regex>
 #include <sstream>
+#include <utility>
 
 #include "tests/support/program.hpp"
 #include "tests/support/thinned.hpp"
