@@ -164,7 +164,7 @@ TEST_SUITE("app: tour") {
             INFO(page << ": " << line);
             const std::string told = run("tour " + std::to_string(page), line + "\nq\n").out;
             CHECK(has(told, "> " + line + "\nRight: "));
-            CHECK(has(told, "attn-explain tour " + std::to_string(page + 1) + " goes on"));
+            CHECK(has(told, "attn-explain tour " + std::to_string(page + 1) + " continues"));
         }
     }
 

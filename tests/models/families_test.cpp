@@ -274,7 +274,7 @@ TEST_SUITE("models: families") {
                   "rope_scaling 'mrope' is not known"},
                  {"phi", "rope_parameters", {{"rope_type", "ntk"}, {"factor", 2}}, "'ntk' is not"},
                  {"llama", "layer_types", {"sliding_attention", "full_attention"}, "layer_types"},
-                 {"qwen2", "layer_types", {"full_attention", "linear_attention"}, "layer 1 is"},
+                 {"qwen2", "layer_types", {"full_attention", "linear_attention"}, "for layer 1"},
                  {"phi3", "quantization_config", {{"quant_method", "awq"}}, "says \"awq\""},
                  {"qwen3", "rms_norm_eps", -1, "rms_norm_eps is below 0"},
                  {"qwen3", "rope_scaling", "linear", "rope_scaling is not an object"},

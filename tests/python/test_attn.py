@@ -168,7 +168,7 @@ def test_verify_confirms_walks_and_finds_changed_numbers(tmp_path: Path) -> None
 def test_verify_counts_a_step_without_its_numbers(tmp_path: Path) -> None:
     walk = ae.run("--heads 2").json
     del next(step for step in walk["steps"] if step["name"] == "weights")["data"]
-    _, lines = told(tmp_path / "walk.json", walk)
+    _, lines = verdict(tmp_path / "walk.json", walk)
     assert "weights not checked: it has no numbers" in lines
     checked, steps = lines[-1].split()[0], lines[-1].split()[2]
     assert int(checked) < int(steps)

@@ -634,7 +634,7 @@ ASKED = {
         attn = (q @ k.T / 2).masked_fill(near, -1e9).softmax(-1)
         out = attn @ v
     """,
-    "the other way round": """
+    "used transposed": """
         import torch
         torch.manual_seed(4)
         x, wq, wk, wv = torch.randn(5, 6), *torch.randn(3, 6, 6)

@@ -36,7 +36,8 @@ Ledger stored(const Ledger& walk, DType type,
 using namespace attn;
 
 TEST_SUITE("judge: compare two types") {
-    TEST_CASE("of a walk stored in 16 bits, a wrong cell is one, not all that follow") {
+    TEST_CASE(
+        "a wrong cell of a walk in 16 bits counts once, without the cells that follow from it") {
         const Plan plan = resolve(configured("heads 2, seq-len 5, mask causal"));
         const Ledger whole = walk(plan, draw(plan), step_table());
         for (const DType type : {DType::float16, DType::bfloat16}) {
