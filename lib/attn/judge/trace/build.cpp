@@ -28,7 +28,7 @@ public:
         take_chains();
         take_mask();
         take_after();
-        ask_about_roles(trace_, statements_, one_, has_input, output_, made_);
+        ask_about_roles(trace_, statements_, origins_, one_, has_input, output_, made_);
         SaidSettings said = made_.asked.said;
         said.heads = said.projection = said.source = true;
         if (has_input) {

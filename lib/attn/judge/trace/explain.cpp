@@ -61,7 +61,7 @@ std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
     const std::string& id = line.finding->mistake()->id;
     const bool is_of_columns = id == "softmax-axis=query" || id == "softmax-sum=query";
     if (is_of_columns && names_nothing(alignment, trace)) {
-        return "each column of the weights sums to 1, not each row: is it meant?";
+        return "each column of the weights sums to 1, not each row: is it intended?";
     }
     if (id == "scale-missing" && names_no_roles(alignment, trace)) {
         return "the scores are not divided by the square root of the width: is it intended?";

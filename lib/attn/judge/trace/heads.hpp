@@ -66,8 +66,8 @@ bool is_dealt(const Operand& role);
 /// Adds the questions that an unusual use of projections leaves to the user. `output`
 /// is the last projection, if there is one.
 void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                     const Heads& heads, bool has_input, const std::optional<Origin>& output,
-                     Alignment& made);
+                     const Origins& origins, const Heads& heads, bool has_input,
+                     const std::optional<Origin>& output, Alignment& made);
 
 /// Finds the attentions that PyTorch computes in a single call. A trace names the inputs and
 /// outputs `step query`, `step output`, ..., and ends each call with `step heads`.

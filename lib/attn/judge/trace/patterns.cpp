@@ -13,17 +13,19 @@ namespace attn {
 namespace {
 
 /// Asks if the parts of one projection are not in the usual order: query, key, value.
-void ask_about_order(const std::vector<Traced>& trace, const Heads& heads, Alignment& made) {
+void ask_about_order(const std::vector<Traced>& trace, const Origins& origins, const Heads& heads,
+                     Alignment& made) {
     struct Part {
         std::size_t result, channel;
         std::string role;
+        const Operand* operand;
     };
     std::vector<Part> parts;
     for (const auto& [role, operand] :
          {std::pair{"query", &heads.query}, {"key", &heads.key}, {"value", &heads.value}}) {
         const Origin& origin = *operand->origin;
         if (origin.channel.empty()) return;
-        parts.push_back({origin.result, std::ranges::min(origin.channel), role});
+        parts.push_back({origin.result, std::ranges::min(origin.channel), role, operand});
     }
     std::erase_if(parts,
                   [last = parts.back().result](const Part& each) { return each.result != last; });
@@ -31,7 +33,10 @@ void ask_about_order(const std::vector<Traced>& trace, const Heads& heads, Align
     std::ranges::sort(parts, {}, &Part::channel);
     std::vector<std::string> roles;
     for (const Part& each : parts) roles.push_back(each.role);
-    made.questions.push_back(asked_of(trace[parts.front().result],
+    // The line that takes it apart.
+    const Operand& first = *parts.front().operand;
+    const auto cut = origins.same_numbers(first.numbers.all, parts.front().result, first.place + 1);
+    made.questions.push_back(asked_of(trace[cut.value_or(parts.front().result)],
                                       "the parts of this projection are used as " + joined(roles) +
                                           ", in this order: is it intended?"));
 }
@@ -48,15 +53,27 @@ void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::s
             is_used = trace[i].line != each.line && has_name(statements[i], each.name);
         }
         if (is_used) return;
+        const auto is_last = [](const auto& step) {
+            return step.second == "merged" || step.second == "context";
+        };
+        std::size_t last = 0;
+        for (const auto& step : made.steps) {
+            if (is_last(step)) last = std::max(last, made.places.at(step.first));
+        }
         made.questions.push_back(asked_of(
-            each, "the context is not multiplied by " + visible(each.name) + ": is it intended?"));
+            trace[last],
+            "the context is not multiplied by " + visible(each.name) + ": is it intended?"));
         return;
     }
 }
 
-/// The projections of one attention by the role of their result; `output` is missing if it has
-/// none.
-using Projections = std::vector<std::pair<std::string, const Origin*>>;
+/// A projection of one attention, by the role of its result.
+struct RoleProjection {
+    std::string role;
+    const Origin* origin;
+    std::size_t place;  ///< of the result, as it is used
+};
+using Projections = std::vector<RoleProjection>;
 
 bool has_all(const Origin& origin) {
     return origin.channel.empty() || origin.channel.size() == origin.channels;
@@ -66,14 +83,14 @@ bool has_all(const Origin& origin) {
 void ask_about_sharing(const std::vector<Traced>& trace, const Projections& all, Alignment& made) {
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
-            const Origin &one = *all[i].second, &other = *all[j].second;
+            const Origin &one = *all[i].origin, &other = *all[j].origin;
             const bool is_shared =
                 trace[one.w].all == trace[other.w].all && one.product.b == other.product.b &&
                 (one.channel == other.channel || (has_all(one) && has_all(other)));
             if (!is_shared) continue;
-            made.questions.push_back(
-                asked_of(trace[one.result], all[i].first + " and " + all[j].first +
-                                                " come from the same matrix: is it intended?"));
+            made.questions.push_back(asked_of(trace[std::max(all[i].place, all[j].place)],
+                                              all[i].role + " and " + all[j].role +
+                                                  " come from the same matrix: is it intended?"));
             return;
         }
     }
@@ -81,19 +98,19 @@ void ask_about_sharing(const std::vector<Traced>& trace, const Projections& all,
 
 /// Asks about a square matrix that is used transposed, unlike the others.
 void ask_about_layout(const std::vector<Traced>& trace, const Projections& all, Alignment& made) {
-    std::map<bool, std::vector<const std::pair<std::string, const Origin*>*>> by_layout;
-    for (const auto& each : all) {
-        const Traced& w = trace[each.second->w];
+    std::map<bool, std::vector<const RoleProjection*>> by_layout;
+    for (const RoleProjection& each : all) {
+        const Traced& w = trace[each.origin->w];
         if (w.rank() != 2 || w.shape[0] != w.shape[1]) return;
         const bool is_turned = w.name.ends_with(".T") || w.name.ends_with(".t()");
-        by_layout[(each.second->product.b[0] < 0) != is_turned].push_back(&each);
+        by_layout[(each.origin->product.b[0] < 0) != is_turned].push_back(&each);
     }
     if (by_layout.size() < 2 || all.size() < 3) return;
     for (const auto& [layout, those] : by_layout) {
         if (those.size() > 1) continue;
         made.questions.push_back(
-            asked_of(trace[those[0]->second->result],
-                     "the matrix of the " + those[0]->first +
+            asked_of(trace[those[0]->origin->result],
+                     "the matrix of the " + those[0]->role +
                          " is used transposed, unlike the others: is it intended?"));
         return;
     }
@@ -111,22 +128,22 @@ std::vector<std::size_t> order_of_features(const Operand& role) {
 }  // namespace
 
 void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                     const Heads& heads, bool has_input, const std::optional<Origin>& output,
-                     Alignment& made) {
+                     const Origins& origins, const Heads& heads, bool has_input,
+                     const std::optional<Origin>& output, Alignment& made) {
     if (heads.context) ask_about_output(trace, statements, made);
     if (!has_input) return;
-    ask_about_order(trace, heads, made);
-    Projections all{{"key", &*heads.key.origin},
-                    {"query", &*heads.query.origin},
-                    {"value", &*heads.value.origin}};
-    if (output) all.emplace_back("output", &*output);
+    ask_about_order(trace, origins, heads, made);
+    Projections all{{"key", &*heads.key.origin, heads.key.place},
+                    {"query", &*heads.query.origin, heads.query.place},
+                    {"value", &*heads.value.origin, heads.value.place}};
+    if (output) all.push_back({"output", &*output, output->result});
     ask_about_sharing(trace, all, made);
     ask_about_layout(trace, all, made);
     if (order_of_features(heads.query) != order_of_features(heads.key)) {
         made.questions.push_back(
             asked_of(trace[heads.key.place],
                      "the features of query and key are in different orders: is it "
-                     "meant?"));
+                     "intended?"));
     }
 }
 
