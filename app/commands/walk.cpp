@@ -21,6 +21,7 @@
 #include "attn/explain/notes/notes.hpp"
 #include "attn/ground/tensor/tensor.hpp"
 #include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/judge/compare/forms.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 
