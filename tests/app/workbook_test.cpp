@@ -119,7 +119,7 @@ TEST_SUITE("app: workbook") {
         const auto parts = parts_of(folder / "b.xlsx");
         CHECK(has(part(parts, "xl/workbook.xml"), "<definedName name=\"state_h0_1\">"));
         sheet_of("--heads 2 --batch 2 --seq-len 3 --embed-dim 4", folder / "c.xlsx");
-        const std::string& book = part(parts_of(folder / "c.xlsx"), "xl/workbook.xml");
+        const std::string book = part(parts_of(folder / "c.xlsx"), "xl/workbook.xml");
         CHECK(has(book, "<sheet name=\"sequence 1\""));
         CHECK(has(book, "<definedName name=\"weights_s1_h1\">&#39;sequence 1&#39;!$"));
     }

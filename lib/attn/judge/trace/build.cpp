@@ -112,21 +112,8 @@ private:
         project("query", &Heads::query);
         project("key", &Heads::key);
         project("value", &Heads::value);
-        add_missing_biases();
+        add_missing_biases(given_);
         return true;
-    }
-
-    /// A projection without a bias next to one that has it, such as Whisper's key, gets zeros.
-    void add_missing_biases() {
-        const auto has = [&](const char* name) { return given_.has(name); };
-        if (!has("b_query") && !has("b_key") && !has("b_value")) return;
-        for (const std::string role : {"query", "key", "value"}) {
-            if (given_.has("b_" + role)) continue;
-            const Tensor& w = given_["w_" + role];
-            const std::size_t channels = w.shape()[0];
-            given_.record("b_" + role,
-                          Arranged{{channels}, std::vector<double>(channels), w.dtype()}.tensor());
-        }
     }
 
     /// True if the origins imply the scores' numbers of samples and heads.

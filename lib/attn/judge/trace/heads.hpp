@@ -63,6 +63,9 @@ bool is_alibi(const std::vector<double>& bias, std::size_t heads, std::size_t to
 /// True if the heads take the channels of a token in turn; the role has an origin.
 bool is_dealt(const Operand& role);
 
+/// A projection without a bias next to one that has it, such as Whisper's key, gets zeros.
+void add_missing_biases(Ledger& given);
+
 /// Adds the questions that an unusual use of projections leaves to the user. `output`
 /// is the last projection, if there is one.
 void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::string>& statements,

@@ -147,6 +147,18 @@ void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::st
     }
 }
 
+void add_missing_biases(Ledger& given) {
+    const auto has = [&](const char* name) { return given.has(name); };
+    if (!has("b_query") && !has("b_key") && !has("b_value")) return;
+    for (const std::string role : {"query", "key", "value"}) {
+        if (given.has("b_" + role)) continue;
+        const Tensor& w = given["w_" + role];
+        const std::size_t channels = w.shape()[0];
+        given.record("b_" + role,
+                     Arranged{{channels}, std::vector<double>(channels), w.dtype()}.tensor());
+    }
+}
+
 void ask_about_mask(const std::vector<Traced>& trace, const Heads& heads,
                     const std::vector<double>& hidden, std::size_t keys, Alignment& made) {
     const auto hides_all = [&](auto&& is_meant) {
