@@ -427,6 +427,27 @@ def executed(code):
             for name, value in space.items() if isinstance(value, (torch.Tensor, np.ndarray))}
 
 
+def code_faults(common, tensors, needed):
+    """Runs the programs of --code in both languages, with and without gradients, and returns what
+    differs from these tensors."""
+    found = []
+    for language in ("torch", "numpy"):
+        for back in ([], ["--backward"]):
+            name = " ".join([language, *back])
+            code = run(*common, *back, "--code", language)
+            try:
+                made = executed(code.stdout)
+            except Exception as error:  # noqa: BLE001: any error of a program is a finding
+                found.append(f"{name}: {type(error).__name__}: {str(error)[:200]}")
+                continue
+            if needed not in made:
+                found.append(f"{name}: {code.stderr.strip()[:200]}")
+            for tensor in made.keys() & tensors.keys():
+                if difference := off_by(made[tensor], tensors[tensor]):
+                    found.append(f"{name}: {tensor} {difference}")
+    return found
+
+
 def settings_of(walk, document):
     config = document["config"]
     del walk, config

@@ -14,7 +14,7 @@ import random
 import sys
 import tempfile
 
-from check_random_rules import array_of, executed, np, off_by, run
+from check_random_rules import array_of, code_faults, np, off_by, run
 from rule_oracle import Compiled
 
 WALKS = {  # flags: the length of each letter
@@ -127,22 +127,7 @@ def check(program, flags, rule, maker, path):
     tensors = {step["name"]: array_of(step) for step in document["steps"]}
     wrong = off_by(tensors["made"], oracle(document, rule, maker.along, maker.backwards))
     found = [f"walk: {wrong}"] if wrong else []
-    for language in ("torch", "numpy"):
-        for back in ([], ["--backward"]):
-            name = " ".join([language, *back])
-            code = run(*common, *back, "--code", language)
-            try:
-                made = executed(code.stdout)
-            except Exception as error:  # noqa: BLE001: any error of a program is a finding
-                found.append(f"{name}: {type(error).__name__}: {str(error)[:200]}")
-                continue
-            if "made" not in made:
-                found.append(f"{name}: {code.stderr.strip()[:200]}")
-            for tensor in made.keys() & tensors.keys():
-                difference = off_by(made[tensor], tensors[tensor])
-                if difference:
-                    found.append(f"{name}: {tensor} {difference}")
-    return found
+    return found + code_faults(common, tensors, "made")
 
 
 def main(program="build/dev/app/attn-explain", count="200", seed="1"):

@@ -13,7 +13,7 @@ import tempfile
 import torch
 import torch.nn.functional as F
 
-from check_random_rules import array_of, executed, off_by, run
+from check_random_rules import array_of, code_faults, off_by, run
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "app/python"))
 import attn_verify  # noqa: E402
@@ -139,19 +139,7 @@ def check(program, text, by_hand):
                 grad = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
                 if wrong := off_by(grad.numpy(), tensors["d_" + name]):
                     found.append(f"d_{name}: {wrong}")
-        for language in ("torch", "numpy"):
-            for back in ([], ["--backward"]):
-                code = run(*common, *back, "--code", language)
-                try:
-                    program_made = executed(code.stdout)
-                except Exception as error:  # noqa: BLE001: any error of a program is a finding
-                    found.append(f"{language}: {type(error).__name__}: {str(error)[:200]}")
-                    continue
-                if "context" not in program_made:
-                    found.append(f"{language}: {code.stderr.strip()[:200]}")
-                for name in program_made.keys() & tensors.keys():
-                    if wrong := off_by(program_made[name], tensors[name]):
-                        found.append(f"{language} {' '.join(back)}: {name} {wrong}")
+        found += code_faults(common, tensors, "context")
         said = []
         with tempfile.NamedTemporaryFile("w", suffix=".json") as walk:
             walk.write(told.stdout)

@@ -14,9 +14,9 @@ const std::vector<Command>& commands() {
         add("Learn",
             {tour_command(), step_command(), why_command(), laws_command(), attentions_command(),
              examples_command(), quiz_command(), practice_command(), notebook_command()});
-        add("Check",
-            {explain_command(), look_command(), diagnose_command(), proofread_command(), bugs_command(), lint_command(),
-             compare_command(), tolerance_command(), probe_command(), grade_command()});
+        add("Check", {explain_command(), look_command(), diagnose_command(), proofread_command(),
+                      bugs_command(), lint_command(), compare_command(), tolerance_command(),
+                      probe_command(), grade_command()});
         add("Models", {generate_command(), heads_command(), lens_command(), patch_command(),
                        export_command()});
         add("Other", {bench_command(), playground_command(), completions_command(), man_command(),

@@ -8,6 +8,7 @@
 #include "app/commands/diagnose_setup.hpp"
 #include "app/commands/looked.hpp"
 #include "app/commands/pasted_tensors.hpp"
+#include "app/commands/printed_cells.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -57,14 +58,9 @@ struct WrongCell {
 std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis, const attn::Ledger& file) {
     std::vector<WrongCell> cells;
     attn::Replay replay(*diagnosis.plan, diagnosis.given);
-    std::vector<attn::StepVerdict> rows = diagnosis.steps;
-    std::ranges::stable_sort(rows, {}, [&](const attn::StepVerdict& row) {
-        return attn::place_of(attn::step_table(*diagnosis.plan), row.name);
-    });
-    for (const attn::StepVerdict& row : rows) {
-        const attn::Tensor* theirs = diagnosis.read.find(row.name);
-        // No later step follows from a wrong tensor beside the others.
-        if (theirs == nullptr && row.layout.empty()) theirs = file.find(row.theirs_name);
+    const OrderedVerdicts ordered(diagnosis, file);
+    for (const attn::StepVerdict& row : ordered.rows) {
+        const attn::Tensor* const theirs = ordered.theirs.find(row.name);
         const attn::Tensor* const ours = replay.step(row.name);
         if (theirs == nullptr || ours == nullptr || theirs->shape() != ours->shape()) continue;
         if (row.local == attn::Verdict::wrong) {

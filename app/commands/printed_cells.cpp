@@ -5,12 +5,15 @@
 #include <map>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "app/commands/pasted_tensors.hpp"
 #include "attn/explain/bounds/bounds.hpp"
 #include "attn/files/io/document_names.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace app {
 namespace {
@@ -20,7 +23,7 @@ struct PrintedNumber {
     double value = 0;
     std::string text;
     std::size_t at = 0;
-    int decimals = 0;
+    attn::Printed digits{};
 };
 
 /// Returns the numbers of a text, in its order, except for those in names, such as `q_1`.
@@ -54,7 +57,10 @@ std::vector<PrintedNumber> numbers_in(const std::string& text) {
         }
         const std::string number = text.substr(at, end - at);
         if (const auto value = attn::parse_number(number)) {
-            numbers.push_back({*value, number, at, has_power ? 0 : decimals});
+            const int before = static_cast<int>(std::min(point, end) - digits);
+            numbers.push_back(
+                {*value, number, at,
+                 has_power ? attn::Printed{before + decimals, true} : attn::Printed{decimals}});
         }
         at = std::max(end, at + 1);
     }
@@ -127,25 +133,20 @@ public:
           diagnosis_(diagnosis),
           table_(attn::step_table(*diagnosis.plan)),
           tokens_(tokens),
-          theirs_(diagnosis.read),
-          rows_(diagnosis.steps) {
-        // A tensor that nothing after it was made of is judged aside, and was not read.
-        for (const attn::StepVerdict& row : rows_) {
-            const attn::Tensor* const given = file.find(row.theirs_name);
-            if (given != nullptr && !theirs_.has(row.name)) theirs_.record(row.name, *given);
-        }
-        std::ranges::stable_sort(rows_, {}, [&](const attn::StepVerdict& row) {
-            return std::ranges::find(table_, row.name, &attn::Step::name) - table_.begin();
-        });
-        for (const auto& [name, tensor] : theirs_.entries()) {
-            cells_[name] = printed_cells(numbers_, tensor);
-            attn::Ledger alone;
-            alone.record(name, tensor);
-            decimals_[name] = cells_[name].empty() ? attn::decimals_of(alone) : 0;
-            for (const PrintedNumber* each : cells_[name]) {
-                if (each != nullptr) decimals_[name] = std::max(decimals_[name], each->decimals);
+          ordered_(diagnosis, file) {
+        for (const auto& [name, tensor] : ordered_.theirs.entries()) {
+            const PrintedCells& cells = cells_[name] = printed_cells(numbers_, tensor);
+            attn::Printed& digits = digits_[name];
+            if (cells.empty()) digits = attn::printed_alone(tensor);
+            // A tensor with powers has as many digits everywhere.
+            const bool has_powers = std::ranges::any_of(cells, [](const PrintedNumber* each) {
+                return each != nullptr && each->digits.are_significant;
+            });
+            for (const PrintedNumber* each : cells) {
+                if (each == nullptr || each->digits.are_significant != has_powers) continue;
+                digits = {std::max(digits.count, each->digits.count), has_powers};
             }
-            most_ = std::max(most_, decimals_[name]);
+            if (!digits.are_significant) most_ = std::max(most_, digits.count);
         }
     }
 
@@ -158,8 +159,8 @@ public:
         }
         attn::Ledger corrected = printed;
         std::vector<WrongInPrint> wrong;
-        for (const attn::StepVerdict& row : rows_) {
-            const attn::Tensor* const theirs = theirs_.find(row.name);
+        for (const attn::StepVerdict& row : ordered_.rows) {
+            const attn::Tensor* const theirs = ordered_.theirs.find(row.name);
             if (theirs == nullptr) continue;
             attn::Tensor fixed = *theirs;
             // Right in one of two ways: from the numbers before it as they are printed, or as they
@@ -179,19 +180,15 @@ public:
 private:
     /// Returns how far the numbers of printed tensors may be from those that were computed with.
     attn::Ledger radii(const attn::Ledger& used) const {
-        attn::Ledger radii;
-        for (const auto& [name, tensor] : used.entries()) {
-            const auto own = decimals_.find(name);
-            if (!tensor.is_floating() || own == decimals_.end() || own->second == 0) continue;
+        return attn::radii_of_printed(used, [&](const attn::Ledger::Entry& entry) {
+            const auto own = digits_.find(entry.name);
+            attn::Printed digits = own == digits_.end() ? attn::Printed() : own->second;
             // Inputs may be chosen with fewer digits than what is computed from them.
-            const int lost = diagnosis_.given.has(name) ? most_ : own->second;
-            attn::Array<double> radius = attn::empty_array<double>(tensor.shape());
-            std::fill_n(radius.data(), radius.size(), half(lost));
-            radii.record(name, attn::Tensor(tensor.axes(), std::move(radius)));
-        }
-        return radii;
+            const bool is_input = digits.count > 0 && diagnosis_.given.has(entry.name);
+            if (is_input && !digits.are_significant) digits.count = most_;
+            return digits;
+        });
     }
-    static double half(int decimals) { return 0.5 * std::pow(10.0, -decimals) * (1 + 1e-9); }
 
     std::optional<attn::Ball> ball(const std::string& step, const attn::Ledger& used) const {
         const attn::Plan& plan = *diagnosis_.plan;
@@ -206,20 +203,28 @@ private:
         if (!first || !second || first->middle.shape() != theirs.shape()) return;
         const PrintedCells& cells = cells_.at(row.name);
         attn::Array<double> numbers = attn::cast(theirs, attn::DType::float64).as<double>();
-        const int decimals = std::max(decimals_.at(row.name), 0);
+        const attn::Printed digits = digits_.at(row.name);
+        attn::Ledger alone;
+        alone.record(row.name, theirs);
+        const bool is_whole = digits.count == 0 && attn::are_whole(alone);
+        constexpr double half_of_one = 0.5 * (1 + 1e-9);
         for (std::size_t i = 0; i < theirs.size(); ++i) {
+            const double cut = is_whole ? half_of_one : digits.cut(theirs.at(i));
             const auto is_within = [&](const attn::Ball& around) {
                 const double middle = around.middle.at(i);
                 return attn::same_number(theirs.at(i), middle) ||
-                       std::abs(theirs.at(i) - middle) <= around.radius.at(i) + half(decimals);
+                       std::abs(theirs.at(i) - middle) <= around.radius.at(i) + cut;
             };
             if (is_within(*first) || is_within(*second)) continue;
             const attn::Shape cell = attn::indices_of(i, theirs.shape());
             const double right = second->middle.at(i);
             const PrintedNumber* const number = cells.empty() ? nullptr : cells[i];
             const auto shown = [&](double value) {
-                return std::isfinite(value) ? attn::fixed_text(value, decimals)
-                                            : attn::brief(value);
+                if (!std::isfinite(value) || (digits.count == 0 && !is_whole)) {
+                    return attn::brief(value);
+                }
+                return digits.are_significant ? fmt::format("{:.{}e}", value, digits.count - 1)
+                                              : attn::fixed_text(value, digits.count);
             };
             const bool has_word =
                 is_of_tokens(row.theirs_name, row.name) || row.name == "key" || row.name == "value";
@@ -238,14 +243,25 @@ private:
     const attn::Diagnosis& diagnosis_;
     const attn::StepTable& table_;
     const std::vector<std::string>& tokens_;
-    attn::Ledger theirs_;
-    std::vector<attn::StepVerdict> rows_;
+    OrderedVerdicts ordered_;
     std::map<std::string, PrintedCells> cells_;
-    std::map<std::string, int> decimals_;
-    int most_ = 0;
+    std::map<std::string, attn::Printed> digits_;
+    int most_ = 0;  ///< decimals
 };
 
 }  // namespace
+
+OrderedVerdicts::OrderedVerdicts(const attn::Diagnosis& diagnosis, const attn::Ledger& file)
+    : rows(diagnosis.steps), theirs(diagnosis.read) {
+    std::ranges::stable_sort(rows, {}, [&](const attn::StepVerdict& row) {
+        return attn::place_of(attn::step_table(*diagnosis.plan), row.name);
+    });
+    for (const attn::StepVerdict& row : rows) {
+        const attn::Tensor* const beside = file.find(row.theirs_name);
+        const bool is_read = theirs.has(row.name) || !row.layout.empty();
+        if (!is_read && beside != nullptr) theirs.record(row.name, *beside);
+    }
+}
 
 std::string WrongInPrint::text() const {
     std::string where = attn::visible(place);

@@ -7,6 +7,15 @@
 
 namespace app {
 
+/// The verdicts of a diagnosis in the order of the walk, with the user's tensors by their steps:
+/// those that it read, and those beside them that no later step was made of.
+struct OrderedVerdicts {
+    std::vector<attn::StepVerdict> rows;
+    attn::Ledger theirs;
+
+    OrderedVerdicts(const attn::Diagnosis& diagnosis, const attn::Ledger& file);
+};
+
 /// A cell of a document that does not follow from its other matrices.
 struct WrongInPrint {
     std::string place;  ///< the document's name of the matrix

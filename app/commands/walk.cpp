@@ -21,7 +21,6 @@
 #include "attn/explain/notes/notes.hpp"
 #include "attn/ground/tensor/tensor.hpp"
 #include "attn/ground/text/json.hpp"
-#include "attn/ground/text/strings.hpp"
 #include "attn/judge/compare/forms.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 
@@ -282,8 +281,7 @@ void tell_same_rules(const attn::Plan& plan, const attn::Ledger& given, const at
     constexpr std::size_t large = 100'000;
     using Verdict = attn::Proof::Verdict;
     for (std::size_t n = 0; n < plan.config.rules.size(); ++n) {
-        const std::string& text = plan.config.rules[n];
-        const std::string step(attn::trimmed(text.substr(0, text.find('['))));
+        const std::string step = attn::Rule(plan.config.rules[n]).step;
         const auto section = std::ranges::find(document.sections, step, &attn::Section::name);
         if (section == document.sections.end() || ledger[step].size() > large) continue;
         const attn::Proof proof = attn::prove_rule(plan, n, given, ledger);

@@ -48,10 +48,11 @@ const std::vector<Flag>& walk_own_flags() {
                           "numbers as text or on a page (certain; leave --heatmap, --summary, "
                           "--hide-mistake, --live and programs out), or --format svg (none and "
                           "numbers)"}),
-            Flag{flags::blank, "STEPS",
-                 "leave the cells of these steps empty in a workbook, for a student: a right number "
-                 "turns green",
-                 such_as(step_names, Takes::Kind::list)}
+            Flag{
+                flags::blank, "STEPS",
+                "leave the cells of these steps empty in a workbook, for a student: a right number "
+                "turns green",
+                such_as(step_names, Takes::Kind::list)}
                 .in_group("Output")
                 .typed_only()
                 .needing({[](const Arguments& said) { return format_of(said).name == "xlsx"; },

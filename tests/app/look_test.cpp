@@ -9,15 +9,17 @@ using program::run;
 
 namespace {
 
-/// Query, key and value of two tokens by hand; the second row of the result has one number that is
-/// off by 0.2.
-const char* const by_hand =
+/// Query, key and value of two tokens by hand.
+const std::string inputs_by_hand =
     "Q = [[1, 0], [0, 1]]\n"
     "K = [[1, 1], [0, 2]]\n"
-    "V = [[1, 2], [3, 4]]\n"
-    "scores = [[1, 0], [1, 2]]\n"
-    "weights = [[0.6698, 0.3302], [0.3302, 0.6698]]\n"
-    "out = [[1.66, 2.66], [2.34, 3.54]]\n";
+    "V = [[1, 2], [3, 4]]\n";
+
+/// The second row of the result has one number that is off by 0.2.
+const std::string by_hand = inputs_by_hand +
+                            "scores = [[1, 0], [1, 2]]\n"
+                            "weights = [[0.6698, 0.3302], [0.3302, 0.6698]]\n"
+                            "out = [[1.66, 2.66], [2.34, 3.54]]\n";
 
 }  // namespace
 
@@ -310,20 +312,18 @@ TEST_SUITE("app: look") {
     }
 
     TEST_CASE("weights that are wrong beside a right result are named") {
-        const auto seen = run("look -q",
-                              "Q = [[1, 0], [0, 1]]\nK = [[1, 1], [0, 2]]\nV = [[1, 2], [3, 4]]\n"
-                              "attn = [[0.67, 0.53], [0.33, 0.67]]\n"
-                              "out = [[1.66, 2.66], [2.34, 3.34]]\n");
+        const auto seen = run("look -q", inputs_by_hand +
+                                             "attn = [[0.67, 0.53], [0.33, 0.67]]\n"
+                                             "out = [[1.66, 2.66], [2.34, 3.34]]\n");
         CHECK(seen.exit_code == 1);
         CHECK_MESSAGE(has(seen.out, "attn[0,1] is 0.53, but should be 0.3302"), seen.out);
     }
 
     TEST_CASE("one wrong score is named beside scaled scores that follow from the right one") {
-        const auto seen = run("look -q",
-                              "Q = [[1, 0], [0, 1]]\nK = [[1, 1], [0, 2]]\nV = [[1, 2], [3, 4]]\n"
-                              "scores = [[1, 0], [1.5, 2]]\n"
-                              "scaled_scores = [[0.707, 0], [0.707, 1.414]]\n"
-                              "weights = [[0.67, 0.33], [0.33, 0.67]]\n");
+        const auto seen = run("look -q", inputs_by_hand +
+                                             "scores = [[1, 0], [1.5, 2]]\n"
+                                             "scaled_scores = [[0.707, 0], [0.707, 1.414]]\n"
+                                             "weights = [[0.67, 0.33], [0.33, 0.67]]\n");
         CHECK(seen.exit_code == 1);
         CHECK_MESSAGE(has(seen.out, "scores[1,0] is 1.5, but should be 1"), seen.out);
     }

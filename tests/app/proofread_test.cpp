@@ -53,6 +53,28 @@ TEST_SUITE("app: proofread") {
         CHECK(!seen["matrices"].empty());
     }
 
+    TEST_CASE("numbers with powers have significant digits, beside others in decimals") {
+        // PyTorch: q @ k.T / 2**0.5 and its softmax, printed; one weight is off by 0.2.
+        const std::string inputs =
+            "Q = tensor([[ 3.2131,  0.6993],\n        [ 0.3559, -2.4549],\n"
+            "        [ 0.1847, -5.4730]])\n\n"
+            "K = tensor([[ 1.3500,  4.0445],\n        [-5.7407,  3.9097],\n"
+            "        [ 2.0882,  4.9517]])\n\n"
+            "V = tensor([[-3.4585,  1.1958],\n        [ 1.6769, -0.3194],\n"
+            "        [ 3.7056,  3.2627]])\n\n";
+        const std::string right =
+            "weights = tensor([[1.0661e-01, 1.0054e-08, 8.9339e-01],\n"
+            "        [6.8425e-01, 1.4514e-01, 1.7060e-01],\n"
+            "        [5.8823e-01, 3.9242e-01, 1.9349e-02]])\n";
+        const auto clean = read("a.md", inputs + right);
+        CHECK_MESSAGE(clean.exit_code == 0, clean.out << clean.err);
+        std::string wrong = right;
+        wrong.replace(wrong.find("1.4514"), 6, "3.4514");
+        const auto seen = read("a.md", inputs + wrong);
+        CHECK(seen.exit_code == 1);
+        CHECK_MESSAGE(has(seen.out, "weights[1,1]: 3.4514e-01 should be 1.451"), seen.out);
+    }
+
     TEST_CASE("the cells of a notebook and what they printed are its text") {
         const std::string book =
             R"json({"cells": [{"cell_type": "code", "source": ["V = [[1.0, 2.0], [3.0, 4.0]]\n"], "outputs": []},

@@ -16,7 +16,7 @@ using Parts = std::vector<RuleTree>;
 
 /// Returns the kind of things that an axis counts.
 std::string counted_by(const std::string& axis) {
-    if (axis == "query" || axis == "key" || axis == "token") return "positions";
+    if (is_token_axis(axis)) return "positions";
     if (axis == "in" || axis == "out" || axis == "feature") return "features";
     return axis;
 }

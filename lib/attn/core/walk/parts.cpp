@@ -270,11 +270,10 @@ Plan plan_of(const Plan& whole, const PrefillChunk& chunk) {
 Tensor rows_of_chunk(const Tensor& tensor, const PrefillChunk& chunk) {
     std::string indices;
     for (const std::string& axis : tensor.axes()) {
-        const bool tokens = axis == "token" || axis == "query" || axis == "key";
         indices += indices.empty() ? "" : ",";
-        indices +=
-            tokens ? std::to_string(chunk.first) + ":" + std::to_string(chunk.first + chunk.count)
-                   : ":";
+        indices += is_token_axis(axis) ? std::to_string(chunk.first) + ":" +
+                                             std::to_string(chunk.first + chunk.count)
+                                       : ":";
     }
     return slice(tensor, indices);
 }

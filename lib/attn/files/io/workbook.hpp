@@ -1,4 +1,5 @@
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,7 +15,7 @@ namespace attn {
 /// The place of a cell in a workbook, from 0.
 struct SheetPlace {
     std::int64_t row = 0, column = 0, sheet = 0;
-    bool operator==(const SheetPlace&) const = default;
+    auto operator<=>(const SheetPlace&) const = default;
 };
 
 /// Returns `B5`, or `$B$5` if it is fixed.

@@ -63,13 +63,9 @@ private:
     std::string name_;
 };
 
-/// The row and the column in `$B$5`, from 0.
-struct CellAddress {
-    std::int64_t row = 0, column = 0;
-    auto operator<=>(const CellAddress&) const = default;
-};
-CellAddress address_in(std::string_view text) {
-    CellAddress at;
+/// Returns the row and the column in `$B$5`.
+SheetPlace address_in(std::string_view text) {
+    SheetPlace at;
     for (const char c : text) {
         if (c == ':') break;
         if (c >= 'A' && c <= 'Z') at.column = at.column * 26 + (c - 'A' + 1);
@@ -148,10 +144,10 @@ public:
         }
         if (element_count(shape) > 1'000'000) fail("its record is damaged");
         std::vector<double> numbers(element_count(shape));
-        const CellAddress first = address_in(std::string_view(where).substr(mark + 1));
+        const SheetPlace first = address_in(std::string_view(where).substr(mark + 1));
         bool are_truths = !numbers.empty(), has_number = false;
         for (std::size_t i = 0; i < numbers.size(); ++i) {
-            CellAddress at = first;
+            SheetPlace at = first;
             auto number = origin;
             const Shape indices = indices_of(i, shape);
             for (std::size_t axis = 0; axis < shape.size(); ++axis) {
@@ -189,7 +185,7 @@ private:
         std::optional<double> number;
         bool is_truth = false, is_error = false;
     };
-    using Cells = std::map<CellAddress, ReadCell>;
+    using Cells = std::map<SheetPlace, ReadCell>;
 
     [[noreturn]] void fail(const std::string& what) const {
         throw InputError(file_.label() + ": " + what);

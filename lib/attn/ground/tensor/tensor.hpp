@@ -17,6 +17,11 @@ namespace attn {
 /// and `key` (positions), `feature` (columns); parameters have `out`, `in`, `vocab`.
 using Axes = std::vector<std::string>;
 
+/// True for an axis that counts tokens.
+inline bool is_token_axis(const std::string& axis) {
+    return axis == "query" || axis == "key" || axis == "token";
+}
+
 enum class DType { float32, float64, int64, boolean, float16, bfloat16 };
 
 /// Returns `float32`, `float64`, `int64`, `bool`, `float16` or `bfloat16`, as in PyTorch and NumPy.

@@ -216,11 +216,7 @@ private:
         for (FeatureSum& each : weight.features) {
             const std::string taken = form_.chunk > 0 ? form_.letter + "rst" : "t";
             if (each.index.size() > 1 || taken.find(each.index) == taken.npos) continue;
-            const RuleTree name = name_node(each.index + "_");
-            for (Trees* trees : {&weight.of_query, &weight.of_key, &weight.fades}) {
-                for (RuleTree& tree : *trees) tree = with_index(tree, each.index, name);
-            }
-            each.index = name->word;
+            rename_feature(weight, each, each.index + "_");
         }
     }
 

@@ -22,6 +22,7 @@ using Kind = RuleNode::Kind;
 constexpr std::size_t most_work = 20'000'000;
 /// A recurrence that runs backwards has one level of recursion per token.
 constexpr std::size_t most_tokens = 512;
+constexpr const char* too_large = "the walk is too large: use fewer tokens";
 
 /// True if a node reads floating-point numbers, not only ids, positions or masks.
 bool reads_numbers(const BoundRule& node) {
@@ -99,7 +100,7 @@ private:
     }
 
     ExactNumber number(const BoundRule& node) {
-        if (++walk_.work_ > most_work) throw Undecided("the walk is too large: use fewer tokens");
+        if (++walk_.work_ > most_work) throw Undecided(too_large);
         switch (node.node->kind) {
             case Kind::cell:
                 if (node.node->type != RuleType::number) return exact_constant(value(node));
@@ -288,7 +289,7 @@ const ExactNumber& ExactWalk::cell(ExactTensor& tensor, std::size_t place) {
 }
 
 const std::vector<ExactNumber>& ExactWalk::cells_of(const std::string& step) {
-    if (plan_.key_len > most_tokens) throw Undecided("the walk is too large: use fewer tokens");
+    if (plan_.key_len > most_tokens) throw Undecided(too_large);
     ExactTensor& tensor = this->tensor(step);
     for (std::size_t i = 0; i < tensor.cells.size(); ++i) cell(tensor, i);
     return tensor.cells;
@@ -348,13 +349,13 @@ Proof prove_same(ExactWalk& one, ExactWalk& other, const std::string& step) {
 }
 
 Proof prove_rule(const Plan& plan, std::size_t n, const Ledger& given, const Ledger& made) {
+    if (plan.key_len > most_tokens) return {Proof::Verdict::undecided, too_large};
     Plan before = plan;
-    const std::string text = plan.config.rules[n], step = text.substr(0, text.find('['));
     before.config.rules.erase(before.config.rules.begin() + static_cast<std::ptrdiff_t>(n));
     const StepTable &table = step_table(before), &with_rule = step_table(plan);
     const Ledger made_before = walk(before, given, table);
     ExactWalk one(before, table, given, made_before), other(plan, with_rule, given, made);
-    return prove_same(one, other, std::string(trimmed(step)));
+    return prove_same(one, other, Rule(plan.config.rules[n]).step);
 }
 
 }  // namespace attn

@@ -103,20 +103,14 @@ private:
         Weights all = weights(base);
         for (int i = 1; i < static_cast<int>(times->number); ++i) {
             Weights more = weights(base);
-            for (SplitWeight& each : more) rename_features(each, "_" + std::to_string(i + 1));
+            for (SplitWeight& each : more) {
+                for (FeatureSum& feature : each.features) {
+                    rename_feature(each, feature, feature.index + "_" + std::to_string(i + 1));
+                }
+            }
             all = products_of(all, more);
         }
         return all;
-    }
-
-    static void rename_features(SplitWeight& weight, const std::string& ending) {
-        for (FeatureSum& each : weight.features) {
-            const RuleTree name = name_node(each.index + ending);
-            for (std::vector<RuleTree>* trees : {&weight.of_query, &weight.of_key, &weight.fades}) {
-                for (RuleTree& tree : *trees) tree = with_index(tree, each.index, name);
-            }
-            each.index = name->word;
-        }
     }
 
     /// `if k > q then 0 else ...`.
@@ -202,6 +196,13 @@ private:
 std::vector<SplitWeight> split_weights(const RuleTree& body, const std::string& query,
                                        const std::string& key) {
     return Splitter(query, key).weights(body);
+}
+
+void rename_feature(SplitWeight& weight, FeatureSum& feature, const std::string& name) {
+    for (std::vector<RuleTree>* trees : {&weight.of_query, &weight.of_key, &weight.fades}) {
+        for (RuleTree& tree : *trees) tree = with_index(tree, feature.index, name_node(name));
+    }
+    feature.index = name;
 }
 
 RuleTree with_index(const RuleTree& tree, const std::string& index, const RuleTree& instead) {

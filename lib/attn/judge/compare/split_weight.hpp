@@ -26,6 +26,9 @@ struct SplitWeight {
 std::vector<SplitWeight> split_weights(const RuleTree& body, const std::string& query,
                                        const std::string& key);
 
+/// Renames a feature of a weight, wherever the weight reads it.
+void rename_feature(SplitWeight& weight, FeatureSum& feature, const std::string& name);
+
 /// Returns the expression with another one in place of an index.
 RuleTree with_index(const RuleTree& tree, const std::string& index, const RuleTree& instead);
 

@@ -75,21 +75,31 @@ double Printed::cut(double number) const {
                            : 0.5 * std::pow(10.0, -count) * tie;
 }
 
-/// Returns how far printed numbers may be from those in the code.
-Ledger Judge::printed_radii(const Ledger& used) const {
+Ledger radii_of_printed(const Ledger& tensors,
+                        const std::function<Printed(const Ledger::Entry&)>& digits_of) {
     Ledger radii;
-    for (const auto& [name, tensor] : used.entries()) {
-        Printed digits = tensor.is_floating() ? printed_digits(tensor) : Printed();
+    for (const Ledger::Entry& entry : tensors.entries()) {
+        const Tensor& tensor = entry.tensor;
+        const Printed digits = tensor.is_floating() ? digits_of(entry) : Printed();
         if (digits.count == 0) continue;
-        // Inputs may have been chosen with fewer digits than results.
-        if (given_.has(name) && !digits.are_significant) digits.count = *options_.decimals;
         Array<double> radius = empty_array<double>(tensor.shape());
         each_number(tensor, [&](std::size_t i, double x) {
             radius.data()[i] = std::isfinite(x) ? digits.cut(x) : 0;
         });
-        radii.record(name, Tensor(tensor.axes(), std::move(radius)));
+        radii.record(entry.name, Tensor(tensor.axes(), std::move(radius)));
     }
     return radii;
+}
+
+/// Returns how far printed numbers may be from those in the code.
+Ledger Judge::printed_radii(const Ledger& used) const {
+    return radii_of_printed(used, [&](const Ledger::Entry& entry) {
+        Printed digits = printed_digits(entry.tensor);
+        // Inputs may have been chosen with fewer digits than results.
+        const bool is_input = digits.count > 0 && given_.has(entry.name);
+        if (is_input && !digits.are_significant) digits.count = *options_.decimals;
+        return digits;
+    });
 }
 
 /// Returns the tolerance for printed numbers of a mistake, which have no radius of their own.

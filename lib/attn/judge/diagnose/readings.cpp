@@ -51,14 +51,10 @@ Tensor laid_out(const Tensor& theirs, const Axes& axes, const Shape& shape, DTyp
     return of_type(strided(theirs, shape, stride), dtype).renamed(axes);
 }
 
-bool is_position(const std::string& axis) {
-    return axis == "query" || axis == "key" || axis == "token";
-}
-
 /// True if neighbouring axes are ever saved as one: samples with heads or tokens, heads with
 /// features.
 bool may_join(const Axes& group) {
-    const auto positions = std::count_if(group.begin(), group.end(), is_position);
+    const auto positions = std::count_if(group.begin(), group.end(), is_token_axis);
     const bool feature = std::find(group.begin(), group.end(), "feature") != group.end();
     return positions + (feature ? 1 : 0) <= 1;
 }

@@ -208,19 +208,9 @@ private:
     /// another tensor's, which is right, the shape alone decides.
     void find_seconds() {
         for (TheirTensor& theirs : tensors_) {
-            // A form that only other code keeps, and that the name does not mean, is a guess.
-            const std::vector<std::string> named =
-                known_steps(theirs.name, kept_table(judge_.plan()));
-            const auto is_guess = [&](const std::string& step) {
-                return kept_step(step) != nullptr && std::ranges::count(named, step) == 0;
-            };
-            const bool are_guesses = std::ranges::all_of(theirs.steps, is_guess);
-            const auto may_be = [&](const std::string& step) {
-                return is_free()(step) && (are_guesses || !is_guess(step));
-            };
             const bool is_second = !theirs.is_right && theirs.stray.empty() &&
                                    !names_a_result(theirs.name) && theirs.steps.front() != "mask" &&
-                                   std::ranges::none_of(theirs.steps, may_be);
+                                   std::ranges::none_of(theirs.steps, is_free());
             if (!is_second) continue;
             theirs.stray = theirs.steps.front() + " is another tensor, which is right";
             theirs.steps = steps_by_shape(judge_, theirs.tensor);

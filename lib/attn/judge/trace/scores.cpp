@@ -95,19 +95,6 @@ std::optional<Arranged> added_between(const Arranged& from, const Arranged& to) 
     return is_a_row ? std::nullopt : std::optional(std::move(added));
 }
 
-/// True if the first token is the same and each later one has other numbers: as positions do, in
-/// any pairs of features.
-bool turns_later_tokens(const Arranged& from, const Arranged& to) {
-    const std::size_t tokens = to.shape[to.shape.size() - 2], features = to.shape.back();
-    for (std::size_t row = 0; row < to.all.size(); row += features) {
-        const auto first = to.all.begin() + static_cast<std::ptrdiff_t>(row);
-        const bool is_same = std::equal(first, first + static_cast<std::ptrdiff_t>(features),
-                                        from.all.begin() + static_cast<std::ptrdiff_t>(row));
-        if (is_same != (row / features % tokens == 0)) return false;
-    }
-    return tokens > 2;
-}
-
 /// Returns the axes of a tensor with these lengths, chosen in this order with its last axis last;
 /// axes of length 1 may be missing.
 std::optional<std::vector<int>> axes_in(const Shape& from, const std::vector<int>& order,
@@ -311,7 +298,7 @@ std::optional<Before> rotated_before(const std::vector<Traced>& trace, const Ope
         return std::sqrt(std::inner_product(all.begin(), all.end(), all.begin(), 0.0));
     };
     const double length = length_of(to.all);
-    std::optional<Before> earliest, unlike;
+    std::optional<Before> earliest;
     for (std::size_t i = operand.place; i-- > 0 && operand.place - i < far_back;) {
         const Traced& from = trace[i];
         const bool may_be = from.all.size() == to.all.size() && from.rank() >= 2 &&
@@ -341,12 +328,9 @@ std::optional<Before> rotated_before(const std::vector<Traced>& trace, const Ope
                     if (keeps) earliest = Before{i, 1, pairing, rotated, *axes};
                 }
             }
-            if (!earliest && turns_later_tokens(numbers, to)) {
-                unlike = Before{i, 1, Pairing::half, features, *axes};
-            }
         } while (std::ranges::next_permutation(order).found);
     }
-    return earliest ? earliest : unlike;
+    return earliest;
 }
 
 }  // namespace attn

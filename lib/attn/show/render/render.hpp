@@ -51,6 +51,8 @@ std::string json_numbers(const Numbers& numbers) {
     }
     return "[" + text + "]";
 }
+/// Returns the settings of a walk: `{"heads":2,...}`.
+std::string json_config(const Document& document);
 /// Returns the tokens of queries and keys, one list per sequence:
 /// `{"query":[["a","b"]],"key":...}`.
 std::string json_tokens(const Document& document, std::string (*shown)(std::string_view) = nullptr);

@@ -101,14 +101,18 @@ std::string json_tokens(const Document& document, std::string (*shown)(std::stri
            "}";
 }
 
+std::string json_config(const Document& document) {
+    std::string text;
+    for (const auto& [name, value] : document.config) {
+        text += (text.empty() ? "{" : ",") + json_string(name) + ":" + value;
+    }
+    return text.empty() ? "{}" : text + "}";
+}
+
 void render_json(const Document& document, const Sink& sink) {
     TextPieces out(sink);
-    out << "{\"attn_explain\":" << json_string(version()) << ",\n\"config\":{";
-    for (std::size_t i = 0; i < document.config.size(); ++i) {
-        const auto& [name, value] = document.config[i];
-        out << (i > 0 ? "," : "") << json_string(name) << ":" << value;
-    }
-    out << "},\n";
+    out << "{\"attn_explain\":" << json_string(version())
+        << ",\n\"config\":" << json_config(document) << ",\n";
     if (!document.command.empty()) out << "\"command\":" << json_string(document.command) << ",\n";
     if (!document.query_tokens.empty() || !document.key_tokens.empty()) {
         out << "\"tokens\":" << json_tokens(document) << ",\n";

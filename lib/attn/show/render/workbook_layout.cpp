@@ -12,10 +12,6 @@ using Whole = std::int64_t;
 constexpr Whole first_row = 4;     // below the head of a sheet
 constexpr Whole first_column = 1;  // right of the words
 
-bool is_of_tokens(const std::string& axis) {
-    return axis == "query" || axis == "key" || axis == "token";
-}
-
 /// Chooses the axes of a tensor that are rows and columns: the last two, and of a vector the one
 /// that it has.
 void choose_axes(WorkbookLayout::Placed& placed) {
@@ -35,8 +31,8 @@ void choose_axes(WorkbookLayout::Placed& placed) {
     };
     // One number per token and head: a column for each head.
     const bool is_by_head =
-        left.size() == 2 && axes[left[0]] == "head" && is_of_tokens(axes[left[1]]);
-    if (is_by_head || (left.size() == 1 && is_of_tokens(axes[left[0]]))) take(placed.rows);
+        left.size() == 2 && axes[left[0]] == "head" && is_token_axis(axes[left[1]]);
+    if (is_by_head || (left.size() == 1 && is_token_axis(axes[left[0]]))) take(placed.rows);
     if (!left.empty() && (is_by_head || !placed.rows)) take(placed.columns);
     if (!left.empty() && !placed.rows) take(placed.rows);
     placed.outer = std::move(left);

@@ -1,5 +1,5 @@
-#include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/show/render/render.hpp"
 #include "attn/show/render/workbook_layout.hpp"
 
 // The head of a sheet, the index, and the hidden record.
@@ -86,12 +86,8 @@ WorkbookSheet record_sheet(const Document& document, const WorkbookLayout& layou
     WorkbookSheet record;
     record.name = workbook_record;
     record.is_hidden = true;
-    std::string settings = "{\"attn_explain\":\"\",\"config\":{";
-    for (std::size_t i = 0; i < document.config.size(); ++i) {
-        const auto& [name, value] = document.config[i];
-        settings += (i > 0 ? "," : "") + json_string(name) + ":" + value;
-    }
-    std::erase(settings += "}}", '\n');
+    std::string settings = "{\"attn_explain\":\"\",\"config\":" + json_config(document) + "}";
+    std::erase(settings, '\n');
     constexpr std::size_t piece = 30'000;
     for (std::size_t at = 0, column = 0; at < settings.size(); at += piece, ++column) {
         record.put(0, static_cast<std::int64_t>(column), CellStyle::plain,
