@@ -27,6 +27,53 @@ const std::vector<Flag>& laws_flags() {
     return all;
 }
 
+/// A law on the walk of a command line.
+struct LawOnWalk {
+    attn::Plan plan;
+    attn::Ledger given;
+    std::vector<attn::FormComparison> compared;
+
+    bool holds() const { return std::ranges::all_of(compared, &attn::FormComparison::equal); }
+};
+
+LawOnWalk law_on_walk(const Arguments& arguments, const attn::AttentionFile& law) {
+    const attn::Plan plan =
+        attn::resolve(config_of(with_flags(arguments, {std::string(flags::attentions), law.name})));
+    const attn::Ledger given = attn::draw(plan);
+    return {plan, given,
+            attn::compare_forms(plan, given, attn::walk(plan, given), attn::FormBounds::all)};
+}
+
+/// Returns the flag without which the law holds, ` --softcap 30`; empty if no single one decides.
+std::string flag_in_the_way(const Arguments& arguments, const attn::AttentionFile& law) {
+    for (const Arguments::Said& said : arguments.in_order()) {
+        if (said.flag->is_positional() || said.flag->is(of_output)) continue;
+        Arguments without = arguments;
+        without.forget(*said.flag);
+        try {
+            if (law_on_walk(without, law).holds()) return as_typed(said);
+        } catch (const attn::Error&) {
+            continue;  // Another flag is in the way, too.
+        }
+    }
+    return {};
+}
+
+/// Walks both sides of a law.
+///
+/// Errors  ConfigError for a walk that the law is not written for, naming the flag.
+LawOnWalk checked_law(const Arguments& arguments, const attn::AttentionFile& law) {
+    try {
+        return law_on_walk(arguments, law);
+    } catch (const attn::Error&) {
+        attn::resolve(config_of(arguments));  // An error of the walk itself comes first.
+        const std::string flag = flag_in_the_way(arguments, law);
+        if (flag.empty()) throw;
+        throw attn::ConfigError("the law " + law.name + " is not written for walks with" + flag +
+                                ": leave it out");
+    }
+}
+
 /// One side of a law, computed.
 struct LawSide {
     std::string form;
@@ -52,8 +99,7 @@ std::vector<LawSide> sides_of(const attn::AttentionFile& law, const attn::Plan& 
 }
 
 std::string text_of(const Arguments& arguments, const attn::AttentionFile& law,
-                    const std::vector<LawSide>& sides,
-                    const std::vector<attn::FormComparison>& compared) {
+                    const LawOnWalk& shown, const std::vector<LawSide>& sides) {
     std::string text = list_entry(arguments, law.name, law.name.size() + 2, law.title);
     text += list_entry(arguments, "", 2, law.lesson);
     if (!law.source.empty()) text += list_entry(arguments, "", 2, "Source: " + law.source + ".");
@@ -63,31 +109,30 @@ std::string text_of(const Arguments& arguments, const attn::AttentionFile& law,
         text += law.same.back() + ":\n" + attn::torch_text(side.tensor) + "\n";
     }
     text += "\n";
-    for (const attn::FormComparison& each : compared) text += each.text() + "\n";
+    for (const attn::FormComparison& each : shown.compared) text += each.text() + "\n";
+    if (shown.holds()) return text;
+    const std::string flag = flag_in_the_way(arguments, law);
+    if (!flag.empty()) text += "The law holds without" + flag + ".\n";
     return text;
 }
 
 int write_law(const Arguments& arguments, const attn::AttentionFile& law) {
-    const attn::Plan plan =
-        attn::resolve(config_of(with_flags(arguments, {std::string(flags::attentions), law.name})));
-    const attn::Ledger given = attn::draw(plan);
-    const std::vector<LawSide> sides = sides_of(law, plan, given);
-    const std::vector<attn::FormComparison> compared =
-        attn::compare_forms(plan, given, attn::walk(plan, given), attn::FormBounds::all);
+    const LawOnWalk shown = checked_law(arguments, law);
+    const std::vector<LawSide> sides = sides_of(law, shown.plan, shown.given);
     write_text_or_json(
-        arguments, [&] { return text_of(arguments, law, sides, compared); },
+        arguments, [&] { return text_of(arguments, law, shown, sides); },
         [&] {
             std::vector<attn::JsonText> forms, same;
             for (const LawSide& side : sides) {
                 forms.push_back({{"form", side.form}, {"rules", side.rules}});
             }
-            for (const attn::FormComparison& each : compared) same.push_back(json_of(each));
+            for (const attn::FormComparison& each : shown.compared) same.push_back(json_of(each));
             return attn::JsonText{{"name", law.name},       {"title", law.title},
                                   {"lesson", law.lesson},   {"source", law.source},
                                   {"forms", {forms, ", "}}, {"same", {same, ",\n "}}}
                 .text;
         });
-    return std::ranges::all_of(compared, &attn::FormComparison::equal) ? 0 : 1;
+    return shown.holds() ? 0 : 1;
 }
 
 int run_laws(const Arguments& arguments) {

@@ -150,6 +150,8 @@ void write_document(const Arguments& arguments, const attn::Document& document,
 /// Lists suffixes of file names, `.txt, .md or .json`.
 std::string listed(const std::vector<std::string_view>& endings);
 
+/// Returns a flag and its text, quoted for a shell, after a space: ` --heads 2`.
+std::string as_typed(const Arguments::Said& said);
 /// Returns the command line for a command and its flags, quoted for a shell, in the order of its
 /// help, without defaults and output files: one walk has one line, however it was typed.
 std::string command_line(const std::string& command, const Arguments& arguments);

@@ -80,16 +80,21 @@ Shading shading(const Arguments& arguments) {
     return result;
 }
 
+std::string as_typed(const Arguments::Said& said) {
+    const std::string name = said.flag->is_positional() ? "" : " " + said.flag->name;
+    if (said.text.empty()) return name;
+    const bool joins = said.flag->may_stand_alone || looks_like_flag(said.text);
+    return name + (joins ? "=" : " ") + shell_quoted(said.text);
+}
+
 std::string command_line(const std::string& command, const Arguments& arguments) {
     std::string line = "attn-explain" + (command.empty() ? "" : " " + command);
-    for (const auto& [flag, text, implied] : arguments.in_order()) {
+    for (const Arguments::Said& said : arguments.in_order()) {
         // The flags of --config and --preset are included themselves; flags for the output change
         // no number.
-        if (flag->never_in_files || flag->is(of_output) || flag->is(flags::preset)) continue;
-        if (!flag->is_positional()) line += " " + flag->name;
-        if (text.empty()) continue;
-        const bool joins = flag->may_stand_alone || looks_like_flag(text);
-        line += (joins ? "=" : " ") + shell_quoted(text);
+        const Flag& flag = *said.flag;
+        if (flag.never_in_files || flag.is(of_output) || flag.is(flags::preset)) continue;
+        line += as_typed(said);
     }
     if (arguments.find(flags::format) == nullptr) return line;
     const Format& format = format_of(arguments);

@@ -55,8 +55,8 @@ TEST_SUITE("app: laws") {
         const std::string text = run("laws value-bias --seq-len 3").out;
         CHECK(has(text, "value-bias  A bias of the values is added to every context as it is\n"));
         CHECK(has(text, "whichever key is attended to"));
-        CHECK(has(text, "form before\n  biased_value[k,f] = value[k,f] + bias[f]\n"));
-        CHECK(has(text, "form after\n  sum_of_values[h,q,f] = context[h,q,f] + bias[f]\n"));
+        CHECK(has(text, "form before\n  biased_value[k,g] = value[k,g] + bias[g]\n"));
+        CHECK(has(text, "form after\n  sum_of_values[h,q,g] = context[h,q,g] + bias[g]\n"));
         const std::size_t first = text.find("tensor("), second = text.find("tensor(", first + 1);
         REQUIRE(second != text.npos);
         const auto tensor_at = [&](std::size_t at) {
@@ -64,6 +64,26 @@ TEST_SUITE("app: laws") {
         };
         CHECK(tensor_at(first) == tensor_at(second));
         CHECK(has(text, "is the same in before and after, proved for every input"));
+    }
+    TEST_CASE("laws of the scores are proved with a cap, without a scale and with other sizes") {
+        for (const char* walk :
+             {"shift --softcap 30", "shift --scale none", "two-keys --scale none",
+              "masked-is-removed --softcap 5", "online-softmax --mask causal --softcap 5",
+              "value-bias --value-dim 3", "later-tokens --head-dim 3 --value-dim 5"}) {
+            INFO(walk);
+            const auto result = run(std::string("laws ") + walk);
+            CHECK(result.exit_code == 0);
+            CHECK(has(result.out, "proved for every input"));
+        }
+    }
+    TEST_CASE("a law that does not hold names the flag without which it does") {
+        const auto sink = run("laws shift --sink zero --heads 2");
+        CHECK(sink.exit_code == 1);
+        CHECK(has(sink.out, "The law holds without --sink zero."));
+        const auto unscaled = run("laws scale --scale none");
+        CHECK(unscaled.exit_code == 2);
+        CHECK(has(unscaled.err, "the law scale is not written for walks with --scale none"));
+        CHECK(has(run("laws scale --heads 0").err, "--heads"));
     }
     TEST_CASE("an unknown law is refused with the nearest name") {
         const auto result = run("laws key-bais");
@@ -74,7 +94,7 @@ TEST_SUITE("app: laws") {
     TEST_CASE("a law is an attention, too: why and pages take it") {
         const auto why = run("why 'weights[0,2,1]' --attention shift --form shifted");
         CHECK(why.exit_code == 0);
-        CHECK(has(why.out, "scaled_scores[q,k] - row_max[q]"));
+        CHECK(has(why.out, "shifted_scores[q,k] - row_max[q]"));
     }
     TEST_CASE("a law names existing steps and mistakes, and its conditions are known words") {
         const attn::Plan plan = attn::resolve({});
@@ -116,7 +136,7 @@ TEST_SUITE("app: laws") {
         // A walk with another rule, or with a mistake, has no law of the standard walk.
         CHECK(law_of("'weights[0,1]' --rule 'weights[q,k] = 2 * scores[q,k]'").empty());
         CHECK(law_of("'weights[0,1]' --bug softmax-axis=query").empty());
-        CHECK(law_of("'scaled_scores[0,2,1]' --attention shift").empty());
+        CHECK(law_of("'shifted_scores[0,2,1]' --attention shift").empty());
         CHECK(has(run("why 'row_max[0]'").out,
                   "\nlaw: A number added to all scores of a query changes none of its weights "
                   "(attn-explain laws shift)\n"));

@@ -160,7 +160,9 @@ private:
             const std::string drawn = "torch.empty(" + size_list(shape) + type + ").bernoulli_(" +
                                       json_number(dropout.share()) +
                                       ", generator=torch.Generator().manual_seed(" + seed + "))";
-            return is_16_bit(plan_.dtype) ? drawn + to(plan_.dtype) : drawn;
+            return is_16_bit(plan_.dtype)
+                       ? drawn + ".to(" + dtype_code(plan_.dtype, CodeLanguage::torch) + ")"
+                       : drawn;
         }
         return (rng_ == Rng::numpy
                     ? "(np.random.RandomState(" + seed + ").rand(" + size_list(shape) + ")"
