@@ -148,6 +148,10 @@ std::string about_word(const std::string& word, const Command& command, const Wo
     if (!command.name.empty()) return "'" + word + "' is not expected: flags begin with --";
     if (at == 0) meant = attn::closest(word, command_names());
     if (!meant.empty()) return "there is no command '" + word + "'; did you mean " + meant + "?";
+    if (at == 0 && !word_help(sentence).empty()) {
+        return "there is no command '" + sentence + "'; did you mean attn-explain help " + sentence +
+               "?";
+    }
     return "'" + word + "' is neither a command nor a flag: words to attend over are given as " +
            "--text " + shell_quoted(sentence) + " (attn-explain help lists the commands)";
 }

@@ -18,6 +18,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/core/cards/step_table.hpp"
+#include "attn/explain/notes/labels.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 #include "attn/models/runtime.hpp"
@@ -118,6 +119,27 @@ std::string word_lines(const Side& left, const Side& right) {
            (changed != likeliest ? line("changes most", changed) : std::string());
 }
 
+/// Returns the words that differ between two walks of as many tokens, or their number if they are
+/// many.
+std::string changed_words(const Side& left, const Side& right) {
+    if (!left.plan || !right.plan) return {};
+    const auto &one = left.plan->key_tokens, &other = right.plan->key_tokens;
+    std::vector<std::string> lines;
+    for (std::size_t b = 0; b < std::min(one.size(), other.size()); ++b) {
+        if (one[b].size() != other[b].size()) return {};
+        for (std::size_t t = 0; t < one[b].size(); ++t) {
+            if (one[b][t] == other[b][t]) continue;
+            const std::string sequence = one.size() > 1 ? fmt::format(" of sequence {}", b) : "";
+            lines.push_back(fmt::format("token {}{} is {} in the first and {} in the second\n", t,
+                                        sequence, attn::notes::quoted(one[b][t]),
+                                        attn::notes::quoted(other[b][t])));
+        }
+    }
+    constexpr std::size_t most = 4;
+    if (lines.size() > most) return fmt::format("{} tokens differ\n", lines.size());
+    return attn::joined(lines, "");
+}
+
 /// Returns the plan of a file's walk, from its shapes and names, or from the flags if these do not
 /// determine it.
 attn::Plan plan_of_file(const attn::Ledger& file, const Arguments& arguments) {
@@ -149,7 +171,8 @@ int run_compare(const Arguments& arguments) {
     write_text_or_json(
         arguments,
         [&] {
-            return attn::comparison_text(comparison, ink_of(arguments)) + word_lines(left, right);
+            return changed_words(left, right) +
+                   attn::comparison_text(comparison, ink_of(arguments)) + word_lines(left, right);
         },
         [&] { return attn::comparison_json(comparison); });
     return comparison.equal() ? 0 : 1;

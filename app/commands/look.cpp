@@ -7,10 +7,10 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
 #include "app/commands/looked.hpp"
-#include "app/commands/pasted_tensors.hpp"
 #include "app/commands/printed_cells.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/flags/pasted_tensors.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/core/cards/step_table.hpp"
@@ -259,12 +259,7 @@ Looked look_at(const Arguments& arguments, const std::string& label, attn::Ledge
     options.has_all_inputs = options.may_be_empty = true;
     options.steps = mapped_names(arguments, file);
     DiagnosedWalk asked = asked_walk(arguments, file, options.steps, true);
-    const bool are_rows = std::ranges::any_of(file.entries(), [&](const auto& entry) {
-        const attn::Shape shape = entry.tensor.shape();
-        return is_of_tokens(entry.name, "") && shape.size() > 1 &&
-               shape[shape.size() - 2] == tokens.size();
-    });
-    if (!tokens.empty() && are_rows && !arguments.has(flags::tokens)) {
+    if (name_rows_of(file, tokens) && !arguments.has(flags::tokens)) {
         asked.config.names = {tokens};
     }
     options.takes_projections = asked.takes_projections;

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "app/commands/pasted_tensors.hpp"
+#include "app/flags/pasted_tensors.hpp"
 #include "attn/explain/bounds/bounds.hpp"
 #include "attn/files/io/document_names.hpp"
 #include "attn/ground/tensor/slice.hpp"

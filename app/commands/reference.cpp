@@ -43,9 +43,10 @@ const std::vector<Flag>& command_flags() {
 
 const std::vector<Flag>& topic_flags() {
     static const std::vector<Flag> all{
-        {flags::word, "TOPIC",
-         "a command, a flag, a word such as softmax, a topic such as masks, or all",
-         such_as(help_topics)}};
+        Flag{flags::word, "TOPIC",
+             "a command, a flag, a word such as softmax or kv cache, a topic such as masks, or all",
+             such_as(help_topics)}
+            .repeatable()};
     return all;
 }
 
@@ -94,7 +95,7 @@ int run_man(const Arguments& arguments) {
 }
 
 int run_help(const Arguments& arguments) {
-    const std::string topic = arguments[flags::word];
+    const std::string topic = attn::joined(arguments.all(*arguments.find(flags::word.text)), " ");
     const Command* command = find_command(topic == "all" ? "" : topic);
     write_text(arguments, !arguments.has(flags::word) ? short_help(*command)
                           : command != nullptr        ? whole_help(*command)

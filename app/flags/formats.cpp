@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
@@ -82,15 +83,20 @@ std::vector<attn::TensorRef> tensors_of(const Document& document, Which which) {
 /// Returns the words for an axis of a section, whose indices may be those of a part.
 attn::AxisWords words_on(const Document& document, const attn::Section& section, std::size_t axis) {
     const auto& tensor = std::get<attn::Tensor>(section.content);
-    attn::AxisWords result{section.counted_by(tensor.axes()[axis]), {}};
+    attn::AxisWords result{section.counted_by(tensor.axes()[axis])};
     const auto* sequences = document.tokens_on(section, tensor.axes()[axis]);
+    const auto features = section.features.find(tensor.axes()[axis]);
+    if (features != section.features.end()) {
+        sequences = &features->second;
+        result.by = "head", result.kind = "name";
+    }
     if (sequences == nullptr) return result;
-    const auto batch =
-        tensor.has_axis("batch") ? std::optional(tensor.axis("batch")) : std::nullopt;
-    const std::size_t rows = batch ? tensor.shape()[*batch] : 1;
-    for (std::size_t b = 0; b < rows; ++b) {
-        const std::size_t whole =
-            batch ? section.whole_index(*batch, b) : document.picked_sequence(section).value_or(0);
+    const auto by =
+        tensor.has_axis(result.by) ? std::optional(tensor.axis(result.by)) : std::nullopt;
+    const std::size_t only =
+        result.by == "head" ? 0 : document.picked_sequence(section).value_or(0);
+    for (std::size_t list = 0; list < (by ? tensor.shape()[*by] : 1); ++list) {
+        const std::size_t whole = by ? section.whole_index(*by, list) : only;
         const auto& words = (*sequences)[std::min(whole, sequences->size() - 1)];
         std::vector<std::string>& row = result.words.emplace_back();
         for (std::size_t i = 0; i < tensor.shape()[axis]; ++i) {
@@ -105,21 +111,21 @@ attn::AxisWords words_on(const Document& document, const attn::Section& section,
 // tokens share the column of the queries or keys computed from them. Words come after the values.
 void render_csv(const Document& document, const TextChoices&, const Sink& sink) {
     Document table;
-    std::vector<std::vector<attn::AxisWords>> words;
+    std::map<std::string, std::vector<attn::AxisWords>> words;
     for (const attn::Section& section : document.sections) {
         const auto* tensor = std::get_if<attn::Tensor>(&section.content);
         if (tensor == nullptr || !section.shown) continue;
         attn::Axes axes = tensor->axes();
         for (std::string& axis : axes) axis = section.counted_by(axis);
-        std::vector<attn::AxisWords>& on_axes = words.emplace_back();
         for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-            on_axes.push_back(words_on(document, section, axis));
+            words[section.name].push_back(words_on(document, section, axis));
         }
+        words[section.name + "_bound"] = words[section.name];
         table.sections.push_back(section);
         table.sections.back().content = tensor->renamed(std::move(axes));
     }
     std::vector<attn::TensorRef> tensors = tensors_of(table, Which::shown);
-    for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].words = std::move(words[i]);
+    for (attn::TensorRef& each : tensors) each.words = words[each.name];
     attn::write_long_table(sink, tensors);
 }
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "app/flags/pasted_tensors.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/core/cards/step_table.hpp"
@@ -240,13 +241,25 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     }
     const std::string label = attn::file_label(weights);
     attn::Ledger given;
+    std::vector<std::string> tokens;
     for (attn::NamedTensor& each :
          has_model ? read_model(arguments, config) : attn::read_tensors(weights, report_note)) {
+        if (!has_model) take_as_written(each);
+        if (tokens.empty()) tokens = each.row_names;
         given.record(each.name, std::move(each.tensor));
     }
     std::vector<std::string> notes;
     if (!has_model) given = by_our_names(arguments, attn::heads_together(given), notes);
     const attn::SaidSettings said = said_settings(arguments);
+    if (name_rows_of(given, tokens) && config.names.empty() && !said.source) {
+        config.names = {tokens};
+    }
+    const attn::Tensor* const mask = given.find("mask");
+    if (mask != nullptr && !said.mask && !config.position_bias &&
+        take_added_mask(*mask, false, config)) {
+        given = given.without("mask");
+        notes.emplace_back("assumed: mask is added to the scores");
+    }
     const bool draws_x = arguments.has_any({flags::batch, flags::seq_len, flags::embed_dim});
     if (const attn::Tensor* x = given.find("x"); x != nullptr && !said.source && !draws_x) {
         config.input = *x;

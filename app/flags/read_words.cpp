@@ -107,6 +107,7 @@ TypedWords read_words(const Arguments& rows, const std::vector<std::string>& wor
     std::map<const CLI::Option*, const Flag*> flags;
     const auto tell = [&](const std::string& names, const Flag* flag, bool is_flag) {
         CLI::Option* option = is_flag ? cli.add_flag(names) : cli.add_option(names);
+        if (flag != nullptr && flag->is_positional() && flag->repeats) option->allow_extra_args();
         flags[option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)] = flag;
     };
     for (const Flag* flag : rows.rows()) {

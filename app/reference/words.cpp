@@ -49,7 +49,8 @@ const std::vector<Word>& all_words() {
     return all;
 }
 
-/// Returns the entry of a word, in the singular too; nullptr if there is none.
+/// Returns the entry of a word, in the singular or plural, or of a longer word that begins with it
+/// if all such words are of one entry: decode. nullptr if there is none.
 const Word* find_word(const std::string& word) {
     const std::vector<Word>& all = all_words();
     const auto parted = [](const std::string& name) {
@@ -58,9 +59,17 @@ const Word* find_word(const std::string& word) {
     const auto is_it = [&](const std::string& name) {
         return parted(name) == parted(word) || parted(name) + "s" == parted(word);
     };
-    const auto found = std::ranges::find_if(
-        all, [&](const Word& each) { return std::ranges::any_of(each.names, is_it); });
-    return found == all.end() ? nullptr : &*found;
+    const auto begins_so = [&](const std::string& name) {
+        return parted(name).starts_with(parted(word));
+    };
+    const Word* longer = nullptr;
+    std::size_t begun = 0;
+    for (const Word& each : all) {
+        if (std::ranges::any_of(each.names, is_it)) return &each;
+        if (std::ranges::any_of(each.names, begins_so)) longer = &each, ++begun;
+    }
+    constexpr std::size_t shortest = 5;
+    return begun == 1 && word.size() >= shortest ? longer : nullptr;
 }
 
 }  // namespace

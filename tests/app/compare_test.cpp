@@ -52,6 +52,15 @@ TEST_SUITE("app: compare") {
         }
         CHECK(run("compare '' '--compute-dtype float16 --scale 1e6'").exit_code == 1);
     }
+    TEST_CASE("the words that differ come first") {
+        const std::string two =
+            run("compare \"--text 'the big dog'\" \"--text 'the small dog'\"").out;
+        CHECK_MESSAGE(
+            two.starts_with("token 1 is 'big' in the first and 'small' in the second\nstep"), two);
+        CHECK(run("compare loop vectorized").out.starts_with("step"));
+        CHECK(run("compare \"--text 'a b c d e'\" \"--text 'f g h i j'\"")
+                  .out.starts_with("5 tokens differ\n"));
+    }
     TEST_CASE("a file is compared with a run, and a tolerance can be given") {
         const program::Folder folder;
         const std::string file = folder / "run.json";

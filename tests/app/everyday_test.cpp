@@ -152,6 +152,16 @@ TEST_SUITE("app: everyday") {
                   .out.starts_with("step,query,key,value\n"));
         CHECK(has(run(two + "weights --json").out,
                   "\"tokens\":{\"query\":[[\"a\",\"b\"],[\"c\",\"d\"]],\"key\":"));
+        // Features with names, one list for each head; and bounds, after the words of their step.
+        const std::string features = run("--example adjective --only x --format csv").out;
+        CHECK(has(features,
+                  "step,query,feature,value,query_token,feature_name\nx,0,0,1,the,article\n"));
+        const std::string heads = run("--example heads --only query --format csv").out;
+        CHECK_MESSAGE(has(heads, "query,0,0,0,0,the,adjective\n"), heads.substr(0, 900));
+        const std::string bounds =
+            run("--text 'a b' --only weights --digits certain --format csv").out;
+        CHECK(has(bounds, "\nweights_bound,0,1,"));
+        CHECK(bounds.ends_with(",b,b\n"));
         const std::string words = run("--split chars --text 'a,\"' --only ids --format csv").out;
         CHECK(has(words, ",\",\"\n"));
         CHECK(has(words, ",\"\"\"\"\n"));

@@ -197,6 +197,34 @@ TEST_SUITE("app: given weights") {
         CHECK(run(weights + "--code numpy").out.find("random") == std::string::npos);
     }
 
+    TEST_CASE("a mask of numbers is added to given scores, from either file") {
+        const Folder folder;
+        attn::write_file(folder / "s.json",
+                         R"({"scores": [[1, 2, 3], [1, 1, 1]], "value": [[1], [2], [4]],
+                             "mask": [[0, -1e9, -1e9], [0, 0, -1e9]],
+                             "bias": [[0, 0, -50], [0, 0, -50]]})");
+        const std::string path = "'" + (folder / "s.json") + "'";
+        // PyTorch: softmax(scores + mask) @ value
+        CHECK(run("--only context -q --weights " + path).out ==
+              "tensor([[1.0000],\n        [1.5000]])\n");
+        const std::string bias = " --mask-file '" + (folder / "s.json") + ":bias'";
+        CHECK(run("--only weights -q --weights " + path + bias).out ==
+              "tensor([[2.6894e-01, 7.3106e-01, 3.8329e-22],\n"
+              "        [5.0000e-01, 5.0000e-01, 9.6437e-23]])\n");
+    }
+
+    TEST_CASE("a transpose, the row of one query and words beside rows are read") {
+        const Folder folder;
+        attn::write_file(folder / "s.txt",
+                         "q = [1, 0]\nK^T = [[1, 0, 1], [0, 2, 1]]\nV = [[1], [2], [4]]\n");
+        CHECK(run("--only scores -q --weights '" + (folder / "s.txt") + "'").out ==
+              "tensor([[1., 0., 1.]])\n");
+        attn::write_file(folder / "w.md",
+                         "| | the | cat |\n|---|---|---|\n| the | 0.5 | 0.5 |\n"
+                         "| cat | 0.1 | 0.9 |\n");
+        CHECK(run("why 'weights[cat,the]' --weights '" + (folder / "w.md") + "'").exit_code == 0);
+    }
+
     TEST_CASE("a BERT layer is the split walk with the same numbers") {
         const Folder folder;
         std::vector<attn::NamedTensor> theirs;

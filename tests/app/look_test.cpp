@@ -119,6 +119,28 @@ TEST_SUITE("app: look") {
         }
     }
 
+    TEST_CASE("rows may stand on lines, behind prompts, as fractions, transposed or word by word") {
+        for (const char* pasted :
+             {// Julia, Octave
+              "query = [1 0\n  0 2]\nkey = [1 0\n  0 3]\nvalue = [1 0\n  0 1]\n",
+              "In [1]: Q\nOut[1]: \narray([[1, 0],\n       [0, 2]])\n\nIn [2]: K\nOut[2]: \n"
+              "array([[1, 0],\n       [0, 3]])\n\nIn [3]: V\nOut[3]: \n"
+              "array([[1, 0],\n       [0, 1]])\n",
+              "Q = [[2/2, 0], [0, 4/2]]\nK^T = [[1, 0], [0, 3]]\nV = [[1, 0], [0, 1]]\n",
+              "Q = [[1, 0], [0, 2]]\nK\u1d40 = [[1, 0], [0, 3]]\nV = [[1, 0], [0, 1]]\n"}) {
+            const auto seen = run("look --only context -q", pasted);
+            INFO(pasted << seen.err);
+            CHECK(seen.exit_code == 0);
+            CHECK_MESSAGE(has(seen.out, "[0.6698, 0.3302]"), seen.out);
+            CHECK_MESSAGE(has(seen.out, "[0.0142, 0.9858]"), seen.out);
+        }
+        const auto words =
+            run("look --only value -q",
+                "word_1 = np.array([1, 0, 0])\nword_2 = np.array([0, 1, 0])\n"
+                "word_3 = np.array([1, 1, 0])\nquery_weights = [[1, 0], [0, 1], [0, 0]]\n"
+                "key_weights = [[1, 0], [0, 1], [0, 0]]\nvalue_weights = [[1], [2], [3]]\n");
+        CHECK_MESSAGE(has(words.out, "[3.]]"), words.out << words.err);
+    }
     TEST_CASE("tables of a spreadsheet have decimal commas, and words that name their rows") {
         const std::string wanted = "[[0.3208, 0.6792],\n        [0.7773, 0.2227]])";
         for (const char* const pasted :

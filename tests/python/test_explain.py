@@ -492,6 +492,50 @@ def test_a_sink_is_found(tmp_path: Path) -> None:
     assert query_axis.code == 1 and mistakes(query_axis)[0] == (7, "softmax-axis=query")
 
 
+DROPOUT = """
+    import torch
+    from torch import nn
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv, self.drop = nn.Linear(12, 36), nn.Dropout(0.3)
+        def forward(self, x):
+            q, k, v = (t.view(2, 7, 3, 4).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+            return DROPPED @ v
+    torch.manual_seed(8)
+    out = Attention()(torch.randn(2, 7, 12))
+"""
+
+
+def test_dropout_in_training_is_a_step(tmp_path: Path) -> None:
+    weights = "(q @ k.mT / 2).softmax(-1)"
+    right = explained(tmp_path, DROPOUT, DROPPED=f"self.drop({weights})")
+    assert right.code == 0 and "--dropout 0.3" in right.text, right
+    lines = right.json["attentions"][0]["lines"]
+    assert ["dropped_weights"] in [line["steps"] for line in lines]
+    always = explained(tmp_path, DROPOUT, DROPPED=f"nn.functional.dropout({weights}, 0.3)")
+    assert always.code == 3 and "line 10: dropout is on here in model.eval()" in always.text
+    scale = explained(tmp_path, DROPOUT, DROPPED="self.drop((q @ k.mT).softmax(-1))")
+    assert scale.code == 1 and mistakes(scale)[0] == (10, "scale-missing"), scale
+
+
+def test_a_cap_follows_a_scaled_query(tmp_path: Path) -> None:
+    capped = """
+        import torch
+        torch.manual_seed(43)
+        q, k, v = torch.randn(3, 2, 2, 6, 8)
+        scores = (q * 24**-0.5) @ k.mT
+        scores = torch.tanh(scores / 20.0) * 20.0
+        out = scores.softmax(-1) @ v
+    """
+    assert explained(tmp_path, capped).code == 0
+    in_lines = capped.replace(" / 20.0) * 20.0", ")").replace(
+        "        scores = torch.tanh", "        scores = scores / 20.0\n        scores = torch.tanh"
+    )
+    in_lines = in_lines.replace("tanh(scores)", "tanh(scores)\n        scores = scores * 20.0")
+    assert "/ 20.0\n" in in_lines and explained(tmp_path, in_lines).code == 0
+
+
 NOT_WRONG = {
     "logits of a vocabulary": """
         import torch

@@ -10,11 +10,16 @@ namespace {
 
 bool never(const Plan&) { return false; }
 
-/// True if a step has a rule, and all its inputs are in `made`.
+/// True if all inputs of a computed step are in `made`, and those without any have a rule or, as a
+/// position bias, a file.
 bool can_be_made(const PlannedStep& of, const std::set<std::string>& made) {
     if (!of.step.rule) return false;
     const std::vector<Input> inputs = of.step.reads(of.plan);
-    if (inputs.empty()) return of.step.rule(of).value != nullptr;
+    if (inputs.empty()) {
+        const bool is_of_file = of.step.name == "position_bias" && of.plan.biases() &&
+                                of.plan.config.position_bias->given;
+        return is_of_file || of.step.rule(of).value != nullptr;
+    }
     for (const Input& input : inputs) {
         if (input.chain != Chain::none) {
             const auto is_latest = [&](const Step& each) {

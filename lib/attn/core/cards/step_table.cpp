@@ -57,6 +57,8 @@ const StepTable& step_table(const Plan& plan) {
         for (const auto& [name, number] : config.attention_settings) {
             key.push_back(name + " " + json_number(number));
         }
+    }
+    if (!config.attentions.empty() || !beginning.empty()) {
         // The order of steps, their presence and their axes depend on the walk.
         std::string applies = plan.has_batch ? "batch " : "";
         for (const Step& step : table) applies += step.applies(plan) ? '1' : '0';

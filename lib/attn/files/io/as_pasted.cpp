@@ -1,10 +1,12 @@
 // Converts pasted text to the form that the readers of arrays and tables expect.
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <string_view>
 
 #include "attn/files/io/number_lists.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn {
 
@@ -15,10 +17,32 @@ std::string with_decimal_point(std::string field) {
     return field;
 }
 
+std::string rows_on_lines(std::string_view inside) {
+    constexpr std::size_t shortest_printed = 60;  // NumPy fills lines of 75 letters
+    if (inside.find_first_of(",;[]\"'") != inside.npos) return {};
+    if (inside.find('\n') >= shortest_printed) return {};
+    std::string rows;
+    std::size_t columns = 0, lines = 0;
+    std::istringstream text{std::string(inside)};
+    for (std::string line; std::getline(text, line);) {
+        std::istringstream row(line);
+        std::size_t words = 0;
+        for (std::string word; row >> word; ++words) {
+            if (!parse_number(word)) return {};
+        }
+        if (words == 0) continue;
+        if (words < 2 || (lines > 0 && words != columns)) return {};
+        columns = words;
+        rows += (lines++ > 0 ? ", [" : "[") + line + "]";
+    }
+    return lines > 1 ? rows : "";
+}
+
 std::string arrays_alone(std::string_view text) {
     std::string alone;
     std::size_t depth = 0, opened = 0;  // brackets, and the start of the innermost
     bool has_rows = false;              // it contains a semicolon that ends a row
+    bool is_flat = true;                // no list is in the outermost
     char quote = '\0';
     for (std::size_t i = 0; i < text.size(); ++i) {
         const char letter = text[i];
@@ -38,9 +62,13 @@ std::string arrays_alone(std::string_view text) {
             has_rows = has_rows || depth > 0;
         } else if (letter == '[') {
             opened = alone.size();
-            ++depth;
+            is_flat = ++depth == 1;
             alone += letter;
         } else if (letter == ']') {
+            if (depth == 1 && is_flat && !has_rows) {
+                const std::string rows = rows_on_lines(std::string_view(alone).substr(opened + 1));
+                if (!rows.empty()) alone.replace(opened + 1, alone.npos, rows);
+            }
             if (has_rows) alone.insert(opened, "[");
             alone += has_rows ? "]]" : "]";
             has_rows = false;

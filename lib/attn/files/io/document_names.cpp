@@ -56,7 +56,9 @@ bool is_letter_of_name(char c) {
 std::string without_marks(std::string_view text) {
     std::string line(trimmed(text));
     for (const char* const cell : {"Out[", "In [", "In["}) {
-        if (line.starts_with(cell)) line.erase(0, std::min(line.find(']'), line.size() - 1) + 1);
+        if (!line.starts_with(cell)) continue;
+        line.erase(0, std::min(line.find(']'), line.size() - 1) + 1);
+        if (line.starts_with(':')) line.erase(0, 1);
     }
     for (bool has_call = true; has_call;) {
         line = trimmed(line);

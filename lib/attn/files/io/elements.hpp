@@ -41,10 +41,12 @@ struct StoredArray {
     std::function<decltype(read_rows)(const std::vector<std::size_t>& rows)> keep{};
 };
 
-/// The meaning of the indices along an axis: one word each, per sequence of a batch.
+/// The meaning of the indices along an axis: one word each, per sequence of a batch, or per head.
 struct AxisWords {
     std::string axis;
-    std::vector<std::vector<std::string>> words;
+    std::vector<std::vector<std::string>> words{};
+    std::string by = "batch";    ///< the axis that the lists are counted by
+    std::string kind = "token";  ///< what a word is: token, or name
 };
 
 /// A tensor to write, by reference, with its name in the file.

@@ -86,13 +86,13 @@ void append_number(std::string& text, T number) {
 struct WordColumn {
     const AxisWords* words = nullptr;  // null if this tensor has none
     std::size_t axis = 0;
-    std::optional<std::size_t> batch{};
+    std::optional<std::size_t> by{};
 
     const std::string& at(const Shape& index) const {
         static const std::string nothing;
         if (words == nullptr) return nothing;
         const auto& sequences = words->words;
-        const auto& row = sequences[std::min(batch ? index[*batch] : 0, sequences.size() - 1)];
+        const auto& row = sequences[std::min(by ? index[*by] : 0, sequences.size() - 1)];
         return index[axis] < row.size() ? row[index[axis]] : nothing;
     }
 };
@@ -105,7 +105,7 @@ std::vector<WordColumn> word_columns(const TensorRef& tensor, const Axes& axes) 
             if (words.axis != axis || words.words.empty()) continue;
             column.words = &words;
             column.axis = tensor.tensor.axis(axis);
-            if (tensor.tensor.has_axis("batch")) column.batch = tensor.tensor.axis("batch");
+            if (tensor.tensor.has_axis(words.by)) column.by = tensor.tensor.axis(words.by);
         }
     }
     return columns;
@@ -159,12 +159,13 @@ void write_long_table(const Sink& sink, const std::vector<TensorRef>& tensors) {
     head += ",value";
     Axes with_words;
     for (const std::string& column : columns) {
-        const bool has = std::any_of(tensors.begin(), tensors.end(), [&](const TensorRef& each) {
-            return word_columns(each, {column}).front().words != nullptr;
-        });
-        if (!has) continue;
+        const AxisWords* words = nullptr;
+        for (const TensorRef& each : tensors) {
+            if (words == nullptr) words = word_columns(each, {column}).front().words;
+        }
+        if (words == nullptr) continue;
         with_words.push_back(column);
-        head += ',' + csv_field(column + "_token");
+        head += ',' + csv_field(column + '_' + words->kind);
     }
     sink(head + "\n");
     for (const TensorRef& each : tensors) {

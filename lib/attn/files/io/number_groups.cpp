@@ -19,6 +19,11 @@ public:
         : text_(text), begin_(begin), at_(begin), lists_(label), label_(label) {}
 
     std::optional<NumberGroup> read() {
+        const std::size_t close = text_.find(']', begin_);
+        if (close != text_.npos &&
+            !rows_on_lines(text_.substr(begin_ + 1, close - begin_ - 1)).empty()) {
+            return with_rows();
+        }
         std::size_t depth = 0;
         bool is_after_row = false;  // what stands behind a row is a remark on it
         do {
@@ -35,7 +40,7 @@ public:
                 --depth;
                 is_after_row = true;
             } else if (letter == ';' && depth == 1) {
-                return of_octave();
+                return with_rows();
             } else if (letter == '#' || (is_after_row && !is_number_here() && token() != "...")) {
                 has_remarks_ = has_remarks_ || letter != '#';
                 at_ = std::min(text_.find('\n', at_), text_.size());
@@ -71,8 +76,8 @@ private:
         const std::size_t end = std::min(text_.find_first_of(" \t\n,[];", at_), text_.size());
         return text_.substr(at_, end - at_);
     }
-    /// Rows that end with semicolons, `[1 2; 3 4]`.
-    std::optional<NumberGroup> of_octave() {
+    /// Rows that end with semicolons or with lines, `[1 2; 3 4]`.
+    std::optional<NumberGroup> with_rows() {
         const std::size_t end = text_.find(']', begin_);
         if (end == text_.npos) return std::nullopt;
         const std::string rows = arrays_alone(text_.substr(begin_, end + 1 - begin_));
@@ -95,15 +100,7 @@ private:
             throw InputError(label_ + ": " + place_in(text_, at_) +
                              ": the array was shortened when it was printed: print it whole");
         }
-        const std::size_t bar = word.find('/');
-        if (bar == word.npos) {
-            if (!lists_.add_word(word)) return false;
-        } else {
-            const auto top = parse_number(word.substr(0, bar));
-            const auto bottom = parse_number(word.substr(bar + 1));
-            if (!top || !bottom || *bottom == 0) return false;
-            lists_.add(*top / *bottom);
-        }
+        if (!lists_.add_word(word)) return false;
         at_ += word.size();
         return true;
     }

@@ -83,6 +83,13 @@ bool NumberLists::add_word(std::string_view word) {
         add_truth(word == "True" || word == "true");
         return true;
     }
+    if (const std::size_t bar = word.find('/'); bar != word.npos) {
+        const auto top = parse_number(word.substr(0, bar));
+        const auto bottom = parse_number(word.substr(bar + 1));
+        if (!top || !bottom || *bottom == 0) return false;
+        add(*top / *bottom);
+        return true;
+    }
     const auto integer = parse_whole<std::int64_t>(word);
     const bool negative_zero = integer == 0 && word.starts_with('-');
     const std::optional<double> number = parse_number(word);

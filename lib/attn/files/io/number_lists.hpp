@@ -22,7 +22,7 @@ public:
     void add(double number);
     void add_integer(std::int64_t integer);
     void add_truth(bool truth);
-    /// Adds a boolean or a number; returns false for any other word.
+    /// Adds a boolean, a number or a fraction, `1/3`; returns false for any other word.
     bool add_word(std::string_view word);
     /// Adds a quoted "nan", "inf" or "-inf", for which JSON has no number.
     /// Errors  NotATensor for any other text.
@@ -78,6 +78,11 @@ std::string with_decimal_point(std::string field);
 /// Replaces Python or Octave code around arrays (comments, imports, ends of statements) by spaces,
 /// so that all places are kept. Rows of Octave, `[1 2; 3 4]`, become lists, which changes places.
 std::string arrays_alone(std::string_view text);
+
+/// Returns the inside of a list whose lines are rows, as Julia and Octave write `[1 0` above `0
+/// 1]`, with brackets around each; empty for other lists, and for a row that NumPy printed on
+/// several lines.
+std::string rows_on_lines(std::string_view inside);
 
 /// Returns the place of a byte in a text: `line 1, column 1` for the first.
 std::string place_in(std::string_view text, std::size_t offset);

@@ -47,6 +47,7 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"softmax-axis", " softmax softmax-dim axis "},
     {"qk-norm head", " qk-layernorm qk-layer-norm use-qk-norm normed-query normed-key "},
     {"past", " kv-cache cache use-cache "},
+    {"dropout", " dropout-p dropout-rate dropout-prob attn-dropout attn-pdrop "},
     {"bias", " qkv-bias use-bias attention-bias b-query b-key b-value "},
     {"output-projection", " out-proj o-proj w-o c-proj output w-output "},
     {"heads 2", " merged projected-query projected-key projected-value "},

@@ -167,11 +167,13 @@ bool looks_like_parameter(const std::string& name) {
 std::string parameter_called(const std::string& whole) {
     const bool of_module = looks_like_parameter(whole);
     std::string name = module_path(whole);
-    bool is_weight =
-        take_off(name, {".weight", "_weight", ".kernel", "_kernel", ".w", "_w"}, false);
+    bool is_weight = take_off(
+        name, {".weight", "_weight", ".weights", "_weights", ".kernel", "_kernel", ".w", "_w"},
+        false);
     bool is_bias = !is_weight && take_off(name, {".bias", "_bias", ".b", "_b"}, false);
     name = name.substr(name.find_last_of('.') + 1);
-    if (!is_weight && !is_bias) is_weight = take_off(name, {"weight_", "w_", "w"}, true);
+    if (!is_weight && !is_bias)
+        is_weight = take_off(name, {"weights_", "weight_", "w_", "w"}, true);
     if (!is_weight && !is_bias) is_bias = take_off(name, {"bias_", "b_", "b"}, true);
     if (!is_weight && !is_bias) return "";
     take_off(name, {"to_", "w_", "linear_", "lin_", "w"}, true);

@@ -6,7 +6,7 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
-// Combines tensors that a program saved separately for each head.
+// Combines tensors that a program saved separately for each head, and vectors of single words.
 
 namespace attn {
 namespace {
@@ -50,32 +50,35 @@ std::optional<HeadName> head_name(const std::string& whole) {
     return HeadName{before + mark + after, std::stoul(whole.substr(first, end - first))};
 }
 
-/// True if a step of that name has a head axis.
-bool counts_heads(const std::string& name) {
+/// True if numbers behind that name count heads, or, of vectors of x, tokens.
+bool is_counted(const std::string& name, const Tensor& each) {
     const std::vector<std::string> steps = known_steps(name);
-    if (steps.empty() || names_a_result(name) || steps.front() == "x") return false;
+    if (steps.empty() || names_a_result(name)) return false;
+    if (steps.front() == "x") return each.dimension() == 1;
     const Step& step = find_step(kept_table(), steps.front());
     return step.chain != Chain::none || step.name.starts_with("w_") || step.name.starts_with("b_");
 }
 
-/// Stacks tensors of one shape, with the heads before the last two axes.
+/// Stacks tensors of one shape, with the heads before the last two axes; whole numbers as float32.
 Tensor in_one(const std::vector<const Tensor*>& heads) {
     Shape shape = heads.front()->shape();
     const std::size_t at = shape.size() < 2 ? 0 : shape.size() - 2;
     const std::size_t each = element_count(shape);
     shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(at), heads.size());
     const std::size_t inner = axis_view(shape, at).inner;
-    return with_floating(heads.front()->dtype(), [&](auto zero) -> Tensor {
-        Array<decltype(zero)> cells = empty_array<decltype(zero)>(shape);
-        for (std::size_t head = 0; head < heads.size(); ++head) {
-            for (std::size_t i = 0; i < each; ++i) {
-                const std::size_t row = i / inner * heads.size() + head;
-                cells.data()[row * inner + i % inner] =
-                    static_cast<decltype(zero)>(heads[head]->at(i));
-            }
-        }
-        return {Axes(shape.size(), "axis"), std::move(cells)};
-    });
+    const bool is_floating = heads.front()->is_floating();
+    return with_floating(is_floating ? heads.front()->dtype() : DType::float32,
+                         [&](auto zero) -> Tensor {
+                             Array<decltype(zero)> cells = empty_array<decltype(zero)>(shape);
+                             for (std::size_t head = 0; head < heads.size(); ++head) {
+                                 for (std::size_t i = 0; i < each; ++i) {
+                                     const std::size_t row = i / inner * heads.size() + head;
+                                     cells.data()[row * inner + i % inner] =
+                                         static_cast<decltype(zero)>(heads[head]->at(i));
+                                 }
+                             }
+                             return {Axes(shape.size(), "axis"), std::move(cells)};
+                         });
 }
 
 }  // namespace
@@ -83,7 +86,10 @@ Tensor in_one(const std::vector<const Tensor*>& heads) {
 Ledger heads_together(const Ledger& file) {
     std::map<std::string, std::map<std::size_t, std::string>> sets;
     for (const auto& [name, tensor] : file.entries()) {
-        if (!tensor.is_floating() || tensor.dimension() < 1 || tensor.dimension() > 3) continue;
+        const bool may_be_whole = tensor.dimension() == 1 && tensor.dtype() == DType::int64;
+        if (!(tensor.is_floating() || may_be_whole) || tensor.dimension() < 1 ||
+            tensor.dimension() > 3)
+            continue;
         if (const auto head = head_name(name)) sets[head->name].try_emplace(head->number, name);
     }
     std::map<std::string, std::string> of;  // the group that each name belongs to
@@ -96,7 +102,7 @@ Ledger heads_together(const Ledger& file) {
             const Tensor& tensor = file[each.second];
             return tensor.shape() == like.shape() && tensor.dtype() == like.dtype();
         });
-        if (!is_whole || !is_alike || file.has(name) || !counts_heads(name)) continue;
+        if (!is_whole || !is_alike || file.has(name) || !is_counted(name, like)) continue;
         for (const auto& each : members) of[each.second] = name;
     }
     Ledger together;

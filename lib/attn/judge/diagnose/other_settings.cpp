@@ -25,6 +25,16 @@ bool is_farther(const Diagnosis& tried, const Diagnosis& best) {
     });
 }
 
+/// True if a mistake is the absence of a mask, or fills it with a number that is none of the usual:
+/// a mask that nobody has asked for and no cell shows is no explanation.
+bool shows_no_mask(const Finding& finding) {
+    const Mistake* const mistake = finding.mistake();
+    if (mistake == nullptr || !mistake->id.starts_with("mask-")) return false;
+    return mistake->id == "mask-not-applied" ||
+           std::ranges::none_of(mistakes(),
+                                [&](const Mistake& known) { return known.id == mistake->id; });
+}
+
 /// A diagnosis in a few words.
 std::string verdict_of(const Diagnosis& diagnosis) {
     if (diagnosis.is_right()) return "right";
@@ -267,11 +277,7 @@ private:
             std::optional<Diagnosis> found = tried(std::move(other.config), within);
             if (!found || found->cost >= within.bound || found->skipped.size() > skipped) continue;
             if (found->is_right() && is_farther(*found, best)) continue;
-            // A mask that nobody has asked for and no cell shows is no explanation.
-            const bool has_no_mask = std::ranges::any_of(found->findings, [](const Finding& each) {
-                return each.mistake() != nullptr && each.mistake()->id == "mask-not-applied";
-            });
-            if (has_no_mask) continue;
+            if (!asked_.said.mask && std::ranges::any_of(found->findings, shows_no_mask)) continue;
             if (asked_.is_probe) {
                 best.remarks.push_back("yours matches with " + text +
                                        ", which the probe is without");

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 
 #include "attn/core/plan/given_sizes.hpp"
@@ -94,8 +95,6 @@ private:
         made_.places[label] = place;
         made_.from = std::min(made_.from, place);
     }
-
-    // The input and its projections.
 
     bool take_projections() {
         const auto has_origin = [](const Operand& role) { return role.origin.has_value(); };
@@ -192,8 +191,6 @@ private:
         walk.key_len = static_cast<std::int64_t>(keys_);
     }
 
-    // Query, key and value, and the scores.
-
     void take_chains() {
         const auto numbers = [](Operand Heads::*member) {
             return
@@ -244,8 +241,10 @@ private:
             take("context", *one_.core.context,
                  together([](const Heads& head) -> const Arranged& { return *head.context; }));
         }
+        take_dropout();
         if (one_.changes.softcap != 0 && config().softcap == 0) {
-            config().softcap = one_.changes.softcap;
+            const double found = one_.changes.softcap, whole = std::round(found);
+            config().softcap = std::abs(found - whole) < 1e-5 * whole ? whole : found;
         }
         if (one_.changes.sink && !config().sink) {
             const Arranged logits =
@@ -268,14 +267,25 @@ private:
         }
     }
 
+    /// Gives the cells that dropout kept, as the weights show them.
+    void take_dropout() {
+        const ScoreStep& dropped = one_.scores.back();
+        if (one_.changes.dropout == 0 || config().dropout.p > 0 || heads_.size() > 1) return;
+        Arranged keep = together(
+            [](const Heads& head) -> const Arranged& { return head.scores.back().numbers; });
+        for (double& cell : keep.all) cell = cell == 0 ? 0 : 1;
+        // The ratio of rounded weights is near what was written: 0.1.
+        config().dropout.p = std::round(one_.changes.dropout * 1e4) / 1e4;
+        config().dropout.keep = broadcast(std::move(keep)).tensor();
+        ask_about_dropout(trace_[dropped.place], statements_[dropped.place], made_);
+    }
+
     void take_later(const std::string& step, std::optional<Operand> Heads::*member) {
         if (!(one_.*member)) return;
         take(step, (one_.*member)->place, together([member](const Heads& head) -> const Arranged& {
                  return (head.*member)->numbers;
              }));
     }
-
-    // The mask.
 
     void take_mask() {
         if (made_.asked.said.mask) return;
@@ -311,8 +321,6 @@ private:
         all.shape = shape;
         return all;
     }
-
-    // After the context.
 
     void take_after() {
         if (!one_.context) return;

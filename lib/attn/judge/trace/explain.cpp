@@ -112,7 +112,7 @@ bool says_scale(const WalkConfig& config) { return config.scale.by != ScaleChoic
 std::string settings_text(const WalkConfig& config) {
     std::string text;
     for (const char* name : {"heads", "kv-heads", "mask", "scale", "rope", "rotary-dim", "softcap",
-                             "sink", "rope-theta"}) {
+                             "sink", "rope-theta", "dropout"}) {
         const Setting& setting = find_setting(name);
         const std::optional<std::string> value = said(setting, config);
         if (!value || value->empty()) continue;

@@ -50,6 +50,9 @@ inline LineQuestion asked_of(const Traced& tensor, std::string text) {
 void ask_about_mask(const std::vector<Traced>& trace, const Heads& heads,
                     const std::vector<double>& hidden, std::size_t keys, Alignment& made);
 
+/// Asks about a call of dropout that does not depend on the mode of the model.
+void ask_about_dropout(const Traced& dropped, const std::string& statement, Alignment& made);
+
 /// True if no score is hidden and no weight is changed after the softmax.
 bool hides_nothing(const Heads& heads);
 

@@ -217,6 +217,17 @@ bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std
     return false;
 }
 
+void ask_about_dropout(const Traced& dropped, const std::string& statement, Alignment& made) {
+    const bool is_function = statement.find("F.dropout(") != statement.npos ||
+                             statement.find("functional.dropout(") != statement.npos;
+    const std::size_t mode = statement.find("training=");
+    if (!is_function ||
+        (mode != statement.npos && statement.compare(mode, 13, "training=True") != 0))
+        return;
+    made.questions.push_back(
+        asked_of(dropped, "dropout is on here in model.eval(), too: is it intended?"));
+}
+
 bool hides_nothing(const Heads& heads) {
     return heads.core.weights == heads.core.softmaxed &&
            std::ranges::count(heads.scores, "masked_scores", &ScoreStep::step) == 0;

@@ -116,6 +116,24 @@ std::optional<std::vector<int>> axes_in(const Shape& from, const std::vector<int
     return axes;
 }
 
+/// Returns the share of weights that were dropped; 0 unless some are 0 that the softmax has not,
+/// and all others are multiplied by one number above 1.
+double share_dropped(const Traced& softmaxed, const Traced& weights) {
+    double factor = 0;
+    bool drops = false;
+    for (std::size_t i = 0; i < weights.all.size(); ++i) {
+        if (weights.all[i] == 0 || softmaxed.all[i] == 0) {
+            drops = drops || softmaxed.all[i] != 0;
+            continue;
+        }
+        const double ratio = weights.all[i] / softmaxed.all[i];
+        if (factor == 0) factor = ratio;
+        const double slack = 4 * slack_of(softmaxed, weights);
+        if (!(ratio > 1 + slack) || !(std::abs(ratio / factor - 1) <= slack)) return 0;
+    }
+    return drops && factor > 0 ? 1 - 1 / factor : 0;
+}
+
 }  // namespace
 
 std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const Core& core,
@@ -138,6 +156,7 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
                                             : "scaled_scores",
          core.scores);
     double scaled = 1;
+    std::optional<ScoreStep> uncapped;  // scaled before they were divided by a cap
     std::size_t last = core.scores;
     for (std::size_t i = core.scores + 1; i < core.softmaxed; ++i) {
         const Traced &from = trace[last], &to = trace[i];
@@ -149,6 +168,8 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
                 changes.softcap *= *factor;
                 if (steps.size() > 1 && is_about(scaled * *factor, 1)) {
                     steps.erase(steps.end() - 2);
+                    changes.factor /= scaled;
+                    if (uncapped) steps.insert(steps.end() - 1, *std::move(uncapped));
                 }
                 take("capped_scores", i);
             } else if (step == "masked_scores") {
@@ -164,6 +185,7 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
                 last = i;
                 continue;
             } else {
+                if (step == "scaled_scores") uncapped = steps.back();
                 take("scaled_scores", i);
             }
             scaled = *factor;
@@ -194,7 +216,9 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
             weights = i;
         }
     }
-    take("weights", weights);
+    changes.dropout = share_dropped(trace[core.softmaxed], trace[weights]);
+    take("weights", changes.dropout > 0 ? core.softmaxed : weights);
+    if (changes.dropout > 0) take("dropped_weights", weights);
     return steps;
 }
 
@@ -227,7 +251,8 @@ std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps) {
         if (each.step == "masked_scores") shown = &each.numbers;
     }
     if (shown == nullptr && !steps.empty()) {
-        shown = &steps.back().numbers;
+        const bool drops = steps.back().step == "dropped_weights";
+        shown = &steps[steps.size() - (drops ? 2 : 1)].numbers;
         are_weights = true;
     }
     if (shown == nullptr) return std::nullopt;

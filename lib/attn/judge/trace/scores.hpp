@@ -11,7 +11,7 @@ namespace attn {
 
 /// A step between the scores and the weights, in our order of axes.
 struct ScoreStep {
-    std::string step;  ///< `scores`, `scaled_scores`, ..., `weights`
+    std::string step;  ///< `scores`, `scaled_scores`, ..., `weights`, `dropped_weights`
     std::size_t place;
     Arranged numbers;
 };
@@ -20,6 +20,7 @@ struct ScoreStep {
 struct ScoreChanges {
     double factor = 1;              ///< the total factor of the scores
     double softcap = 0;             ///< 0 if they have none
+    double dropout = 0;             ///< the share of weights that were dropped; 0 for no dropout
     std::optional<Arranged> added;  ///< a bias, cell by cell
     std::optional<Arranged> sink;   ///< the logit beside the scores of each query
     /// Places of steps that have another order than in the walk.
@@ -30,7 +31,7 @@ struct ScoreChanges {
 /// or the same number are hidden, tanh bounds them, exp comes before the weights; otherwise a bias
 /// was added. `axes` are those of scores in our order.
 ///
-/// Returns  the steps in order of time, the weights last.
+/// Returns  the steps in order of time, the weights last, as they were before and after dropout.
 std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const Core& core,
                                        const std::vector<int>& axes, ScoreChanges& changes);
 

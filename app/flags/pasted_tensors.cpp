@@ -1,4 +1,4 @@
-#include "app/commands/pasted_tensors.hpp"
+#include "app/flags/pasted_tensors.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,12 +17,14 @@ namespace {
 
 /// Returns the longest and last part of a name that is a known step: `attention_weights` for
 /// `Causal_attention_weights`; the name itself if it is known, or if no part is.
-std::string known_part(const std::string& name) {
+std::string known_part(const attn::NamedTensor& named) {
+    const std::string& name = named.name;
     if (!attn::known_steps(name).empty() || name.starts_with("matrix_")) return name;
     std::vector<std::string> words = attn::split(name, '_');
     if (attn::lower(name).starts_with("softmax")) return "softmax";
     if (attn::lower(name).starts_with("head_")) return name;  // one of several
     while (words.size() > 1 && words.back().find_first_not_of("0123456789") == std::string::npos) {
+        if (named.tensor.dimension() == 1) return name;  // a row: word_1
         words.pop_back();
     }
     for (std::size_t count = words.size(); count > 0; --count) {
@@ -36,15 +38,22 @@ std::string known_part(const std::string& name) {
     return name;
 }
 
-/// `K_T`, the transpose of a matrix, becomes K.
-void take_transpose(attn::NamedTensor& named) {
+/// `K_T`, `Kᵀ` and `keys_transposed`, the transpose of a matrix, become K and keys.
+void turn_transpose(attn::NamedTensor& named) {
     const std::string name = attn::lower(named.name);
-    const bool is_one = name.size() == 3 && (name.ends_with("_t") || name.ends_with(".t")) &&
-                        named.tensor.dimension() == 2;
-    if (!is_one || std::string_view("qkv").find(name[0]) == std::string_view::npos) return;
-    const attn::Shape shape = named.tensor.shape();
-    named.name.resize(1);
-    named.tensor = attn::strided(named.tensor, {shape[1], shape[0]}, {1, shape[1]});
+    for (const std::string_view end : {"_t", ".t", "ᵀ", "⊤", "_transpose", "_transposed"}) {
+        if (!name.ends_with(end) || named.tensor.dimension() != 2) continue;
+        const std::string before = named.name.substr(0, name.size() - end.size());
+        const std::vector<std::string> steps = attn::known_steps(before);
+        const bool is_projected =
+            !steps.empty() &&
+            (steps.front() == "query" || steps.front() == "key" || steps.front() == "value");
+        if (!is_projected) return;
+        const attn::Shape shape = named.tensor.shape();
+        named.name = before;
+        named.tensor = attn::strided(named.tensor, {shape[1], shape[0]}, {1, shape[1]});
+        return;
+    }
 }
 
 /// True for the sums of the rows of weights, which programs print to show that each is 1.
@@ -79,6 +88,24 @@ bool is_of_tokens(const std::string& name, const std::string& step) {
     return is_one(step) || (!steps.empty() && is_one(steps.front()));
 }
 
+void take_as_written(attn::NamedTensor& named) {
+    turn_transpose(named);
+    const std::string step = given_as(named.name, named.tensor);
+    const bool is_row =
+        named.tensor.dimension() == 1 && !step.starts_with("b_") && is_of_tokens(named.name, step);
+    if (!is_row) return;
+    const std::size_t size = named.tensor.size();
+    named.tensor = attn::strided(named.tensor, {1, size}, {size, 1});
+}
+
+bool name_rows_of(const attn::Ledger& file, const std::vector<std::string>& tokens) {
+    return !tokens.empty() && std::ranges::any_of(file.entries(), [&](const auto& entry) {
+        const attn::Shape shape = entry.tensor.shape();
+        return is_of_tokens(entry.name, "") && shape.size() > 1 &&
+               shape[shape.size() - 2] == tokens.size();
+    });
+}
+
 attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::string& spec,
                         std::vector<std::string>& tokens) {
     attn::Ledger ledger;
@@ -87,9 +114,10 @@ attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::strin
         return each.name.empty() || each.name.starts_with("matrix_");
     });
     for (attn::NamedTensor& each : tensors) {
+        take_as_written(each);
         const std::string by_numbers = are_nameless ? given_as("", each.tensor) : "";
         if (!by_numbers.empty() && !ledger.has(by_numbers)) each.name = by_numbers;
-        if (const std::string part = known_part(each.name); !ledger.has(part)) each.name = part;
+        if (const std::string part = known_part(each); !ledger.has(part)) each.name = part;
         if (each.name.empty()) {
             throw attn::InputError(attn::file_label(spec) +
                                    ": contains one array without a name, and its rows do not sum "
@@ -107,14 +135,6 @@ attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::strin
             each.name = step;
         }
         if (tokens.empty() && !step.starts_with("w_")) tokens = each.row_names;
-        // A list of numbers is the row of a single query.
-        const bool is_row = each.tensor.dimension() == 1 && !step.starts_with("b_") &&
-                            is_of_tokens(each.name, step);
-        if (is_row) {
-            const std::size_t size = each.tensor.size();
-            each.tensor = attn::strided(each.tensor, {1, size}, {size, 1});
-        }
-        take_transpose(each);
         ledger.record(each.name, std::move(each.tensor));
     }
     return with_weights_known(attn::heads_together(ledger));

@@ -10,6 +10,12 @@ namespace app {
 /// True if a name, or the step that it was given as, stands for a tensor of tokens, which has rows.
 bool is_of_tokens(const std::string& name, const std::string& step);
 
+/// Turns a transpose, `K_T`, and makes the list of numbers of a single query a row.
+void take_as_written(attn::NamedTensor& named);
+
+/// True if these are as many words as a tensor of tokens has rows.
+bool name_rows_of(const attn::Ledger& file, const std::vector<std::string>& tokens);
+
 /// Reads the tensors of a file or of standard input (`-`), heads that have tensors of their own in
 /// one. Names are reduced to the part that is known; tensors without one are identified by their
 /// numbers. Row names that are tokens go to `tokens`.
