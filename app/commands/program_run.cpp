@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <cerrno>
 #include <chrono>
@@ -248,7 +249,13 @@ attn::Explanation explanation_of(const TracedProgram& program, const attn::Asked
         if (names != program.names.end()) each.other_names = names->second;
         statements.push_back(each.file.empty() ? program.line(each.line) : std::string());
     }
-    return attn::explain(trace, statements, base, options, answers);
+    attn::Explanation found = attn::explain(trace, statements, base, options, answers);
+    const bool has_torch = std::ranges::any_of(
+        program.source, [](const std::string& line) { return line.find("torch") != line.npos; });
+    for (attn::ExplainedAttention& each : found.attentions) {
+        each.diagnosis.in_numpy = !program.source.empty() && !has_torch;
+    }
+    return found;
 }
 
 }  // namespace app

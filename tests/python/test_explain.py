@@ -536,6 +536,21 @@ def test_a_cap_follows_a_scaled_query(tmp_path: Path) -> None:
     assert "/ 20.0\n" in in_lines and explained(tmp_path, in_lines).code == 0
 
 
+def test_two_mistakes_in_numpy(tmp_path: Path) -> None:
+    both = """
+        import numpy as np
+        rng = np.random.default_rng(0)
+        q, k, v = rng.normal(size=(3, 5, 8))
+        s = q @ k.T
+        w = np.exp(s) / np.exp(s).sum(0)
+        out = w @ v
+    """
+    answer = explained(tmp_path, both)
+    assert answer.code == 1 and mistakes(answer) == [(6, "softmax-axis=query")], answer
+    assert "line 5: the scores are not divided by the square root of the width" in answer.text
+    assert "fix  w = np.exp(s) / np.exp(s).sum(-1, keepdims=True)" in answer.text
+
+
 NOT_WRONG = {
     "logits of a vocabulary": """
         import torch

@@ -271,10 +271,9 @@ private:
     void take_dropout() {
         const ScoreStep& dropped = one_.scores.back();
         if (one_.changes.dropout == 0 || config().dropout.p > 0 || heads_.size() > 1) return;
-        Arranged keep = together(
-            [](const Heads& head) -> const Arranged& { return head.scores.back().numbers; });
+        Arranged keep =
+            together([](const Heads& head) -> auto& { return head.scores.back().numbers; });
         for (double& cell : keep.all) cell = cell == 0 ? 0 : 1;
-        // The ratio of rounded weights is near what was written: 0.1.
         config().dropout.p = std::round(one_.changes.dropout * 1e4) / 1e4;
         config().dropout.keep = broadcast(std::move(keep)).tensor();
         ask_about_dropout(trace_[dropped.place], statements_[dropped.place], made_);

@@ -48,6 +48,9 @@ bool names_nothing(const Alignment& alignment, const std::vector<Traced>& trace)
     return names_no_roles(alignment, trace) && std::ranges::none_of(alignment.steps, is_named);
 }
 
+constexpr const char* not_scaled =
+    "the scores are not divided by the square root of the width: is it intended?";
+
 /// A question instead of a mistake that many make on purpose; empty for other lines.
 std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
                           const std::vector<Traced>& trace) {
@@ -64,7 +67,7 @@ std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
         return "each column of the weights sums to 1, not each row: is it intended?";
     }
     if (id == "scale-missing" && names_no_roles(alignment, trace)) {
-        return "the scores are not divided by the square root of the width: is it intended?";
+        return not_scaled;
     }
     if (id == "dropout-at-eval") return "cells were dropped, as in training: is it intended?";
     return {};
@@ -84,14 +87,26 @@ std::optional<double> other_base(const Diagnosis& diagnosis) {
     return std::nullopt;
 }
 
-/// True if the scores are multiplied by a number that is no known mistake: a temperature, or a
-/// learned scale.
+/// True if the scores are multiplied by a number that is no known mistake: a temperature, a learned
+/// scale, or none at all beside another mistake in the weights.
 bool has_scale_of_its_own(const Diagnosis& diagnosis) {
-    return std::ranges::any_of(diagnosis.findings, [](const Finding& each) {
+    const bool is_scaled =
+        std::ranges::count(diagnosis.steps, "scaled_scores", &StepVerdict::name) > 0;
+    return std::ranges::any_of(diagnosis.findings, [&](const Finding& each) {
         const Mistake* const mistake = each.mistake();
-        const bool is_score = each.step.ends_with("scores");
+        const bool is_score =
+            each.step.ends_with("scores") || (each.step == "weights" && !is_scaled);
         return mistake == nullptr ? is_score : mistake->id.starts_with("scale-other");
     });
+}
+
+/// Asks about scores without a scale, which another mistake hides.
+LineQuestion asked_about_scale(const Alignment& alignment, const std::vector<Traced>& trace) {
+    const auto scores = std::ranges::find(alignment.steps, "scores",
+                                          &std::pair<const std::string, std::string>::second);
+    const std::size_t place =
+        scores == alignment.steps.end() ? alignment.from : alignment.places.at(scores->first);
+    return {trace[place].file, trace[place].line, not_scaled};
 }
 
 /// Rounds a factor to the precision of its type, as a multiple of 1 / sqrt(d) if it is one.
@@ -135,8 +150,13 @@ FittingDiagnosis judged(AskedWalk& walk, const DiagnoseOptions& options, double 
             return judged(walk, options, factor, dtype);
         }
         if (!has_scale_of_its_own(fitting.diagnosis) || says_scale(walk.config)) return fitting;
+        const ScaleChoice usual = walk.config.scale;
         walk.config.scale = {ScaleChoice::By::number, rounded_factor(factor, plan, dtype)};
-        return diagnose_as_it_fits(walk, resolve(walk.config), options);
+        if (factor == 1) walk.config.scale.by = ScaleChoice::By::none;
+        FittingDiagnosis scaled = diagnose_as_it_fits(walk, resolve(walk.config), options);
+        if (factor != 1 || scaled.diagnosis.cost < fitting.diagnosis.cost) return scaled;
+        walk.config.scale = usual;
+        return fitting;
     } catch (const ShapeError& error) {
         FittingDiagnosis unjudged;
         unjudged.diagnosis.open.emplace_back(error.what());
@@ -293,6 +313,9 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
         ExplainedAttention& attention = made.attentions.emplace_back();
         attention.diagnosis = std::move(fitting.diagnosis);
         attention.questions = each.questions;
+        if (walk.config.scale.by != each.asked.config.scale.by && each.factor == 1) {
+            attention.questions.push_back(asked_about_scale(each, trace));
+        }
         for (const std::string& open : attention.diagnosis.open) {
             attention.questions.push_back({.text = open});
         }
