@@ -751,8 +751,13 @@ class Watched(List[Layer]):
 
     def diagnose(self, **flags: Any) -> Lines:
         """One line a layer; flags say what was meant, as mask="causal", or for some layers
-        mask={"*self_attn": "causal"}. What was not judged has a line that says why."""
+        mask={"*self_attn": "causal"}. Beside self-attention, one mask for all is not for
+        cross-attention. What was not judged has a line that says why."""
         masks = flags.pop("mask") if isinstance(flags.get("mask"), Mapping) else {}
+        crosses = {layer.name for layer in self if "memory" in layer.tensors}
+        if isinstance(flags.get("mask"), str) and 0 < len(crosses) < len(self):
+            mask = flags.pop("mask")
+            masks = {layer.name.split(" ")[0]: mask for layer in self if layer.name not in crosses}
         lines = Lines()
         for layer in self:
             fits = [each for each in masks if fnmatch.fnmatchcase(layer.name.split(" ")[0], each)]

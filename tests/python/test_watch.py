@@ -210,7 +210,6 @@ def test_a_mask_can_apply_to_some_layers() -> None:
     model = decoder()
     with ae.watch(model) as seen:
         model(torch.randn(5, 5, 16), torch.randn(5, 3, 16), tgt_mask=~LOWER)
-    assert not seen.diagnose(mask="causal").ok
     assert seen.diagnose(mask={"*.self_attn": "causal"}).ok
     assert not seen.diagnose(mask={"*.nowhere": "causal"}).ok
     with pytest.raises(ae.AttnError, match="there is no layer nowhere: layers"):
@@ -265,3 +264,16 @@ def test_a_mistake_in_the_users_function_is_named(line: str) -> None:
     answer = wrong.seen[0].diagnose(mask="causal", heads=H)
     ids = [each["id"] or "" for each in answer.findings]
     assert not answer.ok and any(each.startswith(name) for each in ids), (ids, answer)
+
+
+def test_one_mask_for_a_decoder_is_not_for_cross_attention() -> None:
+    torch.manual_seed(9)
+    model, causal = decoder(), torch.full((5, 5), -math.inf).triu(1)
+    with ae.watch(model) as seen:
+        model(torch.randn(2, 5, 16), torch.randn(2, 3, 16), tgt_mask=causal)
+    assert seen.diagnose(mask="causal").ok, seen.diagnose(mask="causal")
+    with ae.watch(model) as seen:
+        model(torch.randn(2, 5, 16), torch.randn(2, 3, 16))  # without tgt_mask
+    lines = seen.diagnose(mask="causal")
+    accused = [name for name, each in lines.items() if "mask-not-applied" in repr(each)]
+    assert accused == ["layers.0.self_attn", "layers.1.self_attn"], lines
