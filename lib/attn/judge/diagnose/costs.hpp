@@ -21,6 +21,7 @@ inline constexpr double unjudged = 40;      ///< a tensor without a verdict
 inline constexpr double clash = 50;         ///< two wrong tensors read as the same step
 inline constexpr double misread_form = 60;  ///< another form of the step of a name, which it is not
 inline constexpr double stray = 90;         ///< a tensor left out that matches a step by shape only
+inline constexpr double slip = 95;          ///< an unknown difference in few cells
 inline constexpr double unknown = 100;      ///< a difference that nothing explains
 inline constexpr double left_out = 120;     ///< a tensor left out although its name is known
 

@@ -289,6 +289,18 @@ private:
         return true;
     }
 
+    /// True if most cells are right, as where one was typed wrongly.
+    static bool is_slip(const Tensor& theirs, const Tensor& expected, const Tolerance& tolerance) {
+        if (theirs.shape() != expected.shape()) return false;
+        std::size_t wrong = 0;
+        each_number(theirs, [&](std::size_t i, double cell) {
+            const double right = expected.at(i);
+            const double near = tolerance.absolute + tolerance.relative * std::abs(right);
+            wrong += same_number(cell, right) || std::abs(cell - right) <= near ? 0 : 1;
+        });
+        return 2 * wrong < theirs.size();
+    }
+
     void leave_unknown(const TheirTensor& theirs, const std::string& step) {
         const Tensor* local = blocked_ ? nullptr : replay_.step(step);
         const Tensor expected = local != nullptr ? *local : judge_.reference()[step];
@@ -299,7 +311,7 @@ private:
         std::optional<Judged> answer;
         // After a tensor that could not be replayed from, the step at fault is unknown.
         if (!blocked_) {
-            if (is_too_dear(cost::unknown)) {
+            if (is_too_dear(cost::slip)) {
                 diagnosis_.findings.push_back(unexplained_);
                 return;
             }
@@ -309,6 +321,8 @@ private:
                 unexplained_.evidence.push_back(answer->slope->text());
             }
             diagnosis_.findings.push_back(unexplained_);
+            diagnosis_.findings.back().is_slip = is_slip(
+                reading.tensor, expected, judge_.tolerance(step, theirs, expected, uses_theirs_));
             outcome_.follow[step] = [&about = case_, theirs, step, tensor = reading.tensor,
                                      replay = replay_](Finding& finding) mutable {
                 follow_a_rule(about, theirs, step, tensor, replay, finding);

@@ -35,6 +35,15 @@ bool shows_no_mask(const Finding& finding) {
                                 [&](const Mistake& known) { return known.id == mistake->id; });
 }
 
+/// True if a step that a mask changes was judged: scores before it are no evidence for one.
+bool is_behind_mask(const Diagnosis& diagnosis) {
+    const StepTable& table = step_table(*diagnosis.plan);
+    return std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& each) {
+        return each.name == "mask" ||
+               place_of(table, each.name) >= place_of(table, "masked_scores");
+    });
+}
+
 /// A diagnosis in a few words.
 std::string verdict_of(const Diagnosis& diagnosis) {
     if (diagnosis.is_right()) return "right";
@@ -277,7 +286,12 @@ private:
             std::optional<Diagnosis> found = tried(std::move(other.config), within);
             if (!found || found->cost >= within.bound || found->skipped.size() > skipped) continue;
             if (found->is_right() && is_farther(*found, best)) continue;
-            if (!asked_.said.mask && std::ranges::any_of(found->findings, shows_no_mask)) continue;
+            const bool hides = std::ranges::any_of(
+                other.lines, [](const std::string& line) { return line.starts_with("mask"); });
+            if (hides &&
+                (!is_behind_mask(*found) || std::ranges::any_of(found->findings, shows_no_mask))) {
+                continue;
+            }
             if (asked_.is_probe) {
                 best.remarks.push_back("yours matches with " + text +
                                        ", which the probe is without");

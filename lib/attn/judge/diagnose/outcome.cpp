@@ -87,7 +87,8 @@ bool is_fitted(const Mistake* mistake) {
 
 double weight_of(const Finding& finding) {
     const std::size_t makes = finding.as(Role::makes).size();
-    if (makes == 0) return finding.follows.empty() ? cost::unknown : cost::mutation;
+    if (makes == 0 && !finding.follows.empty()) return cost::mutation;
+    if (makes == 0) return finding.is_slip ? cost::slip : cost::unknown;
     if (finding.harmless) return cost::harmless;
     const bool fits = std::ranges::any_of(finding.as(Role::makes), is_fitted);
     return cost::mistake * static_cast<double>(makes) + (fits ? cost::fitted : 0) +
@@ -101,7 +102,7 @@ double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& their
         cost += cost::later_name * static_cast<double>(each.rank) + (each.aside ? cost::aside : 0) +
                 (each.rank >= each.foreign ? cost::foreign : 0);
         const auto is_misread = [&](const Finding& finding) {
-            return finding.step == each.steps.front() && weight_of(finding) == cost::unknown;
+            return finding.step == each.steps.front() && weight_of(finding) >= cost::slip;
         };
         if (each.rank > 0 && std::ranges::any_of(diagnosis.findings, is_misread)) {
             cost += kept_step(each.steps.front()) != nullptr ? cost::misread_form : cost::misread;

@@ -91,6 +91,7 @@ struct Finding : NamedMistakes {
     bool asked = false;            ///< no mistake if it was saved before the step
     bool changes_weights = false;  ///< in float32, even if the user's type hides it
     bool replayed = true;          ///< applied to the user's tensors, not inferred from them
+    bool is_slip = false;          ///< unknown, and most cells are right
     double difference = 0;         ///< between the replay and the user's tensor
     double nearest_difference = 0;
     std::vector<std::string> evidence{};  ///< patterns in the numbers alone
