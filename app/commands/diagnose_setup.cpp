@@ -211,6 +211,25 @@ void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
     }
 }
 
+/// Adds dropout if the file has the weights before and after it: what became 0 was dropped.
+void take_dropout(const attn::Ledger& named, DiagnosedWalk& asked) {
+    const attn::Tensor *const weights = named.find("weights"), *const dropped =
+                                                                   named.find("dropped_weights");
+    attn::Dropout& dropout = asked.config.dropout;
+    if (weights == nullptr || dropped == nullptr || weights->shape() != dropped->shape()) return;
+    if (dropout.p > 0 || !weights->is_floating()) return;
+    const double near =
+        std::max(attn::printed_alone(*weights).cut(1), 4 * attn::epsilon(weights->dtype()));
+    const double share = attn::share_dropped(weights->numbers(), dropped->numbers(), near);
+    if (share == 0) return;
+    attn::Array<double> keep = attn::empty_array<double>(dropped->shape());
+    attn::each_number(*dropped,
+                      [&](std::size_t i, double cell) { keep.data()[i] = cell == 0 ? 0 : 1; });
+    dropout.p = share;
+    dropout.keep = attn::Tensor(dropped->axes(), std::move(keep));
+    asked.assumed.push_back("dropout of " + attn::brief(share) + ", where the weights became 0");
+}
+
 /// True if a walk that has this step makes its scores or its context of it.
 bool makes_others(const std::string& step) {
     return step.starts_with("rotated_") || step.starts_with("normed_") ||
@@ -316,6 +335,7 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         named = by_step(config, file, said);
         asked.assumed.push_back(attn::visible(wide) + " is x, by its shape");
     }
+    take_dropout(named, asked);
     asked.is_probe = given.has("causal");
     require_all_steps(asked.config, "diagnose");
     attn::SaidSettings settings = asked.said;

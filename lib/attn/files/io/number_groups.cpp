@@ -127,6 +127,9 @@ std::string in_one_spelling(std::string_view text) {
                                                          {"\\infty", "inf"},
                                                          {"\u2192", " -> "},
                                                          {"\u2248", "="},
+                                                         {"\uff1a", ":"},
+                                                         {"\uff08", "("},
+                                                         {"\uff09", ")"},
                                                          {"\r\n", "\n"}});
     // The lines of boxes, all of which begin with these two bytes.
     for (std::size_t at = 0; (at = plain.find("\xE2\x94", at)) != plain.npos;) {

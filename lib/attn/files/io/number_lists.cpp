@@ -90,6 +90,12 @@ bool NumberLists::add_word(std::string_view word) {
         add(*top / *bottom);
         return true;
     }
+    constexpr std::string_view minus = "\u2212";  // of web pages
+    if (word.starts_with(minus)) {
+        const auto number = parse_number(word.substr(minus.size()));
+        if (number) add(-*number);
+        return number.has_value();
+    }
     const auto integer = parse_whole<std::int64_t>(word);
     const bool negative_zero = integer == 0 && word.starts_with('-');
     const std::optional<double> number = parse_number(word);

@@ -18,6 +18,29 @@ Ledger ledger_of(const Tensor& tensor) {
 
 }  // namespace
 
+double share_dropped(const std::vector<double>& before, const std::vector<double>& after,
+                     double near) {
+    std::size_t largest = before.size();
+    bool drops = false;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        drops = drops || (after[i] == 0 && before[i] > near);
+        const bool is_larger = largest == before.size() || before[i] > before[largest];
+        if (after[i] != 0 && is_larger) largest = i;
+    }
+    if (!drops || largest == before.size()) return 0;
+    // Shares have few digits: 0.1, 0.25.
+    double factor = after[largest] / before[largest];
+    const double share = std::round(100 * (1 - 1 / factor)) / 100;
+    if (std::abs(before[largest] / (1 - share) - after[largest]) <= (1 + factor) * near) {
+        factor = 1 / (1 - share);
+    }
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        const bool is_kept = std::abs(after[i] - factor * before[i]) <= (1 + factor) * near;
+        if (!is_kept && after[i] != 0) return 0;
+    }
+    return factor > 1 + near ? 1 - 1 / factor : 0;
+}
+
 bool has_cut_decimals(const Ledger& tensors, int digits) {
     const int decimals = decimals_of(tensors);
     if (decimals == 0) return true;

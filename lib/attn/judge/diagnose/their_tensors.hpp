@@ -97,6 +97,12 @@ std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shap
 /// Reads it with the axes, shape and dtype of `like`.
 std::vector<Reading> readings(const Tensor& theirs, const Tensor& like);
 
+/// Returns the share of weights that dropout dropped, from the weights before and after it, each
+/// near to its number; 0 unless some are 0 that were not, and all others were multiplied by one
+/// number above 1.
+double share_dropped(const std::vector<double>& before, const std::vector<double>& after,
+                     double near);
+
 /// The digits of a printed tensor.
 struct Printed {
     int count = 0;                 ///< 0 if it was not cut

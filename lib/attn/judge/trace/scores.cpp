@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "attn/judge/diagnose/their_tensors.hpp"
+
 namespace attn {
 namespace {
 
@@ -116,24 +118,6 @@ std::optional<std::vector<int>> axes_in(const Shape& from, const std::vector<int
     return axes;
 }
 
-/// Returns the share of weights that were dropped; 0 unless some are 0 that the softmax has not,
-/// and all others are multiplied by one number above 1.
-double share_dropped(const Traced& softmaxed, const Traced& weights) {
-    double factor = 0;
-    bool drops = false;
-    for (std::size_t i = 0; i < weights.all.size(); ++i) {
-        if (weights.all[i] == 0 || softmaxed.all[i] == 0) {
-            drops = drops || softmaxed.all[i] != 0;
-            continue;
-        }
-        const double ratio = weights.all[i] / softmaxed.all[i];
-        if (factor == 0) factor = ratio;
-        const double slack = 4 * slack_of(softmaxed, weights);
-        if (!(ratio > 1 + slack) || !(std::abs(ratio / factor - 1) <= slack)) return 0;
-    }
-    return drops && factor > 0 ? 1 - 1 / factor : 0;
-}
-
 }  // namespace
 
 std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const Core& core,
@@ -216,7 +200,8 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
             weights = i;
         }
     }
-    changes.dropout = share_dropped(trace[core.softmaxed], trace[weights]);
+    changes.dropout = share_dropped(trace[core.softmaxed].all, trace[weights].all,
+                                    4 * slack_of(trace[core.softmaxed], trace[weights]));
     take("weights", changes.dropout > 0 ? core.softmaxed : weights);
     if (changes.dropout > 0) take("dropped_weights", weights);
     return steps;
