@@ -24,7 +24,7 @@ std::size_t drawn_query(const Section& section) {
 std::vector<Panel> rows_of(const Tensor& weights, const CellView& view) {
     const Shape shape = weights.shape();
     std::size_t outer = shape.size() - 1, inside = shape.back();
-    if (weights.has_axis("query")) inside *= shape[--outer];
+    if (weights.has_axis("query")) inside *= shape[outer -= 1];
     std::vector<Panel> rows;
     for (std::size_t offset = 0; offset < weights.size(); offset += inside) {
         Panel row{"", offset, view.picked_sequence()};
