@@ -240,6 +240,9 @@ constexpr Need a_figure{format_has<&Format::has_figures>, nullptr, "--format svg
 bool draws_side_by_side(const Arguments& said) {
     return format_of(said).has_figures && said[flags::figure] != attn::FigureKind::arcs;
 }
+bool draws_without_grid(const Arguments& said) {
+    return format_of(said).has_figures && !said.has(flags::grid);
+}
 
 constexpr Need printed_numbers{format_has<&Format::prints_numbers>, nullptr,
                                "a printed form: this one has no such digits"};
@@ -295,20 +298,30 @@ const std::vector<Flag>& output_flags() {
                  "a line per tensor: shape, type, range, mean, nan and inf, row sums and entropy"},
             Flag{flags::heatmap, "SCALE",
                  "labelled cells, shaded by value; the scale ends at the largest of each row, of "
-                 "the tensor, or at 1; compact has no digits",
+                 "the tensor, or at 1; compact draws matrices side by side, without digits",
                  some_of(shadings)}
                 .or_alone()
                 .needing({[](const Arguments& said) { return !summarises(said); }, nullptr,
                           "tensors that are printed: leave --summary out"}),
             Flag{flags::figure, "FIGURE", "the picture of --format svg", one_of<attn::FigureKind>(),
                  "matrix"}
-                .needing(a_figure),
+                .needing({draws_without_grid, nullptr, "--format svg and no --grid"}),
+            Flag{flags::grid, "RxC",
+                 "lay one row of weights as tiles over --image: keys are the patches of a vision "
+                 "transformer, with or without one class token before them",
+                 such_as("14x14")}
+                .needing(colored_page),
+            Flag{flags::image, "FILE", "the picture under the tiles of --grid, png or jpeg", file()}
+                .needing({[](const Arguments& said) { return said.has(flags::grid); }, nullptr,
+                          "--grid"}),
             Flag{flags::columns, "N",
                  "matrices side by side in a figure; 1 draws a flow as a list with formulas",
                  integer(1, 1000), "as many as fit"}
                 .needing({draws_side_by_side, nullptr, "--format svg and --figure matrix or flow"}),
-            Flag{flags::width, "PX", "width of a figure, to which it is scaled", integer(50, 20000),
-                 "fits the cells"}
+            Flag{flags::width, "PX",
+                 "width of a figure, to which it is scaled; digits that would be smaller than 6 pt "
+                 "are left out",
+                 integer(50, 20000), "fits the cells"}
                 .needing(a_figure),
             Flag{flags::theme, "THEME", "page that figures and --format html are made for",
                  one_of<attn::Theme>(), "auto"}

@@ -107,6 +107,11 @@ struct Shading {
 };
 Shading shading(const Arguments& arguments);
 
+/// Reads --grid and the picture of --image; nullopt without --grid.
+///
+/// Errors  ConfigError for a malformed size; InputError for a file that is no picture.
+std::optional<attn::TileGrid> tile_grid(const Arguments& arguments);
+
 /// Reads the format of a text, of pictures and of pages from the flags; `usual` and `default_dtype`
 /// as for write_document.
 TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,

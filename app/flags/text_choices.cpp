@@ -47,6 +47,7 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     choices.figure.theme = arguments[flags::theme];
     choices.figure.columns = arguments[flags::columns].value_or(0);
     choices.figure.width = arguments[flags::width].value_or(0);
+    choices.figure.grid = tile_grid(arguments);
     if (is_live(arguments)) choices.figure.live = live_scripts(arguments);
     choices.figure.embedded = arguments.has(flags::embed);
     // Numbers side by side are compared: one form without exponents, unless another is set.

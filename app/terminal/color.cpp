@@ -57,6 +57,11 @@ int color_index(attn::Color color) {
     return best;
 }
 
+std::string two_colors(attn::Color upper, std::optional<attn::Color> lower, ColorDepth depth) {
+    const std::string below = lower ? ";48;" + parameters(*lower, depth) : "";
+    return "\x1b[38;" + parameters(upper, depth) + below + "m▀\x1b[0m";
+}
+
 std::string colored(const std::string& text, attn::Color background, ColorDepth depth) {
     if (depth == ColorDepth::none) return text;
     return "\x1b[38;" + parameters(attn::readable_on(background), depth) + ";48;" +

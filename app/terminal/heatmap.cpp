@@ -1,7 +1,6 @@
 #include "app/terminal/terminal.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 
@@ -20,8 +19,9 @@ attn::Color shade(const attn::CellView& view, double share) {
     return attn::terminal_color(share, view.kind());
 }
 
-/// Draws one line: the colour scale between its ends.
-std::string legend(const attn::CellView& view, ColorDepth depth) {
+}  // namespace
+
+std::string scale_legend(const attn::CellView& view, ColorDepth depth) {
     constexpr int steps = 16;
     const double low = view.kind() == attn::ScaleKind::from_zero ? 0 : -1;
     std::string line = view.low_end() + " ";
@@ -35,15 +35,7 @@ std::string legend(const attn::CellView& view, ColorDepth depth) {
            colored(" nan ", shade(view, NAN), depth);
 }
 
-/// Returns two characters for a value without colours: its sign, and its size.
-std::string glyphs(double share) {
-    if (std::isnan(share)) return " ?";
-    if (std::isinf(share)) return share > 0 ? " ∞" : "-∞";
-    static constexpr std::array<const char*, 5> densities{"·", "░", "▒", "▓", "█"};
-    const double size = std::min(std::abs(share), 1.0);
-    return std::string(share < 0 ? "-" : " ") +
-           densities[static_cast<std::size_t>(std::lround(4 * size))];
-}
+namespace {
 
 /// Draws one tensor.
 class Grid {
@@ -54,12 +46,11 @@ public:
           choices_(choices),
           shown_(tensor.shape(), attn::settings_for(choices.options, attn::torch_defaults)),
           view_(section, document, choices.options, shown_, choices.end),
-          compact_(choices.compact && view_.has_colors()),
           batch_(view_.picked_sequence()) {}
 
     std::string text() {
         draw_axis(0, 0);
-        if (is_shaded()) text_ += legend(view_, choices_.depth) + "\n";
+        if (is_shaded()) text_ += scale_legend(view_, choices_.depth) + "\n";
         text_.erase(text_.find_last_not_of('\n') + 1);
         return std::move(text_);
     }
@@ -127,9 +118,9 @@ private:
             label_width = std::max(label_width, attn::display_width(label(last - 1, *row)));
         }
         label_width = std::min(label_width, widest_label);
-        std::size_t width = compact_ ? 0 : view_.width();
+        std::size_t width = view_.width();
         for (const auto& column : columns) {
-            if (!column || compact_) continue;
+            if (!column) continue;
             width = std::max(width,
                              std::min<std::size_t>(8, attn::display_width(label(last, *column))));
         }
@@ -173,19 +164,13 @@ private:
         text_ += "\n";
     }
 
-    /// Returns the heading of a column; its number if two characters are too few for a word.
     std::string heading(const std::optional<std::size_t>& column, std::size_t axis) const {
-        if (!column) return compact_ ? " …" : " " + attn::fitted("…", width_, true) + " ";
-        if (!compact_) return " " + attn::fitted(label(axis, *column), width_, true) + " ";
-        return attn::fitted(std::to_string(view_.whole_index(axis, *column) % 100), 2, true);
+        return " " + attn::fitted(column ? label(axis, *column) : "…", width_, true) + " ";
     }
 
     std::string cell(std::size_t flat) const {
         const double value = tensor_.at(flat);
         const double share = view_.share_at(flat);
-        if (compact_) {
-            return is_shaded() ? colored("  ", shade(view_, share), choices_.depth) : glyphs(share);
-        }
         const std::size_t width = std::max(width_, view_.width());
         const std::string text = " " + attn::fitted(view_.number(value), width, true) + " ";
         return is_shaded() ? colored(text, shade(view_, share), choices_.depth) : text;
@@ -195,7 +180,6 @@ private:
     const HeatmapChoices& choices_;
     attn::Shown shown_;
     attn::CellView view_;
-    bool compact_;
     std::size_t width_ = 1;
     std::optional<std::size_t> batch_;
     std::size_t head_ = 0;
@@ -211,7 +195,10 @@ std::string heatmap_text(const Section& section, const attn::Document& document,
     if (tensor == nullptr || tensor->size() == 0) {
         return attn::content_text(section, attn::TextForm::torch, choices.options);
     }
-    return Grid(section, document, *tensor, choices).text();
+    // Integers are names: only their digits distinguish them.
+    const bool is_compact = choices.compact && tensor->dtype() != attn::DType::int64;
+    return is_compact ? compact_heatmap(section, document, *tensor, choices)
+                      : Grid(section, document, *tensor, choices).text();
 }
 
 }  // namespace app

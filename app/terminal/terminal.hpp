@@ -78,6 +78,9 @@ int color_index(attn::Color color);
 /// own colours do not matter. Returns the plain text with ColorDepth::none.
 std::string colored(const std::string& text, attn::Color background, ColorDepth depth);
 
+/// Draws two cells, one above the other, in one character; without `lower` only half of it.
+std::string two_colors(attn::Color upper, std::optional<attn::Color> lower, ColorDepth depth);
+
 /// Returns the text styles: headings bold, formulas dim, mistakes red, changed digits underlined.
 attn::Ink ink_of(ColorDepth depth);
 
@@ -87,7 +90,7 @@ struct HeatmapChoices {
     ColorDepth depth = ColorDepth::none;
     std::size_t columns = 80;  ///< of the terminal; wider matrices are broken into blocks
     attn::ScaleEnd end = attn::ScaleEnd::automatic;
-    bool compact = false;  ///< two characters per cell, without digits
+    bool compact = false;  ///< small pictures side by side, without digits
 };
 
 /// Draws the tensor of a section as a grid of cells, shaded by value and labelled with the tokens
@@ -95,8 +98,16 @@ struct HeatmapChoices {
 /// size. Non-finite values are grey. Without colours only the grid is drawn; a compact one uses
 /// denser glyphs for larger values.
 ///
-/// The document has the tokens. Tensors with more elements than the threshold show only corners.
+/// The document has the tokens. Tensors with more elements than the threshold show only corners; a
+/// compact one by default shows more.
 std::string heatmap_text(const attn::Section& section, const attn::Document& document,
                          const HeatmapChoices& choices);
+
+/// Draws a tensor as a compact heatmap: its matrices side by side, with one scale below them.
+std::string compact_heatmap(const attn::Section& section, const attn::Document& document,
+                            const attn::Tensor& tensor, const HeatmapChoices& choices);
+
+/// Returns the colour scale between its ends, in one line.
+std::string scale_legend(const attn::CellView& view, ColorDepth depth);
 
 }  // namespace app

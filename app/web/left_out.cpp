@@ -98,6 +98,11 @@ void draw_matrices(Svg&, const Document&, const Section&, const FigureChoices&) 
 }
 void draw_arcs(Svg&, const Document&, const Section&, const FigureChoices&) { refuse("a figure"); }
 void draw_flow(Svg&, const Document&, const FigureChoices&) { refuse("a figure"); }
+void draw_tiles(Svg&, const Document&, const Section&, const FigureChoices&) {
+    refuse("a figure");
+}
+bool has_tiles(const Section&) { return false; }
+void check_grid(const Document&, const TileGrid&) { refuse("a picture"); }
 
 Pattern::Pattern(std::string_view text, const std::string&) {
     refuse("the pattern " + std::string(text));

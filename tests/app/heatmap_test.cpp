@@ -2,6 +2,7 @@
 #include <cmath>
 #include <regex>
 
+#include "attn/ground/text/strings.hpp"
 #include "tests/support/program.hpp"
 
 using program::run;
@@ -218,19 +219,73 @@ TEST_SUITE("app: heatmap") {
         CHECK(without_escapes(tensor).find(" 0.3306\n") != std::string::npos);
     }
 
-    TEST_CASE("a compact heatmap has two columns per cell and no digits") {
+    TEST_CASE("a compact heatmap without colours has two columns per cell and no digits") {
         const std::string plain = run("--heatmap=compact -q --only weights").out;
         CHECK(plain.rfind("        0 1 2 3 4 5\nlife    ░ ░ ░ ░ ░ ░\n", 0) == 0);
-        const auto cells = cells_of(
-            shell("COLORTERM=truecolor attn-explain --heatmap=compact,row --color always -q "
-                  "--only weights")
-                .out);
-        REQUIRE(cells.size() == 36 + 17);
-        CHECK(cells[0].text == "  ");
+        CHECK(plain.ends_with("\n0 · ░ ▒ ▓ █ 1\n"));
         const std::string masked =
             run("--heatmap=compact -q --only masked_scores --mask causal").out;
         CHECK(masked.find("-∞-∞") != std::string::npos);
         CHECK(run("--heatmap=compact -q --only ids").out == run("--heatmap -q --only ids").out);
+    }
+
+    TEST_CASE(
+        "in colour a compact heatmap has two cells to a character, in the full one's colours") {
+        const std::string flags =
+            " --color always -q --only weights --heads 3 --embed-dim 6 --seq-len 5 --mask causal";
+        const auto cells = cells_of(
+            shell("COLORTERM=truecolor attn-explain --heatmap" + flags + " --precision 6").out);
+        REQUIRE(cells.size() == 3 * 25 + 17);
+        const std::string compact =
+            shell("COLORTERM=truecolor attn-explain --heatmap=compact" + flags).out;
+        static const std::regex form(
+            "\x1b\\[38;2;(\\d+);(\\d+);(\\d+)(?:;48;2;(\\d+);(\\d+);(\\d+))?m▀\x1b\\[0m");
+        std::size_t count = 0;
+        for (std::sregex_iterator it(compact.begin(), compact.end(), form), end; it != end;
+             ++it, ++count) {
+            // Five columns in each of three heads; lines of rows 0 and 1, 2 and 3, and 4.
+            const std::size_t row = count / 15 * 2, head = count / 5 % 3, column = count % 5;
+            const std::size_t above = head * 25 + row * 5 + column;
+            for (int i = 0; i < 3; ++i) {
+                CHECK(std::stoi((*it)[1 + i]) == cells[above].background[i]);
+                CHECK((*it)[4 + i].matched == (row < 4));
+                if (row < 4) {
+                    CHECK(std::stoi((*it)[4 + i]) == cells[above + 5].background[i]);
+                }
+            }
+        }
+        CHECK(count == 3 * 15);
+        CHECK(without_escapes(compact).find("head 0   head 1   head 2\n") != std::string::npos);
+    }
+
+    TEST_CASE("compact heads are side by side in 80 columns, with the words of their sequence") {
+        const auto widest = [](const std::string& text) {
+            std::istringstream lines(without_escapes(text));
+            std::size_t most = 0;
+            for (std::string line; std::getline(lines, line);) {
+                most = std::max(most, attn::display_width(line));
+            }
+            return most;
+        };
+        for (const std::string walk :
+             {"--heads 12 --embed-dim 48 --seq-len 64", "--heads 12 --embed-dim 48 --seq-len 6",
+              "--heads 3 --embed-dim 12 --seq-len 100 --mask causal", "--embed-dim 300"}) {
+            for (const std::string color : {"always", "never"}) {
+                const std::string drawn = run("--heatmap=compact -q --color " + color + " " + walk +
+                                              " --only x,scores,weights")
+                                              .out;
+                CHECK_MESSAGE(widest(drawn) <= 80, walk << " " << color);
+                CHECK(drawn.find("…") == std::string::npos);
+            }
+        }
+        const std::string two =
+            run("--heatmap=compact -q --text 'a red fox' --text 'one dog' --mask padding --heads 2 "
+                "--only weights")
+                .out;
+        CHECK(two.find("batch 1\n      head 0   head 1\n") != std::string::npos);
+        CHECK(two.find("\n<pad> ") != std::string::npos);
+        const std::string named = run("--heatmap=compact -q --seq-len 64 --only weights").out;
+        CHECK(named.find("█ largest of its row\n") != std::string::npos);
     }
 
     TEST_CASE("notebooks are labelled by their own tokens") {

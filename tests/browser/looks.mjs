@@ -1,9 +1,10 @@
 // The page on small and large screens, dark, without motion and on paper; its tables.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 
 import { checkContrast } from "./in_page.mjs";
-import { check, checkQuiet, jsonOf, pageOf, picture, pictures, walks } from "./pages.mjs";
+import { check, checkQuiet, folder, jsonOf, pageOf, picture, pictures, printed, walks } from "./pages.mjs";
 
 export async function testLooks() {
     const opened = await pageOf(walks[1]);
@@ -156,7 +157,34 @@ export async function testThumbs() {
     }
     checkQuiet(opened);
     await page.close();
-    const two = await pageOf([...flags, "--heads", "2"]);
-    check(await two.page.run(() => document.querySelector(".thumb") === null), "the tabs of two heads have no pictures");
+    const two = await pageOf(["--text", "a red fox runs", "--heads", "2"]);
+    check(await two.page.run(() => document.querySelector(".thumb, .squares") === null), "two matrices are tables at once");
     await two.page.close();
+}
+
+/** In a figure for either page, digits are readable on their cells, which have the colours of the scale. */
+export async function testFigureColors() {
+    for (const theme of ["light", "dark"]) {
+        const file = join(folder, `${theme}.svg`);
+        const walk = ["--text", "a red fox runs", "--mask", "causal", "--only", "weights"];
+        writeFileSync(file, printed([...walk, "--format", "svg", "--theme", theme]));
+        const { page } = await pageOf(walk);
+        await page.open(pathToFileURL(file).href);
+        const cells = await page.run(() => [...document.querySelectorAll("[data-cell]")].map((cell) => {
+            const [fill, ink] = ["rect", "text"].map((part) => getComputedStyle(cell.querySelector(part)).fill);
+            const luminance = (color) => {
+                const [r, g, b] = color.match(/\d+/g).map((part) => {
+                    const value = part / 255;
+                    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+                });
+                return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+            };
+            const [a, b] = [luminance(fill), luminance(ink)];
+            return { class: cell.getAttribute("class"), fill, contrast: Math.max(a, b) / Math.min(a, b) };
+        }));
+        check(cells.length === 16 && cells.every(({ contrast }) => contrast >= 4.5), `${theme}: digits are readable`, cells);
+        const largest = await page.run(() => getComputedStyle(document.querySelector(".bar rect:last-child")).fill);
+        check(cells[0].class === "s40" && cells[0].fill === largest, `${theme}: a weight of 1 has the colour at the end of the scale`, [cells[0], largest]);
+        await page.close();
+    }
 }

@@ -14,11 +14,12 @@ import * as narrow from "./narrow.mjs";
 import * as play from "./play.mjs";
 import * as numbers from "./numbers.mjs";
 import * as program from "./program.mjs";
+import * as squares from "./squares.mjs";
 import { check, finish } from "./pages.mjs";
 
 // ATTN_BROWSER_ONLY=Take runs the tests whose names contain Take.
 const only = process.env.ATTN_BROWSER_ONLY ?? "";
-const tests = Object.entries({ ...numbers, ...embed, ...follow, ...hands, ...narrow, ...looks, ...live, ...model, ...play, ...program });
+const tests = Object.entries({ ...numbers, ...embed, ...follow, ...hands, ...narrow, ...looks, ...squares, ...live, ...model, ...play, ...program });
 for (const [title, test] of tests.filter(([name]) => name.includes(only))) {
     try {
         await test();

@@ -25,16 +25,24 @@ template <>
 inline constexpr std::array<std::pair<std::string_view, ScaleEnd>, 3> words<ScaleEnd>{
     {{"row", ScaleEnd::row}, {"tensor", ScaleEnd::tensor}, {"fixed", ScaleEnd::fixed}}};
 
+/// A picture under rows of weights: each key is a tile, in row-major order, except for one class
+/// token before them.
+struct TileGrid {
+    std::size_t rows = 0, columns = 0;
+    std::string picture{};  ///< as a data URI; empty for white
+};
+
 struct FigureChoices {
     FigureKind kind = FigureKind::matrix;
     Theme theme = Theme::automatic;
     ScaleEnd end = ScaleEnd::automatic;
     PrintOptions options{};
-    std::size_t columns = 0;   ///< matrices side by side; 0: as many as fit
-    std::size_t width = 0;     ///< of the whole picture, in pixels; 0: as needed
-    bool with_numbers = true;  ///< in the cells of matrices
-    bool with_words = true;    ///< titles, formulas and axes
-    bool embedded = false;     ///< a fragment to include in another page
+    std::size_t columns = 0;         ///< matrices side by side; 0: as many as fit
+    std::size_t width = 0;           ///< of the whole picture, in pixels; 0: as needed
+    bool with_numbers = true;        ///< in the cells of matrices
+    bool with_words = true;          ///< titles, formulas and axes
+    std::optional<TileGrid> grid{};  ///< draws rows of weights as tiles
+    bool embedded = false;           ///< a fragment to include in another page
     /// The scripts of a live page in addition to its walk, by id: its core, the flags that it can
     /// change, its model. Empty for other pages.
     std::vector<std::pair<std::string, std::string>> live{};
@@ -44,7 +52,8 @@ struct FigureChoices {
 ///
 /// Range   the same document gives the same bytes. Text stays text. Tensors of up to 1024 cells
 ///         have an element with its value for each cell; larger ones are drawn without digits.
-/// Errors  ConfigError if there is nothing to draw: arcs need weights, flow needs a walk.
+/// Errors  ConfigError if there is nothing to draw: arcs need weights, flow needs a walk; or if the
+///         keys are not those of the grid.
 void render_svg(const Document& document, const FigureChoices& choices, const Sink& sink);
 
 }  // namespace attn

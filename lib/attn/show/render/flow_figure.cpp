@@ -11,8 +11,11 @@
 namespace attn {
 namespace {
 
-constexpr double box_height = 40;
-constexpr double layer_height = 74;
+constexpr double box_height = 38;
+constexpr double layer_height = 60;
+constexpr double line_height = 15;
+/// Characters of a line of formulas.
+constexpr std::size_t formula_columns = 76;
 
 std::string axes_of(const Section& section) {
     const auto* tensor = std::get_if<Tensor>(&section.content);
@@ -52,8 +55,6 @@ std::string arrow(const std::vector<std::pair<double, double>>& points) {
 
 constexpr double margin = 16;
 
-double top_of(const FlowNode& node) { return 20 + layer_height * static_cast<double>(node.layer); }
-
 /// The path of an arrow from a box to its reader.
 struct Way {
     std::size_t from;
@@ -61,9 +62,9 @@ struct Way {
 };
 
 Way way_between(const std::vector<FlowNode>& nodes, std::size_t from, std::size_t reader) {
-    const auto above = [&](std::size_t n) { return std::pair(nodes[n].x, top_of(nodes[n])); };
+    const auto above = [&](std::size_t n) { return std::pair(nodes[n].x, nodes[n].y); };
     const auto below = [&](std::size_t n) {
-        return std::pair(nodes[n].x, top_of(nodes[n]) + box_height);
+        return std::pair(nodes[n].x, nodes[n].y + box_height);
     };
     Way way{from, {above(reader)}};
     for (; nodes[way.from].is_bend; way.from = nodes[way.from].reads.front()) {
@@ -81,17 +82,17 @@ void draw_box(Svg& svg, const Section& section, const FlowNode& node, double shi
         fmt::format("<g><title>{}</title><rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" "
                     "height=\"{}\" rx=\"5\"/></g>\n",
                     xml_text(section.formula.empty() ? section.title.raw() : section.formula),
-                    node.reads.empty() ? "given" : "box", px(middle - node.width / 2),
-                    px(top_of(node)), px(node.width), px(box_height)));
-    svg.text({.x = middle, .y = top_of(node) + 17, .anchor = "middle"}, section.name);
-    svg.text({.x = middle, .y = top_of(node) + 32, .anchor = "middle", .style = "tiny soft"},
+                    node.reads.empty() ? "given" : "box", px(middle - node.width / 2), px(node.y),
+                    px(node.width), px(box_height)));
+    svg.text({.x = middle, .y = node.y + 17, .anchor = "middle"}, section.name);
+    svg.text({.x = middle, .y = node.y + 32, .anchor = "middle", .style = "tiny soft"},
              axes_of(section));
-    svg.reach(middle + node.width / 2, top_of(node) + box_height);
+    svg.reach(middle + node.width / 2, node.y + box_height);
 }
 
 /// Draws all boxes below one another with their formulas; arrows past other boxes bend to the left,
 /// further for longer arrows.
-void draw_column(Svg& svg, const std::vector<const Section*>& boxes) {
+void draw_column(Svg& svg, const std::vector<const Section*>& boxes, double first) {
     constexpr double step = 56, lane = 9, most_lanes = 9;
     double widest = 0;
     for (const Section* box : boxes) {
@@ -99,14 +100,13 @@ void draw_column(Svg& svg, const std::vector<const Section*>& boxes) {
             std::max({widest, text_width(box->name) + 20, text_width(axes_of(*box), 10.5) + 16});
     }
     const double left = margin + lane * most_lanes;
-    const auto top = [&](std::size_t i) { return 20 + step * static_cast<double>(i); };
+    const auto top = [&](std::size_t i) { return first + step * static_cast<double>(i); };
     for (std::size_t i = 0; i < boxes.size(); ++i) {
         const std::vector<std::size_t> read = boxes_read(boxes, i);
         FlowNode node{widest, read};
         node.x = left + widest / 2;
-        svg.add(fmt::format("<g transform=\"translate(0 {})\">", px(top(i) - 20)));
+        node.y = top(i);
         draw_box(svg, *boxes[i], node, 0);
-        svg.add("</g>\n");
         double y = top(i) + 14;
         const TextAt beside{.x = left + widest + 16, .y = y, .style = "small"};
         y = svg.paragraph(beside, boxes[i]->title.raw(), 64, 11);
@@ -124,6 +124,39 @@ void draw_column(Svg& svg, const std::vector<const Section*>& boxes) {
                             px(left), px(top(from) + 26), px(out), px(top(i) + 14)));
         }
     }
+}
+
+/// Returns the lines of formulas beside each layer: one or more for each computed box.
+std::vector<std::vector<std::string>> formulas_of(const std::vector<const Section*>& boxes,
+                                                  const std::vector<FlowNode>& nodes) {
+    std::vector<std::vector<std::string>> layers;
+    for (const FlowNode& node : nodes) layers.resize(std::max(layers.size(), node.layer + 1));
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+        if (nodes[i].reads.empty()) continue;
+        auto& lines = layers[nodes[i].layer];
+        for (std::string& line : wrap(boxes[i]->formula, formula_columns)) {
+            lines.push_back(std::move(line));
+        }
+    }
+    return layers;
+}
+
+/// Returns the right edge of the boxes.
+double right_of(const std::vector<FlowNode>& nodes) {
+    double right = 0;
+    for (const FlowNode& node : nodes) right = std::max(right, node.x + node.width / 2);
+    return right;
+}
+
+/// Places the layers one below the other, with room for their formulas.
+void stack_layers(std::vector<FlowNode>& nodes, double top,
+                  const std::vector<std::vector<std::string>>& formulas) {
+    std::vector<double> tops{top};
+    for (const auto& lines : formulas) {
+        const double text = line_height * static_cast<double>(lines.size()) + 6;
+        tops.push_back(tops.back() + std::max(layer_height, text));
+    }
+    for (FlowNode& node : nodes) node.y = tops[node.layer];
 }
 
 }  // namespace
@@ -160,12 +193,38 @@ void draw_flow(Svg& svg, const Document& document, const FigureChoices& choices)
         "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
         "markerHeight=\"7\" orient=\"auto\"><path class=\"soft\" d=\"M0 0l8 4l-8 4z\"/></marker>"
         "</defs>\n");
-    if (choices.columns == 1) return draw_column(svg, boxes);
+    double top = 20;
+    if (choices.with_words) {
+        svg.text({.x = margin, .y = 30, .style = "title"},
+                 "From " + boxes.front()->name + " to " + boxes.back()->name);
+        top = 48;
+    }
+    if (choices.columns == 1) return draw_column(svg, boxes, top);
     nodes = laid_out(std::move(nodes));
-    double shift = 0;
-    for (FlowNode& node : nodes) {
-        node.x += margin;
-        shift = std::max(shift, node.x + node.width / 2 + 2 * margin);
+    for (FlowNode& node : nodes) node.x += margin;
+    const double shift = right_of(nodes) + 2 * margin;
+    const double beside = gradients.empty() ? shift : shift + right_of(nodes) + margin;
+    auto formulas = formulas_of(boxes, nodes);
+    double right = beside;
+    for (const auto& lines : formulas) {
+        for (const std::string& line : lines) {
+            right = std::max(right, beside + formula_width(line));
+        }
+    }
+    if (!choices.with_words || right > room_of(choices, tiny_type)) {
+        for (auto& lines : formulas) lines.clear();
+    }
+    stack_layers(nodes, top, formulas);
+    for (std::size_t layer = 0; layer < formulas.size(); ++layer) {
+        const auto box = std::ranges::find(nodes, layer, &FlowNode::layer);
+        const auto& lines = formulas[layer];
+        double y =
+            box->y + box_height / 2 + 4 - line_height / 2 * (static_cast<double>(lines.size()) - 1);
+        for (const std::string& line : lines) {
+            svg.text({.x = beside, .y = y, .style = "formula"}, line);
+            svg.reach(beside + formula_width(line), y);
+            y += line_height;
+        }
     }
     for (std::size_t i = 0; i < boxes.size(); ++i) {
         for (const std::size_t from : nodes[i].reads) {
@@ -176,7 +235,7 @@ void draw_flow(Svg& svg, const Document& document, const FigureChoices& choices)
             for (auto& [x, y] : way.points) x += shift;
             if (is_loss) {
                 // Start at the loss itself, around the box that it is computed from.
-                way.points.back() = {nodes[i].x + nodes[i].width / 2, top_of(nodes[i]) + 20};
+                way.points.back() = {nodes[i].x + nodes[i].width / 2, nodes[i].y + 20};
             }
             std::reverse(way.points.begin(), way.points.end());
             svg.add(arrow(way.points));

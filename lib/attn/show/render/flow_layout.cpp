@@ -58,6 +58,17 @@ double mean_of(const std::vector<double>& places, const std::vector<std::size_t>
     return sum / static_cast<double>(of.size());
 }
 
+/// Returns how strongly node `i` is pulled to `other`, at the other end of an arrow. Computed boxes
+/// form a straight column; inputs follow their readers, and a long arrow runs straight down from
+/// its box and bends once, at its reader.
+double pull(const FlowNode& i, const FlowNode& other) {
+    constexpr double strong = 8, medium = 2, weak = 0.001;
+    const auto is_given = [](const FlowNode& node) { return node.reads.empty(); };
+    const FlowNode& lower = i.layer < other.layer ? other : i;
+    if (i.is_bend || other.is_bend) return lower.is_bend ? medium : weak;
+    return is_given(i) || is_given(other) ? weak : strong;
+}
+
 /// Visits all layers `times` times, down and up alternately.
 template <class Visit>
 void sweep(Layers& layers, int times, const Visit& visit) {
@@ -88,12 +99,17 @@ void order_layers(Layers& layers, const std::vector<FlowNode>& nodes, const Neig
     });
 }
 
+/// The place that a node's arrows pull it to, and how strongly.
+struct Wish {
+    double place = 0, weight = 0;
+};
+
 /// Finds the places closest to the wanted ones that keep order and distance: isotonic regression by
 /// pooling neighbours that are too close.
-void place_layer(const std::vector<std::size_t>& layer, const std::vector<double>& wanted,
+void place_layer(const std::vector<std::size_t>& layer, const std::vector<Wish>& wanted,
                  std::vector<FlowNode>& nodes) {
     struct Pool {
-        double sum;
+        double sum, weight;
         std::size_t count;
     };
     std::vector<double> offsets(layer.size(), 0);
@@ -101,13 +117,15 @@ void place_layer(const std::vector<std::size_t>& layer, const std::vector<double
         offsets[i] = offsets[i - 1] + (nodes[layer[i - 1]].width + nodes[layer[i]].width) / 2 + gap;
     }
     std::vector<Pool> pools;
-    const auto mean = [](const Pool& pool) { return pool.sum / static_cast<double>(pool.count); };
+    const auto mean = [](const Pool& pool) { return pool.sum / pool.weight; };
     for (std::size_t i = 0; i < layer.size(); ++i) {
-        pools.push_back({wanted[i] - offsets[i], 1});
+        const auto [place, weight] = wanted[i];
+        pools.push_back({weight * (place - offsets[i]), weight, 1});
         while (pools.size() > 1 && mean(pools[pools.size() - 2]) > mean(pools.back())) {
             const Pool last = pools.back();
             pools.pop_back();
             pools.back().sum += last.sum;
+            pools.back().weight += last.weight;
             pools.back().count += last.count;
         }
     }
@@ -120,14 +138,19 @@ void place_layer(const std::vector<std::size_t>& layer, const std::vector<double
 }
 
 void choose_places(Layers& layers, std::vector<FlowNode>& nodes, const Neighbours& readers) {
-    sweep(layers, 40, [&](const std::vector<std::size_t>& layer, bool) {
-        std::vector<double> places, wanted;
-        for (const FlowNode& node : nodes) places.push_back(node.x);
-        for (const std::size_t i : layer) {
-            std::vector<std::size_t> joined = nodes[i].reads;
-            joined.insert(joined.end(), readers[i].begin(), readers[i].end());
-            wanted.push_back(mean_of(places, joined, places[i]));
-        }
+    const auto wish_of = [&](std::size_t i) {
+        Wish wish;
+        const auto add = [&](std::size_t other, double weight) {
+            wish.place += weight * nodes[other].x;
+            wish.weight += weight;
+        };
+        for (const std::size_t read : nodes[i].reads) add(read, pull(nodes[i], nodes[read]));
+        for (const std::size_t reader : readers[i]) add(reader, pull(nodes[i], nodes[reader]));
+        return wish.weight > 0 ? Wish{wish.place / wish.weight, wish.weight} : Wish{nodes[i].x, 1};
+    };
+    sweep(layers, 80, [&](const std::vector<std::size_t>& layer, bool) {
+        std::vector<Wish> wanted;
+        for (const std::size_t i : layer) wanted.push_back(wish_of(i));
         place_layer(layer, wanted, nodes);
     });
     double left = std::numeric_limits<double>::infinity();

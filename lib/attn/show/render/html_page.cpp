@@ -218,17 +218,17 @@ struct Frame {
     bool is_live = false;      ///< it has fields, and the core
     bool has_bounds = false;   ///< uncertain digits are marked
     bool has_slider = false;   ///< for the matrices of a recurrence
-    bool has_thumbs = false;   ///< it has pictures of the heads
+    bool has_thumbs = false;   ///< it has pictures of matrices
     bool has_listing = false;  ///< it has a program beside the walk
 };
 
-/// True if the walk has enough heads for an overview.
+/// True if a tensor has more matrices than two: they are small squares at first.
 bool needs_thumbs(const Document& document) {
     return std::ranges::any_of(document.sections, [](const Section& section) {
         const auto* const tensor = std::get_if<Tensor>(&section.content);
-        if (section.name != "weights" || tensor == nullptr || !tensor->has_axis("head"))
-            return false;
-        return tensor->shape()[tensor->axis("head")] > 2;
+        if (tensor == nullptr || tensor->dimension() < 3 || tensor->size() == 0) return false;
+        const Shape shape = tensor->shape();
+        return tensor->size() > 2 * shape.back() * shape[shape.size() - 2];
     });
 }
 
@@ -325,15 +325,23 @@ std::string as_letters(std::string_view bytes) {
 
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
     const bool is_live = !choices.live.empty();
+    if (choices.grid) check_grid(document, *choices.grid);
     write_page(
         sink,
         {document.command, false, plain_weights(document, choices), is_live,
-         choices.options.certain_digits, needs_slider(document), is_live || needs_thumbs(document),
-         !document.listing.empty()},
+         choices.options.certain_digits, needs_slider(document),
+         is_live || choices.grid || needs_thumbs(document), !document.listing.empty()},
         choices, [&](TextPieces& out) {
             write_walk(out, document, choices, "");
             if (!document.listing.empty()) {
                 write_script(out, "listing-lines", [&](const Sink& to) { to(document.listing); });
+            }
+            if (choices.grid) {
+                const auto& [rows, columns, picture] = *choices.grid;
+                const std::string grid = "{\"rows\":" + std::to_string(rows) +
+                                         ",\"columns\":" + std::to_string(columns) +
+                                         ",\"picture\":" + json_string(picture) + "}";
+                write_script(out, "grid", [&](const Sink& to) { to(grid); });
             }
             for (const auto& one : choices.live) {
                 write_script(out, one.first, [&](const Sink& to) { to(one.second); });

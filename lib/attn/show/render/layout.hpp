@@ -198,6 +198,7 @@ struct FlowNode {
     // Set by the layout.
     std::size_t layer = 0;
     double x = 0;  ///< of its centre
+    double y = 0;  ///< of its upper edge, set by the figure
 };
 
 /// Adds bends after the nodes, and assigns each a layer and a place on it: a node is above its

@@ -13,7 +13,7 @@ namespace {
 
 /// Larger figures have no digits.
 constexpr std::size_t most_written_cells = 1024;
-constexpr double widest_row = 900;
+constexpr double page_margin = 16, between_matrices = 18;
 
 /// Formats a number as in JSON.
 std::string shortest(const Tensor& tensor, std::size_t flat) {
@@ -30,61 +30,52 @@ public:
         : svg_(svg),
           section_(section),
           tensor_(std::get<Tensor>(section.content)),
-          view_(section, document, choices.options, Shown(tensor_.shape()), choices.end),
+          view_(section, document, choices.options, Shown(tensor_.shape()),
+                scale_end(section, choices.end)),
           shape_(tensor_.shape()),
-          most_side_by_side_(choices.columns),
-          with_numbers_(choices.with_numbers),
-          widest_row_(choices.width > 0 ? static_cast<double>(choices.width) : widest_row) {
+          panels_(panels_of(tensor_, view_)),
+          with_numbers_(choices.with_numbers) {
         const std::size_t dimension = shape_.size();
         columns_ = dimension == 0 ? 1 : shape_.back();
         rows_ = dimension < 2 ? 1 : shape_[dimension - 2];
-        written_ = tensor_.size() <= most_written_cells && columns_ <= 24;
-        // Small matrices are drawn four in a row.
-        const double digits = with_numbers_ ? 7.3 * static_cast<double>(view_.width()) + 10 : 0;
-        const std::size_t in_row = std::clamp<std::size_t>(
-            tensor_.size() / std::max<std::size_t>(1, rows_ * columns_), 1, 4);
-        const double room = 780.0 / static_cast<double>(columns_ * in_row);
-        const double least = with_numbers_ ? 34.0 : 26.0;
-        width_ = written_ ? std::max(least, digits) : std::clamp(room, 2.0, 14.0);
-        height_ = written_ ? 26 : width_;
+        measure_labels();
+        choose_cells(choices);
+    }
+
+    /// Returns the width of the cells of a row of matrices and of the labels on their left.
+    double width() const {
+        return left_ - page_margin +
+               static_cast<double>(in_row_) * (panel_width() + between_matrices) - between_matrices;
     }
 
     void draw(double top) {
-        const std::vector<Panel> panels = panels_of(tensor_, view_);
-        measure_labels(panels);
-        const double panel_width = width_ * static_cast<double>(columns_);
         const double panel_height = height_ * static_cast<double>(rows_);
-        const double left = 16 + (row_axis().empty() ? 0 : 18) + row_labels_;
-        const double between = 18;
-        double x = left;
+        double x = left_;
         double y = top;
         std::size_t in_row = 0;
-        for (std::size_t i = 0; i < panels.size(); ++i) {
-            const bool new_batch = i > 0 && panels[i].batch != panels[i - 1].batch;
-            const bool is_full = most_side_by_side_ > 0
-                                     ? in_row == most_side_by_side_
-                                     : x + panel_width > std::max(widest_row_, left + panel_width);
-            if (i > 0 && (new_batch || is_full)) {
+        for (std::size_t i = 0; i < panels_.size(); ++i) {
+            const bool new_batch = i > 0 && panels_[i].batch != panels_[i - 1].batch;
+            if (new_batch || in_row == in_row_) {
                 in_row = 0;
-                x = left;
-                y += head_room(panels) + panel_height + 16;
+                x = left_;
+                y += head_room() + panel_height + 16;
             }
-            const double cells = y + head_room(panels);
-            if (!panels[i].caption.empty()) {
-                svg_.text({.x = x, .y = y + 8, .style = "small"}, panels[i].caption);
+            const double cells = y + head_room();
+            if (!panels_[i].caption.empty()) {
+                svg_.text({.x = x, .y = y + 8, .style = "small"}, panels_[i].caption);
             }
-            label_columns(panels[i], x, cells);
-            if (x == left) label_rows(panels[i], x, cells);
+            label_columns(panels_[i], x, cells);
+            if (in_row == 0) label_rows(panels_[i], x, cells);
             svg_.add(fmt::format("<g transform=\"translate({} {})\"{}>\n", px(x), px(cells),
                                  written_ ? " class=\"digits cells\" text-anchor=\"middle\""
                                           : " shape-rendering=\"crispEdges\""));
-            svg_.add(written_ ? written_cells(panels[i]) : shaded_runs(panels[i]));
+            svg_.add(written_ ? written_cells(panels_[i]) : shaded_runs(panels_[i]));
             svg_.add("</g>\n");
-            svg_.reach(x + panel_width, cells + panel_height);
-            x += panel_width + between;
+            svg_.reach(x + panel_width(), cells + panel_height);
+            x += panel_width() + between_matrices;
             ++in_row;
         }
-        if (view_.has_colors()) legend(left, svg_.bottom() + 18);
+        if (view_.has_colors()) legend(page_margin, svg_.bottom() + 18);
     }
 
 private:
@@ -92,8 +83,10 @@ private:
         return shape_.size() < 2 ? "" : tensor_.axes()[shape_.size() - 2];
     }
 
-    void measure_labels(const std::vector<Panel>& panels) {
-        for (const Panel& panel : panels) {
+    double panel_width() const { return width_ * static_cast<double>(columns_); }
+
+    void measure_labels() {
+        for (const Panel& panel : panels_) {
             for (std::size_t r = 0; r < rows_ && !row_axis().empty(); ++r) {
                 row_labels_ = std::max(row_labels_, text_width(label(shape_.size() - 2, r, panel)));
             }
@@ -102,17 +95,49 @@ private:
                 column_labels_ = std::max(column_labels_, wide);
             }
         }
-        row_labels_ += 8;
+        left_ = page_margin + (row_axis().empty() ? 0 : 18) + row_labels_ + 8;
+    }
+
+    /// Chooses the size of cells, and how many matrices are side by side. Digits that would be too
+    /// small to read are left out.
+    void choose_cells(const FigureChoices& choices) {
+        written_ = tensor_.size() <= most_written_cells && columns_ <= 24;
+        const double digits = std::max(34.0, 7.3 * static_cast<double>(view_.width()) + 10);
+        const bool slants = column_labels_ > (written_ ? 24 : 12);
+        const double slanted = slants ? 0.72 * column_labels_ + 8 : 0;
+        const double beside = left_ + page_margin + slanted;
+        const auto wide = static_cast<double>(columns_);
+        const bool fits = digits * wide + beside <= room_of(choices, digit_type);
+        with_numbers_ = with_numbers_ && written_ && fits;
+        const double room = std::min(widest_row, room_of(choices, small_type)) - beside;
+        const auto in_batch = [&](const Panel& panel) {
+            return panel.batch == panels_.front().batch;
+        };
+        const auto matrices = static_cast<std::size_t>(std::ranges::count_if(panels_, in_batch));
+        std::size_t in_row = std::min(matrices, choices.columns > 0 ? choices.columns : 4);
+        const auto cell = [&] {
+            const auto count = static_cast<double>(in_row);
+            return ((room + between_matrices) / count - between_matrices) / wide;
+        };
+        // Small tensors have room for larger cells.
+        const double smallest = written_ ? 12 : 1.25;
+        while (choices.columns == 0 && in_row > 1 && cell() < smallest) --in_row;
+        width_ = with_numbers_ ? digits : std::clamp(cell(), smallest, written_ ? 26.0 : 14.0);
+        height_ = with_numbers_ ? 26 : width_;
+        const auto fit = static_cast<std::size_t>(std::max(0.0, room + between_matrices) /
+                                                  (panel_width() + between_matrices));
+        if (choices.columns == 0) in_row = with_numbers_ ? fit : std::max(in_row, fit);
+        in_row_ = std::clamp<std::size_t>(in_row, 1, matrices);
     }
 
     bool turned() const { return column_labels_ > width_ - 2; }
 
     /// Returns the height above the cells: the caption, the name of the axis, the labels.
-    double head_room(const std::vector<Panel>& panels) const {
+    double head_room() const {
         const double labels = shape_.empty() ? 0 : turned() ? 0.72 * column_labels_ + 14 : 18;
         // The caption is next to the name of the axis if there is space.
         const bool beside = width_ * static_cast<double>(columns_) > 200;
-        return (panels.front().caption.empty() || beside ? 0 : 16) + (shape_.empty() ? 0 : 16) +
+        return (panels_.front().caption.empty() || beside ? 0 : 16) + (shape_.empty() ? 0 : 16) +
                labels;
     }
 
@@ -121,8 +146,8 @@ private:
     }
 
     /// Returns the distance of labels: all of them if they fit, fewer for narrow cells.
-    static std::size_t every(double cell_size) {
-        return static_cast<std::size_t>(std::max(1.0, std::ceil(11 / cell_size)));
+    static std::size_t every(double cell_size, double label_size) {
+        return static_cast<std::size_t>(std::max(1.0, std::ceil(label_size / cell_size)));
     }
 
     void label_columns(const Panel& panel, double x, double y) {
@@ -133,7 +158,9 @@ private:
                    .anchor = "middle",
                    .style = "small soft"},
                   tensor_.axes().back());
-        for (std::size_t c = 0; c < columns_; c += every(width_)) {
+        // Slanted lines of type are 0.7 times as far apart as their columns.
+        const std::size_t step = every(width_, turned() ? 18 : small_type);
+        for (std::size_t c = 0; c < columns_; c += step) {
             const double middle = x + width_ * (static_cast<double>(c) + 0.5);
             const std::string words = label(shape_.size() - 1, c, panel);
             if (turned()) {
@@ -150,7 +177,7 @@ private:
         const double middle = y + height_ * static_cast<double>(rows_) / 2;
         svg_.text({.x = 26, .y = middle, .anchor = "middle", .style = "small soft", .turned = -90},
                   row_axis());
-        for (std::size_t r = 0; r < rows_; r += every(height_)) {
+        for (std::size_t r = 0; r < rows_; r += every(height_, small_type)) {
             svg_.text({.x = x - 6,
                        .y = y + height_ * (static_cast<double>(r) + 0.5) + 4,
                        .anchor = "end",
@@ -268,9 +295,8 @@ private:
     const Tensor& tensor_;
     CellView view_;
     Shape shape_;
-    std::size_t most_side_by_side_;
+    std::vector<Panel> panels_;
     bool with_numbers_;
-    double widest_row_;
     std::size_t rows_ = 1;
     std::size_t columns_ = 1;
     bool written_ = true;
@@ -278,6 +304,8 @@ private:
     double height_ = 0;
     double row_labels_ = 0;
     double column_labels_ = 0;
+    double left_ = 0;
+    std::size_t in_row_ = 1;
 };
 
 /// Draws the text of a notebook's cell without a tensor.
@@ -297,13 +325,14 @@ void draw_text(Svg& svg, const std::string& text, double y) {
 
 void draw_matrices(Svg& svg, const Document& document, const Section& section,
                    const FigureChoices& choices) {
-    const double y = draw_heading(svg, section, choices.with_words);
     const auto* tensor = std::get_if<Tensor>(&section.content);
     if (tensor == nullptr || tensor->size() == 0) {
+        const double y = draw_heading(svg, section, choices.with_words, widest_row);
         draw_text(svg, tensor == nullptr ? std::get<std::string>(section.content) : "[]", y);
         return;
     }
-    Matrices(svg, document, section, choices).draw(y);
+    Matrices matrices(svg, document, section, choices);
+    matrices.draw(draw_heading(svg, section, choices.with_words, matrices.width()));
 }
 
 }  // namespace attn

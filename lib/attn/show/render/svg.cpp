@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -57,7 +58,7 @@ constexpr std::string_view shared_style =
     ".title{font-size:17px;font-weight:600}"
     ".formula,.digits{font-family:'DejaVu Sans Mono','Noto Sans Mono',monospace}"
     ".formula{font-size:12px}.digits{font-size:12px}"
-    ".cells g,.bar rect{fill:currentColor}.run{stroke:currentColor}"
+    ".cells rect,.bar rect{fill:currentColor}.run{stroke:currentColor}"
     ".small{font-size:11px}.tiny{font-size:10.5px}\n";
 
 /// Restricts the rules of a style sheet to elements inside that class, so that figures with two
@@ -99,6 +100,15 @@ std::string px(double length) {
 
 double text_width(std::string_view text, double size) {
     return 0.58 * size * static_cast<double>(display_width(text));
+}
+
+double formula_width(std::string_view text) {
+    return 0.605 * digit_type * static_cast<double>(display_width(text));
+}
+
+double room_of(const FigureChoices& choices, double type) {
+    if (choices.width == 0) return std::numeric_limits<double>::infinity();
+    return static_cast<double>(choices.width) * type / least_type;
 }
 
 std::string line_class(std::size_t i) { return "l" + std::to_string(i % line_colors.size()); }
@@ -156,14 +166,21 @@ std::string Svg::finish(std::string_view title, std::string_view words,
         palette_of(theme_).paper, scope, px(shown), px(std::ceil(bottom_ + 16) * shown / full));
 }
 
-double draw_heading(Svg& svg, const Section& section, bool with_words) {
+double draw_heading(Svg& svg, const Section& section, bool with_words, double room) {
     double y = svg.bottom() + (svg.bottom() > 0 ? 44 : 30);
     if (!with_words) return y - 14;
-    constexpr std::size_t columns = 66;
-    y = svg.paragraph({.x = 16, .y = y, .style = "title"},
-                      section.name + ": " + section.title.raw(), 50, 18);
+    const auto columns = [room](double letter) {
+        return static_cast<std::size_t>(std::max(24.0, room / letter));
+    };
+    const std::string title = section.name + ": " + section.title.raw();
+    const bool fits = !section.title.empty() && 1.1 * text_width(title, 17) <= room;
+    const std::string& words = fits ? title : section.name;
+    svg.text({.x = 16, .y = y, .style = "title"}, words);
+    svg.reach(16 + text_width(words, 17), y);
+    y += 22;
     if (!section.formula.empty()) {
-        y = svg.paragraph({.x = 16, .y = y, .style = "formula soft"}, section.formula, columns, 13);
+        y = svg.paragraph({.x = 16, .y = y, .style = "formula soft"}, section.formula,
+                          columns(text_width("x")), 13);
     }
     if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
         const std::string axes = tensor->described();
@@ -172,7 +189,8 @@ double draw_heading(Svg& svg, const Section& section, bool with_words) {
         y += 17;
     }
     if (!section.margin.empty()) {
-        y = svg.paragraph({.x = 16, .y = y, .style = "small"}, "! " + section.margin.raw(), 78, 12);
+        y = svg.paragraph({.x = 16, .y = y, .style = "small"}, "! " + section.margin.raw(),
+                          columns(text_width("x", small_type)), 12);
     }
     return y + 6;
 }
@@ -203,16 +221,18 @@ std::vector<Panel> panels_of(const Tensor& tensor, const CellView& view) {
 void render_svg(const Document& document, const FigureChoices& choices, const Sink& sink) {
     Svg svg(choices.theme, static_cast<double>(choices.width));
     std::string title, words;
-    if (choices.kind == FigureKind::flow) {
+    if (choices.grid) check_grid(document, *choices.grid);
+    if (choices.kind == FigureKind::flow && !choices.grid) {
         draw_flow(svg, document, choices);
         title = "attention, as a flow of tensors";
         words = "A box for each step, an arrow from each tensor to those that read it.";
     } else {
         for (const Section& section : document.sections) {
-            if (!section.shown) continue;
-            if (choices.kind == FigureKind::arcs && !is_weights(section)) continue;
-            choices.kind == FigureKind::arcs ? draw_arcs(svg, document, section, choices)
-                                             : draw_matrices(svg, document, section, choices);
+            if (!section.shown || (choices.grid && !has_tiles(section))) continue;
+            if (choices.kind == FigureKind::arcs && !choices.grid && !is_weights(section)) continue;
+            (choices.grid                       ? draw_tiles
+             : choices.kind == FigureKind::arcs ? draw_arcs
+                                                : draw_matrices)(svg, document, section, choices);
             title += (title.empty() ? "" : ", ") + section.name;
             words += (words.empty() ? "" : "; ") + section.name + ": " + section.title.raw();
         }

@@ -50,6 +50,18 @@ private:
 
 /// Estimates the width of a text in pixels, in a sans-serif font of `size`.
 double text_width(std::string_view text, double size = 13);
+/// Returns the width of a formula, in a font whose letters are equally wide.
+double formula_width(std::string_view text);
+
+/// Sizes of type, in pixels: digits, labels, shapes in boxes. Smaller than 6 pt, which are 8 px of
+/// a page, nothing is readable on paper.
+inline constexpr double digit_type = 12, small_type = 11, tiny_type = 10.5, least_type = 8;
+
+/// Returns the width up to which type of that size is readable after a figure is scaled to its
+/// --width; infinity without one.
+double room_of(const FigureChoices& choices, double type);
+/// The width of matrices and arcs side by side, unless --width or --columns sets another.
+inline constexpr double widest_row = 900;
 
 /// Returns the class for the colour of line number `i`: hues that are distinct in every kind of
 /// colour vision.
@@ -61,9 +73,17 @@ void draw_matrices(Svg& svg, const Document& document, const Section& section,
 void draw_arcs(Svg& svg, const Document& document, const Section& section,
                const FigureChoices& choices);
 void draw_flow(Svg& svg, const Document& document, const FigureChoices& choices);
+void draw_tiles(Svg& svg, const Document& document, const Section& section,
+                const FigureChoices& choices);
 
-/// Draws title, formula and axes of a section; returns the y at which the figure may begin.
-double draw_heading(Svg& svg, const Section& section, bool with_words);
+/// True if the section has rows of weights, which can be tiles over a picture.
+bool has_tiles(const Section& section);
+/// Errors  ConfigError if no shown section has rows of weights, or their keys are not the tiles.
+void check_grid(const Document& document, const TileGrid& grid);
+
+/// Draws title, formula and axes of a section, no wider than `room`; returns the y at which the
+/// figure may begin. A title that does not fit on a line is the name alone.
+double draw_heading(Svg& svg, const Section& section, bool with_words, double room);
 
 /// The matrices of a tensor, numbered over all axes before the last two.
 struct Panel {
