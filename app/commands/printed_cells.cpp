@@ -259,10 +259,12 @@ OrderedVerdicts::OrderedVerdicts(const attn::Diagnosis& diagnosis, const attn::L
     for (const attn::StepVerdict& row : rows) {
         const attn::Tensor* const beside = file.find(row.theirs_name);
         const bool is_read = theirs.has(row.name) || !row.layout.empty();
-        if (is_read || beside == nullptr) continue;
-        const bool is_whole = beside->dtype() == attn::DType::int64 && row.name != "ids";
-        theirs.record(row.name,
-                      is_whole ? attn::cast(*beside, diagnosis.plan->compute_dtype) : *beside);
+        if (!is_read && beside != nullptr) theirs.record(row.name, *beside);
+        // Results that were printed as whole numbers.
+        const attn::Tensor* const own = theirs.find(row.name);
+        if (own != nullptr && own->dtype() == attn::DType::int64 && row.name != "ids") {
+            theirs.record(row.name, attn::cast(*own, diagnosis.plan->compute_dtype));
+        }
     }
 }
 

@@ -141,6 +141,37 @@ TEST_SUITE("app: look") {
                 "key_weights = [[1, 0], [0, 1], [0, 0]]\nvalue_weights = [[1], [2], [3]]\n");
         CHECK_MESSAGE(has(words.out, "[3.]]"), words.out << words.err);
     }
+    TEST_CASE("one wrong score is named in the step that fits the others, and in its row") {
+        const std::string inputs = "Q = [[1, 0], [0, 1]]\nK = [[1, 2], [0, 1]]\n";
+        // NumPy: Q @ K.T / sqrt(2), with 1.167 for 0.707
+        const auto scaled = run("look", inputs +
+                                            "logits = [[0.707, 0.0], [1.414, 1.167]]\n"
+                                            "A = [[0.67, 0.33], [0.67, 0.33]]\n");
+        CHECK_MESSAGE(has(scaled.out, "logits[1,1] is 1.167, but should be 0.7071"), scaled.out);
+        // No mask is asked for: a wrong score where one would hide it is wrong.
+        const auto whole = run("look",
+                               "Q = [[2, -1, 0], [-1, 3, 2], [1, 0, 2], [2, 3, 0]]\n"
+                               "K = [[1, 2, -1], [3, -1, 0], [1, 0, 2], [0, 2, 3]]\n"
+                               "scores = [[0, 7, 1, -2], [3, -6, 3, 12], [-1, 3, 5, 6], "
+                               "[8, 3, 2, 6]]\n");
+        CHECK(whole.exit_code == 1);
+        CHECK_MESSAGE(has(whole.out, "scores[0,2] is 1, but should be 2"), whole.out);
+        const auto print = run("proofread -", inputs +
+                                                  "scores = [[1, 0], [2, 2]]\n"
+                                                  "weights = [[0.67, 0.33], [0.67, 0.33]]\n");
+        CHECK_MESSAGE(has(print.out, "scores[1,1]: 2 should be 1"), print.out << print.err);
+    }
+    TEST_CASE("weights before and after dropout show what was dropped") {
+        const auto seen = run("look",
+                              "Q = [[1, 0], [0, 1]]\nK = [[1, 2], [0, 1]]\nV = [[1, 0], [0, 1]]\n"
+                              "weights = [[0.6698, 0.3302], [0.6698, 0.3302]]\n"
+                              "dropped_weights = [[1.3395, 0.0], [1.3395, 0.6605]]\n"
+                              "context = [[1.3395, 0.0], [1.3395, 0.6605]]\n");
+        CHECK_MESSAGE(seen.exit_code == 0, seen.out);
+        CHECK(has(seen.err, "dropout of 0.5, where the weights became 0"));
+        CHECK_MESSAGE(has(seen.out, "weights, dropped_weights, context follow from the rest"),
+                      seen.out);
+    }
     TEST_CASE("tables of a spreadsheet have decimal commas, and words that name their rows") {
         const std::string wanted = "[[0.3208, 0.6792],\n        [0.7773, 0.2227]])";
         for (const char* const pasted :

@@ -1,0 +1,133 @@
+#include "app/commands/shown_settings.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/core/plan/beginnings.hpp"
+#include "attn/core/steps/softmax.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/judge/compare/compare.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+
+namespace app {
+namespace {
+
+/// Returns the smallest width d for which most rows of the scaled scores, or of the weights without
+/// them, follow from scores divided by sqrt(d), to the precision that all were printed with: a row
+/// may have a slip. 1 if there is none.
+std::size_t width_between(const attn::Tensor& scores, const attn::Tensor* scaled,
+                          const attn::Tensor* weights) {
+    constexpr double usual = 1e-5;
+    const attn::Printed of_scores = attn::printed_alone(scores);
+    const attn::Tensor& made = scaled != nullptr ? *scaled : *weights;
+    const attn::Printed of_made = attn::printed_alone(made);
+    const std::size_t keys = scores.shape().back(), axis = scores.dimension() - 1;
+    const auto rows_that_follow = [&](std::size_t width) {
+        const double root = std::sqrt(static_cast<double>(width));
+        attn::Array<double> result = attn::empty_array<double>(scores.shape());
+        std::vector<double> lost(scores.size() / keys, 0);  // of each row
+        attn::each_number(scores, [&](std::size_t i, double score) {
+            result.data()[i] = score / root;
+            if (!std::isfinite(score)) return;
+            lost[i / keys] = std::max(lost[i / keys], of_scores.cut(score) / root);
+        });
+        if (scaled == nullptr) result = attn::loop::softmax(std::move(result), axis);
+        std::vector<bool> follows(scores.size() / keys, true);
+        attn::each_number(made, [&](std::size_t i, double theirs) {
+            const double ours = result.data()[i];
+            const double slope = scaled != nullptr ? 1 : 2 * ours * (1 - ours);
+            const double near = of_made.count > 0 ? 1.2 * of_made.cut(theirs) : usual;
+            const bool is_it = attn::same_number(ours, theirs) ||
+                               std::abs(ours - theirs) <= near + 1.2 * slope * lost[i / keys];
+            if (!is_it) follows[i / keys] = false;
+        });
+        return std::ranges::count(follows, true);
+    };
+    constexpr std::size_t widest = 1024;
+    std::size_t best = 1;
+    auto most = rows_that_follow(best);
+    for (std::size_t width = 2; width <= widest && keys > 1; ++width) {
+        const auto rows = rows_that_follow(width);
+        if (rows > most) best = width, most = rows;
+    }
+    return best;
+}
+
+}  // namespace
+
+bool hides_later_keys(const attn::Tensor& weights) {
+    const attn::Shape shape = weights.shape();
+    if (shape.size() < 2 || shape.back() < 2 || shape[shape.size() - 2] != shape.back())
+        return false;
+    const std::size_t keys = shape.back();
+    bool hides = true;
+    attn::each_number(weights, [&](std::size_t i, double weight) {
+        const std::size_t query = i / keys % keys, key = i % keys;
+        hides = hides && (key <= query ? weight != 0 || query > 0 : weight == 0);
+        if (query == 0 && key == 0) hides = hides && weight == 1;
+    });
+    return hides;
+}
+
+void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
+                 DiagnosedWalk& asked) {
+    const std::string step = attn::given_beginning(named);
+    attn::Ledger start;
+    for (const std::string& name : {step, std::string(step == "query" ? "key" : "value")}) {
+        const attn::Tensor* tensor = named.find(name);
+        if (tensor != nullptr && tensor->dimension() > 1) start.record(name, *tensor);
+    }
+    attn::take_direct(start, settings, asked.config);
+    attn::Ledger rest;
+    for (const auto& theirs : asked.theirs.entries()) {
+        const auto is_taken = [&](const auto& entry) {
+            return attn::same_numbers(named[entry.name], theirs.tensor);
+        };
+        if (std::ranges::none_of(start.entries(), is_taken)) {
+            rest.record(theirs.name, theirs.tensor);
+        }
+    }
+    asked.theirs = std::move(rest);
+    for (const auto& [name, tensor] : start.entries()) {
+        asked.config.parameters.record(name, tensor);
+    }
+    if (step != "scores" || asked.config.head_dim) return;
+    const attn::Tensor& scores = named["scores"];
+    const auto beside = [&](const char* name) {
+        const attn::Tensor* const tensor = named.find(name);
+        return tensor != nullptr && tensor->shape() == scores.shape() ? tensor : nullptr;
+    };
+    const attn::Tensor *const scaled = beside("scaled_scores"), *const weights = beside("weights");
+    std::size_t width = scaled != nullptr ? width_between(scores, scaled, nullptr) : 1;
+    if (width == 1 && weights != nullptr) width = width_between(scores, nullptr, weights);
+    const auto ratio =
+        scaled != nullptr && width == 1 ? attn::ratio_between(*scaled, scores) : std::nullopt;
+    asked.config.scale = ratio ? attn::ScaleChoice{attn::ScaleChoice::By::number, *ratio}
+                               : attn::ScaleChoice{attn::ScaleChoice::By::none, 1};
+    if (width > 1) {
+        asked.config.scale = {};
+        asked.config.head_dim = width;
+        asked.assumed.push_back("the scores are divided by the square root of " +
+                                std::to_string(width));
+    }
+}
+
+void take_dropout(const attn::Ledger& named, DiagnosedWalk& asked) {
+    const attn::Tensor *const weights = named.find("weights"), *const dropped =
+                                                                   named.find("dropped_weights");
+    attn::Dropout& dropout = asked.config.dropout;
+    if (weights == nullptr || dropped == nullptr || weights->shape() != dropped->shape()) return;
+    if (dropout.p > 0 || !weights->is_floating()) return;
+    const double near =
+        std::max(attn::printed_alone(*weights).cut(1), 4 * attn::epsilon(weights->dtype()));
+    const double share = attn::share_dropped(weights->numbers(), dropped->numbers(), near);
+    if (share == 0) return;
+    attn::Array<double> keep = attn::empty_array<double>(dropped->shape());
+    attn::each_number(*dropped,
+                      [&](std::size_t i, double cell) { keep.data()[i] = cell == 0 ? 0 : 1; });
+    dropout.p = share;
+    dropout.keep = attn::Tensor(dropped->axes(), std::move(keep));
+    asked.assumed.push_back("dropout of " + attn::brief(share) + ", where the weights became 0");
+}
+
+}  // namespace app

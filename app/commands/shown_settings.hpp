@@ -1,0 +1,18 @@
+#pragma once
+#include "app/commands/diagnose_setup.hpp"
+#include "attn/core/plan/given_sizes.hpp"
+
+namespace app {
+
+/// True if each query's weights are 0 for all later keys, and the first query's is 1 for its own.
+bool hides_later_keys(const attn::Tensor& weights);
+
+/// Starts a walk from the user's scores or weights and value, or from query and key. A scale that
+/// the scaled scores reveal is used, because scores alone do not determine head-dim.
+void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
+                 DiagnosedWalk& asked);
+
+/// Adds dropout if the file has the weights before and after it: what became 0 was dropped.
+void take_dropout(const attn::Ledger& named, DiagnosedWalk& asked);
+
+}  // namespace app
