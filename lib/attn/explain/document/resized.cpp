@@ -16,7 +16,9 @@ Resized resized(const Plan& plan, const std::set<std::string>& divisors, bool is
     Resized made{plan};
     Plan& p = made.plan;
     std::size_t multiple = 1, least = 1;
-    for (const auto& [name, number] : rule_settings(plan)) {
+    for (const auto& setting : rule_settings(plan)) {
+        const std::string& name = setting.first;
+        const double number = setting.second;
         constexpr double largest_size = 64;
         const bool is_size = number >= 1 && number <= largest_size && number == std::floor(number);
         if (is_walk_number(name) || !is_size) continue;
