@@ -187,10 +187,10 @@ private:
         }
     }
 
-    /// Returns the largest left - right over all places, at each size.
-    AtSizes largest_difference(const Nodes& left, const Nodes& right) const {
+    /// Returns the largest left - right over all places, at each size from one on.
+    AtSizes largest_difference(const Nodes& left, const Nodes& right, std::size_t from = 0) const {
         AtSizes all(walks_.size(), 0);
-        for (std::size_t at = 0; at < walks_.size(); ++at) {
+        for (std::size_t at = from; at < walks_.size(); ++at) {
             Names names = follows(*left[at]);
             names.merge(follows(*right[at]));
             Sizes indices;
@@ -275,7 +275,8 @@ private:
                 }
             } else if (own < axes_.size()) {
                 const RuleTree row = name_node(ranges_[own].index);
-                rows = largest_difference(Nodes(walks_.size(), row.get()), parts(nodes, axis));
+                // At the walk's own sizes, which may be large, they are not needed.
+                rows = largest_difference(Nodes(walks_.size(), row.get()), parts(nodes, axis), 1);
             } else if (std::ranges::none_of(axes_, is_token)) {  // the mean of a block: its rows
                 const auto sum = std::ranges::find(ranges_, place.word, &IndexRange::index);
                 if (place.kind == Kind::name) rows = sum->lengths;
