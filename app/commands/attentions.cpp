@@ -303,6 +303,9 @@ void write_walk_text(const Arguments& arguments, const std::string& name) {
 
 int run_attentions(const Arguments& arguments) {
     const bool derives = arguments.has(flags::derive);
+    if (arguments.has(flags::cost) && (derives || arguments.has(flags::forms))) {
+        throw attn::ConfigError("--cost stands alone: leave --forms and --derive out");
+    }
     if (const std::string path = fresh_file(arguments); !derives && !path.empty()) {
         write_fresh(arguments, path);
         return 0;
@@ -322,6 +325,11 @@ int run_attentions(const Arguments& arguments) {
     const std::vector<std::string> of_walk = attn::walk_texts();
     if (std::ranges::find(of_walk, name) != of_walk.end() && !arguments.has(flags::forms)) {
         if (arguments.has(flags::cost)) {
+            if (name != of_walk.front()) {
+                throw attn::ConfigError(attn::visible(name) +
+                                        " is no whole walk: attn-explain attentions " +
+                                        of_walk.front() + " --cost, with the flags of the variant");
+            }
             write_costs(arguments, attn::resolve(config_of(arguments)), nullptr);
         } else {
             write_walk_text(arguments, name);
