@@ -13,11 +13,14 @@
 #include "attn/core/cards/walk_text.hpp"
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/explain/document/cost.hpp"
 #include "attn/files/io/output_files.hpp"
 #include "attn/ground/text/json.hpp"
+#include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/compare/derive.hpp"
 #include "attn/judge/compare/forms.hpp"
+#include "attn/judge/compare/precision.hpp"
 
 namespace app {
 namespace {
@@ -55,6 +58,9 @@ const std::vector<Flag>& attentions_flags() {
         Flag{flags::backward, "", "compare the gradients of inputs and parameters, too"}.needing(
             {[](const Arguments& said) { return said.has(flags::forms); }, nullptr,
              "the forms of an attention: add --forms"}),
+        Flag{flags::cost, "",
+             "count the products and functions of each step, the numbers kept for the backward "
+             "pass and those cached, in letters: H heads, T tokens, D features"},
         Flag{flags::derive, "FORM",
              "write its file with one more form, recurrent or chunked:8, and prove it the same",
              such_as("recurrent chunked:8")},
@@ -82,6 +88,33 @@ void write_attentions(const Arguments& arguments) {
         rows.push_back(json_of(*file));
     }
     write_list(arguments, text, rows);
+}
+
+/// Writes the digits that each form loses, one line per step, and adds them as JSON.
+std::string precision_text(const attn::Plan& plan, const attn::AttentionFile& file,
+                           std::vector<attn::JsonText>& json) {
+    std::string text =
+        fmt::format("{} digits lost, against float64\n", attn::dtype_name(plan.compute_dtype));
+    for (const attn::FormPrecision& each : attn::precision_of_forms(plan, file)) {
+        std::string head = fmt::format("  {:<20}", each.form);
+        attn::JsonText tokens{{"form", each.form}, {"steps", each.steps}};
+        for (const auto& [count, lost] : each.lost) {
+            head += fmt::format("{:>8}", count);
+            tokens = tokens.with(std::to_string(count), {{lost.begin(), lost.end()}, ", "});
+        }
+        text += head + " tokens\n";
+        for (std::size_t i = 0; i < each.steps.size(); ++i) {
+            text += fmt::format("    {:<18}", each.steps[i]);
+            for (const auto& [count, lost] : each.lost) text += fmt::format("{:>8.1f}", lost[i]);
+            text += "\n";
+        }
+        for (const auto& [count, why] : each.skipped) {
+            text += fmt::format("    {} tokens are skipped: {}\n", count, why);
+            tokens = tokens.with(std::to_string(count), why);
+        }
+        json.push_back(tokens);
+    }
+    return text;
 }
 
 /// Writes the tensors of each form, and the comparisons that the file lists.
@@ -115,12 +148,81 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
         text += each.text() + "\n";
         promises.push_back(attn::json_of(each));
     }
+    std::vector<attn::JsonText> precision;
+    if (arguments.has(flags::compute_dtype)) text += precision_text(plan, file, precision);
     write_text_or_json(
         arguments, [&] { return text; },
         [&] {
-            return attn::JsonText{{"forms", forms}, {"same", {promises, ",\n "}}}.text;
+            const attn::JsonText json{{"forms", forms}, {"same", {promises, ",\n "}}};
+            return (precision.empty() ? json : json.with("precision", precision)).text;
         });
     return is_right ? 0 : 1;
+}
+
+std::string cost_line(const attn::StepCost& cost) {
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < cost.numbers.size(); ++i) {
+        if (cost.numbers[i].terms().empty()) continue;
+        words.push_back(cost.numbers[i].text() + " " + attn::StepCost::words[i]);
+    }
+    return words.empty() ? "" : fmt::format("  {:<18} {}\n", cost.step, attn::joined(words));
+}
+
+attn::JsonText json_of(const attn::StepCost& cost) {
+    attn::JsonText json{{"name", cost.step}};
+    for (std::size_t i = 0; i < cost.numbers.size(); ++i) {
+        json = json.with(attn::StepCost::words[i], cost.numbers[i].text());
+    }
+    return json;
+}
+
+/// Writes the cost of each form, or of a walk without forms, and the numbers of tokens at which two
+/// forms cost the same.
+void write_costs(const Arguments& arguments, const attn::Plan& plan,
+                 const attn::AttentionFile* file) {
+    std::vector<std::string> names = file ? file->forms : std::vector<std::string>();
+    if (names.empty()) names.emplace_back();
+    std::vector<attn::WalkCost> costs;
+    std::vector<attn::JsonText> forms, equal;
+    attn::Sizes sizes;
+    std::string text, points;
+    for (const std::string& name : names) {
+        const attn::Plan own = name.empty() ? plan : attn::with_form(plan, *file, name);
+        const attn::WalkCost& cost = costs.emplace_back(attn::cost_of(own, attn::step_table(own)));
+        sizes.insert(cost.sizes.begin(), cost.sizes.end());
+        std::vector<attn::JsonText> steps;
+        if (!name.empty()) text += "form " + name + "\n";
+        for (const attn::StepCost& each : cost.steps) {
+            text += cost_line(each);
+            steps.push_back(json_of(each));
+        }
+        text += cost_line(cost.all);
+        forms.push_back({{"form", name}, {"steps", {steps, ",\n  "}}, {"all", json_of(cost.all)}});
+        for (std::size_t other = 0; other + 1 < costs.size(); ++other) {
+            const auto at = attn::equal_at(costs[other].all[attn::StepCost::products],
+                                           cost.all[attn::StepCost::products], cost.tokens);
+            if (!at) continue;
+            const double here = at->over.at(sizes) / at->under.at(sizes);
+            points += fmt::format("{} and {} need as many products at {} = {}, here {}\n",
+                                  names[other], name, cost.tokens, at->text(), attn::brief(here));
+            equal.push_back({{"forms", std::vector{names[other], name}},
+                             {cost.tokens, at->text()},
+                             {"here", here}});
+        }
+    }
+    std::vector<std::string> here;
+    attn::JsonText sizes_json{{"D", sizes.at("D")}};
+    for (const auto& [letter, size] : sizes) {
+        here.push_back(letter + " = " + attn::brief(size));
+        if (letter != "D") sizes_json = sizes_json.with(letter, size);
+    }
+    write_text_or_json(
+        arguments, [&] { return text + points + "here " + attn::joined(here) + "\n"; },
+        [&] {
+            return attn::JsonText{
+                {"forms", {forms, ",\n "}}, {"equal", equal}, {"sizes", sizes_json}}
+                .text;
+        });
 }
 
 /// Writes the file with a derived form, and reports what is proved of it.
@@ -201,13 +303,17 @@ void write_walk_text(const Arguments& arguments, const std::string& name) {
 
 int run_attentions(const Arguments& arguments) {
     const bool derives = arguments.has(flags::derive);
+    if (arguments.has(flags::cost) && (derives || arguments.has(flags::forms))) {
+        throw attn::ConfigError("--cost stands alone: leave --forms and --derive out");
+    }
     if (const std::string path = fresh_file(arguments); !derives && !path.empty()) {
         write_fresh(arguments, path);
         return 0;
     }
     if (!arguments.has(flags::name)) {
-        const std::string flag = derives ? "--derive" : "--forms";
-        if (derives || arguments.has(flags::forms)) {
+        const bool counts = arguments.has(flags::cost);
+        const std::string flag = derives ? "--derive" : counts ? "--cost" : "--forms";
+        if (derives || counts || arguments.has(flags::forms)) {
             throw attn::ConfigError(flag +
                                     " needs an attention: attn-explain attentions retention " +
                                     flag + (derives ? " recurrent" : ""));
@@ -218,10 +324,24 @@ int run_attentions(const Arguments& arguments) {
     const std::string name = arguments[flags::name];
     const std::vector<std::string> of_walk = attn::walk_texts();
     if (std::ranges::find(of_walk, name) != of_walk.end() && !arguments.has(flags::forms)) {
-        write_walk_text(arguments, name);
+        if (arguments.has(flags::cost)) {
+            if (name != of_walk.front()) {
+                throw attn::ConfigError(attn::visible(name) +
+                                        " is no whole walk: attn-explain attentions " +
+                                        of_walk.front() + " --cost, with the flags of the variant");
+            }
+            write_costs(arguments, attn::resolve(config_of(arguments)), nullptr);
+        } else {
+            write_walk_text(arguments, name);
+        }
         return 0;
     }
     const auto file = attention_of(name);
+    if (arguments.has(flags::cost)) {
+        const Arguments walk = with_flags(arguments, {std::string(flags::attentions), file->text});
+        write_costs(arguments, attn::resolve(config_of(walk)), file.get());
+        return 0;
+    }
     if (derives) return write_derived(arguments, *file);
     if (arguments.has(flags::forms)) return write_forms(arguments, *file);
     write_text_or_json(
@@ -241,6 +361,8 @@ Command attentions_command() {
              {"attn-explain attentions retention", "Shows its file."},
              {"attn-explain attentions retention -o mine.attn", "Writes it, for you to edit."},
              {"attn-explain attentions retention --forms", "Walks all its forms: do they agree?"},
+             {"attn-explain attentions retention --cost",
+              "From how many tokens on is a state cheaper?"},
              {"attn-explain attentions alibi --derive recurrent",
               "Says which factor stands in the way of a state of fixed size."}}};
 }

@@ -322,6 +322,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     document.config = config_entries(arguments, plan);
     if (arguments.has(flags::summary) && !arguments.has(flags::only)) {
         document.counts = attn::counts_text(plan, table);
+        attn::add_costs(document, plan, table);
     }
     if (bugs_of(arguments, plan).empty()) tell_same_rules(plan, given, ledger, document);
     add_verdict(ledger, document);

@@ -1,3 +1,4 @@
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tests/support/program.hpp"
@@ -130,6 +131,17 @@ TEST_SUITE("app: attentions") {
         const program::Result other = run("--attention retention --heads 2 --rule 'decay[h] = x'");
         CHECK(other.exit_code == 2);
         CHECK(other.err.find("leave --heads out") == other.err.npos);
+    }
+
+    TEST_CASE("--cost counts in letters, and refuses what it would ignore") {
+        const auto cost = nlohmann::json::parse(run("attentions retention --cost --json").out);
+        CHECK(cost.at("forms").at(1).at("all").at("cached") == "H D^2");
+        CHECK(cost.at("equal").at(0).at("T") == "3 D^2 / (2 D + 1)");
+        CHECK(cost.at("sizes").at("chunk") == 2);
+        CHECK(run("--summary").out.find("T^2 D products") != std::string::npos);
+        program::check_refused("attentions retention --cost --forms", "--cost stands alone");
+        program::check_refused("attentions --cost", "--cost needs an attention");
+        program::check_refused("attentions standard/sink --cost", "is no whole walk");
     }
 
     TEST_CASE("a broken promise is a finding and names the cell") {

@@ -6,6 +6,7 @@
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/rules/indices.hpp"
+#include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/backward/gradient.hpp"
 #include "attn/explain/backward/graph.hpp"
 #include "attn/explain/codegen/step_lines.hpp"
@@ -280,6 +281,18 @@ StepTable with_gradients(StepTable table, const Plan& plan, const Loss& loss) {
     add_loss(table, plan, loss);
     Backward(table, plan).write();
     return table;
+}
+
+std::set<std::string> tensors_read_backward(const Plan& plan, const StepTable& table) {
+    std::set<std::string> names;
+    const StepTable back = with_gradients(table, plan, {Loss::Kind::sum});
+    for (const Step& step : back) {
+        if (step.gradient_of.empty()) continue;
+        const std::optional<Rule> rule = rule_of({plan, back, step});
+        const auto read = rule ? tensors_read(*rule) : std::vector<std::string>();
+        names.insert(read.begin(), read.end());
+    }
+    return names;
 }
 
 }  // namespace attn

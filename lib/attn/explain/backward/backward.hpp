@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ struct Loss {
 ///         a rule, for a table without a context or with a loss, and for a loss without its target
 ///         or of an unknown kind; ShapeError for a target of another shape.
 StepTable with_gradients(StepTable table, const Plan& plan, const Loss& loss);
+/// Returns the tensors that the backward pass of a table reads.
+///
+/// Errors  as with_gradients.
+std::set<std::string> tensors_read_backward(const Plan& plan, const StepTable& table);
 
 /// Result of comparing a walk's gradients with central differences.
 struct GradientCheck {

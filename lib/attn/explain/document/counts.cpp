@@ -4,44 +4,19 @@
 
 #include <fmt/format.h>
 
-#include "attn/core/walk/step_rule.hpp"
+#include "attn/explain/document/cost.hpp"
 #include "attn/explain/document/document.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
 namespace {
-
-using Kind = RuleNode::Kind;
 
 /// Returns `12,288`.
 std::string with_commas(double number) {
     std::string digits = fmt::format("{:.0f}", number);
     for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
     return digits;
-}
-
-/// Returns the largest number of terms of a sum in a completed rule.
-double most_places(const RuleNode& sum) {
-    const RuleNode &first = *sum.parts[0], &end = *sum.parts[1];
-    if (first.kind == Kind::number && end.kind == Kind::number) return end.number - first.number;
-    double most = 0;
-    for (const RuleAxis& axis : axes_of(*sum.parts.back(), sum.index)) {
-        most = std::max(most, static_cast<double>(axis.length()));
-    }
-    return most;
-}
-
-/// Returns the number of products of two tensor elements in one cell, for sums at their longest.
-double products_in(const RuleNode& node) {
-    const bool multiplies =
-        is_operation(node, "*") && reads_cells(*node.parts[0]) && reads_cells(*node.parts[1]);
-    if (node.kind == Kind::choose) {  // only one side is computed
-        return products_in(*node.parts[0]) +
-               std::max(products_in(*node.parts[1]), products_in(*node.parts[2]));
-    }
-    double products = multiplies ? 1 : 0;
-    for (const RuleTree& part : node.parts) products += products_in(*part);
-    return node.kind == Kind::reduce ? products * most_places(node) : products;
 }
 
 /// Counts by name, and their sum.
@@ -82,16 +57,30 @@ Counts cached(const Plan& plan) {
 }  // namespace
 
 std::string counts_text(const Plan& plan, const StepTable& table) {
-    Counts parameters, products;
+    Counts parameters, made;
     for (const Step& step : table) {
         if (!step.applies(plan) || step.kind == Step::Kind::detail) continue;
         const auto cells = static_cast<double>(element_count(step.outline(plan).shape));
         if (step.kind == Step::Kind::parameter) parameters.add(step.name, cells);
-        const std::optional<Rule> rule = rule_of({plan, table, step});
-        if (rule) products.add(step.name, cells * products_in(*rule->value));
+        made.add(step.name, products_of({plan, table, step}));
     }
-    return parameters.line("parameters") + products.line("products") +
+    return parameters.line("parameters") + made.line("products") +
            cached(plan).line("numbers in a cache");
+}
+
+void add_costs(Document& document, const Plan& plan, const StepTable& table) {
+    WalkCost cost;
+    try {
+        cost = cost_of(plan, table);
+    } catch (const Error&) {
+        return;  // sizes that the walk fixes, or a backward pass that it has already or cannot have
+    }
+    for (Section& section : document.sections) {
+        const auto found = std::ranges::find(cost.steps, section.name, &StepCost::step);
+        const bool has_any =
+            found != cost.steps.end() && !(*found)[StepCost::products].terms().empty();
+        if (has_any) section.cost = (*found)[StepCost::products].text();
+    }
 }
 
 }  // namespace attn

@@ -52,6 +52,7 @@ struct Section {
     using Remake = std::function<std::variant<Tensor, std::string>(const Plan&, const Ledger&)>;
     Remake remake{};
     std::string rule{};  ///< a self-contained formula; may be empty
+    std::string cost{};  ///< its products for a summary, `H T^2 D`; may be empty
     /// The completed rule, set with its text, for formats that compute.
     std::shared_ptr<const Rule> completed{};
     bool blank = false;     ///< a spreadsheet leaves its cells empty, for a student
@@ -152,6 +153,9 @@ std::string summary_text(const Document& document);
 /// numbers in a cache, each with the steps that they belong to. One line each; zero counts are
 /// omitted.
 std::string counts_text(const Plan& plan, const StepTable& table);
+
+/// Adds the products of each section in letters (cost.hpp), if the rules of the walk have them.
+void add_costs(Document& document, const Plan& plan, const StepTable& table);
 
 /// Lists printed tensors with changed cells and their number: `x 1 of 12 cells, context all`;
 /// `nothing` if there are none.

@@ -91,6 +91,7 @@ std::string line_of(const Section& section, const Tensor& tensor) {
             std::ranges::find(section.reads, "masked_scores") != section.reads.end();
         say(distribution_text(tensor, masked));
     }
+    if (!section.cost.empty()) say(section.cost + " products");
     const double count = static_cast<double>(finite), mean = sum / count;
     const double variance = std::max(squares / count - mean * mean, 0.0);
     const auto shown = [&](double number) { return finite > 0 ? brief(number) : "-"; };

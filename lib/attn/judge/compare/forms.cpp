@@ -355,6 +355,10 @@ std::vector<FormComparison> compared(const Plan& plan, const Ledger& given, cons
 
 }  // namespace
 
+std::optional<Plan> with_tokens(const Plan& plan, std::int64_t tokens) {
+    return reshaped(plan, {"", tokens});
+}
+
 std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
                                           const Ledger& ledger, FormBounds bounds) {
     return compared(plan, given, &ledger, bounds, false);

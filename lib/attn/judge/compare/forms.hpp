@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
 /// Compares the gradients of inputs and parameters in the same way, for a loss that multiplies each
 /// number of the last step by one of its own.
 std::vector<FormComparison> compare_gradients(const Plan& plan, const Ledger& given);
+/// Returns the walk with random inputs and that many tokens; nullopt if its inputs are given, or
+/// its settings do not allow it.
+std::optional<Plan> with_tokens(const Plan& plan, std::int64_t tokens);
 /// Returns the plan with another form of a file.
 Plan with_form(const Plan& plan, const AttentionFile& file, const std::string& form);
 

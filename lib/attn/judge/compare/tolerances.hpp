@@ -8,17 +8,19 @@
 
 namespace attn {
 
-/// The tolerance for a test of one step that correct code always passes.
+/// The tolerances for a test of one step.
 struct StepTolerance {
     std::string step;
-    Tolerance alone;     ///< for the step alone, from given earlier tensors
-    Tolerance whole;     ///< for the step at the end of a walk from the inputs
+    Tolerance alone;     ///< that correct code always passes, from given earlier tensors
+    Tolerance whole;     ///< that it always passes at the end of a walk from the inputs
+    Tolerance usual;     ///< that it nearly always passes there
     std::string reason;  ///< `sums of 16, exp`
 };
 
 /// Returns the tolerances of all steps of this walk, for its dtype and these inputs: no cell of
 /// correct code is off by more (attn/explain/bounds/bounds.hpp), if the expected numbers are
-/// rounded in the same way.
+/// rounded in the same way. Usual is six times the root mean square distance of walks in which
+/// each computed number is moved at random within an eighth of its bound.
 std::vector<StepTolerance> tolerances(const Plan& plan, const Ledger& given);
 
 /// Errors that a test with that tolerance misses.
