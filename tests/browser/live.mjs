@@ -152,18 +152,20 @@ export async function testWriting() {
         return [1, 3, 3, 2].map((layer) => (press(layer), heads()));
     });
     check(String(unfolded) === "11111111,33333333,,22222222", "a layer of the path opens and closes", unfolded);
-    const place = await page.run(() => document.getElementById("writes").getBoundingClientRect().top -
-        document.querySelector(".boxes").getBoundingClientRect().bottom);
-    check(place >= 0 && place < 100, "the next words come after the four boxes", place);
+    const says = await page.run(() => document.querySelector("#follow .says").textContent);
+    const [[likeliest, probability]] = (await barsOf(page))[0];
+    const word = likeliest.slice(1, -1).trim();
+    check(says === `then the model says  “${word}” ${Math.round(100 * probability)} %`, "the first screen ends with the next word", says);
     const copied = await page.run(() => document.querySelector(".command code").textContent);
     check(copied.endsWith(" --live"), "the command makes a live page", copied);
     const walk = await page.run(() => JSON.parse(document.getElementById("walk").textContent));
     const right = jsonOf(["--model-file", "stories", "--text", text, "--variant", "loop"]);
     check(JSON.stringify(walk.steps) === JSON.stringify(right.steps), "the walk over the generated text is right");
     await picture(page, "writing");
-    const head = await page.run(() => {
+    const head = await page.run(async () => {
         const button = [...document.querySelectorAll("#writes button")].find((one) => /head \d/.test(one.textContent));
         button.click();
+        await new Promise((done) => setTimeout(done, 100));
         const tab = document.querySelector('[data-axis=head] [aria-selected=true]').textContent;
         return [button.textContent, `layer ${document.querySelector('[data-knob="--layer"]').value}, head ${tab}`];
     });

@@ -5,6 +5,7 @@
 // Exits with 0 if all tests pass, with 1 after naming each failure, and prints a line if there is no
 // Chromium.
 import * as embed from "./embed.mjs";
+import * as first from "./first.mjs";
 import * as follow from "./follow.mjs";
 import * as hands from "./hands.mjs";
 import * as live from "./live.mjs";
@@ -18,7 +19,7 @@ import { check, finish } from "./pages.mjs";
 
 // ATTN_BROWSER_ONLY=Take runs the tests whose names contain Take.
 const only = process.env.ATTN_BROWSER_ONLY ?? "";
-const tests = Object.entries({ ...numbers, ...embed, ...follow, ...hands, ...narrow, ...looks, ...live, ...model, ...play, ...program });
+const tests = Object.entries({ ...numbers, ...embed, ...first, ...follow, ...hands, ...narrow, ...looks, ...live, ...model, ...play, ...program });
 for (const [title, test] of tests.filter(([name]) => name.includes(only))) {
     try {
         await test();

@@ -14,10 +14,16 @@ function signedBar(value, limit) {
     return element(share < 0 ? "i.signed.minus" : "i.signed", { style, ...mute });
 }
 
-/** Draws a bar from the left for a number between 0 and `limit`. */
-function shareBar(value, limit = 1) {
-    const style = `--share:${clipped(value / (limit || 1), 0).toFixed(3)}`;
-    return element("i.share", { style, ...mute });
+/** Draws a bar from the left for a number between 0 and `limit`, with a line at an even share. */
+function shareBar(value, limit = 1, even = 0) {
+    const style = `--share:${clipped(value / (limit || 1), 0).toFixed(3)};--even:${even.toFixed(3)}`;
+    return element(even > 0 ? "i.share.even" : "i.share", { style, ...mute });
+}
+
+/** Returns the place of an even share on a bar: all visible keys weighted alike. */
+function evenShare(keys, limit) {
+    const seen = keys.filter((one) => !one.hidden).length;
+    return seen > 1 && limit > 0 ? 1 / seen / limit : 0;
 }
 
 /** Draws numbers as colours. */
@@ -152,10 +158,11 @@ function softmaxDrawn(app, section, flat) {
     const start = flat - section.indices(flat).at(-1);
     const at = (of) => keys.map(({ key }) => of.values[start + key]);
     const [scores, powers, shares] = [roles.last, roles.exponentials, section].map(at);
-    const [score, power] = [largestOf(scores), largestOf(powers)];
+    const [score, power, share] = [scores, powers, shares].map(largestOf);
+    const even = evenShare(app.strip.keys(), share);
     const row = ({ key, label }) => {
         const name = start + key === flat ? "tr.now" : section.hides(start + key) ? "tr.hid" : "tr";
-        const bars = [signedBar(scores[key], score), shareBar(powers[key], power), shareBar(shares[key])];
+        const bars = [signedBar(scores[key], score), shareBar(powers[key], power), shareBar(shares[key], share, even)];
         const word = element("th", { scope: "row", dir: "auto" }, shortened(label, 12));
         return element(name, word, bars.map((bar) => element("td", bar)));
     };

@@ -21,7 +21,8 @@ function hint() {
     return element("p", words);
 }
 
-function keyList(app) {
+/** Returns the list of what changes the view, and of the keys. */
+function viewList(app) {
     const ofModel = {
         "arrows, Enter": "in the overview: from head to head, and into its layer",
         o: "to the overview of all heads",
@@ -41,8 +42,8 @@ function keyList(app) {
     };
     const list = Object.entries(keys).flatMap(([key, does]) => [element("dt", key), element("dd", does)]);
     const letters = toggle("single-letter keys", app.letters, (isOn) => (app.letters = isOn));
-    const inside = element("div", element("dl", list), letters);
-    return element("details", { id: "keys" }, element("summary", "Keys"), inside);
+    const turns = element("p", scaleButton(app), " ", stageButton(app), " ", app.theme, " ", letters);
+    return element("details", { id: "keys" }, element("summary", "View"), element("div", turns, element("dl", list)));
 }
 
 /** Returns the button for projectors: large type, the panel below, no list of steps. */
@@ -82,9 +83,8 @@ function dockOf(app) {
 
 function toolsOf(app) {
     const { field, count } = app.search;
-    const turns = [scaleButton(app), stageButton(app), app.theme, keyList(app)];
     const about = { "aria-label": "tools" };
-    return element("section.tools", about, app.switch, app.tabs.element, field, count, turns);
+    return element("section.tools", about, app.switch, app.tabs.element, field, count, viewList(app));
 }
 
 /** Returns the first control, even if steps are folded. */

@@ -21,10 +21,11 @@
         .incbin "table.js"
         .incbin "tabs.js"
         .incbin "search.js"
-        .incbin "lines.js"
         .incbin "draw.js"
         .incbin "why.js"
         .incbin "compare.js"
+        .incbin "curves.js"
+        .incbin "pair.js"
         .incbin "strip.js"
         .incbin "turn.js"
         .incbin "take.js"
@@ -40,6 +41,7 @@
         .incbin "slider.css"
         at_label attn_page_slider_js
         .incbin "slider.js"
+        .incbin "memory.js"
         at_label attn_page_thumbs_css
         .incbin "thumbs.css"
         at_label attn_page_thumbs_js

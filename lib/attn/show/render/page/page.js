@@ -61,8 +61,8 @@ class App {
         const asked = this.walk.sections.find((section) => section.view.opened_at);
         const cell = asked && this.walk.cell(`${asked.name}[${asked.view.opened_at}]`);
         if (cell) return this.choose(cell.section, cell.flat, { named: {} });
-        const weights = this.strip.roles?.weights;
-        if (weights) this.show(weights, this.cellAt(weights), true, false);
+        const first = this.strip.roles?.weights ?? this.strip.memory?.state;
+        if (first) this.show(first, this.cellAt(first), true, false);
     }
 
     /** Shows the cell and the word, or the step, in an address. */
@@ -87,7 +87,7 @@ class App {
     addressText({ section, flat }) {
         const layer = this.model ? `layer-${this.layer}:` : "";
         const told = [...section.view.sides, ...section.axes];
-        const usual = { key: this.strip.roles && this.strip.mostSeen(), query: this.strip.middle, head: 0 };
+        const usual = { key: this.strip.roles && this.strip.mostSeen(), ...this.strip.opening };
         const now = { ...this.state, head: this.tabs.chosen.head ?? 0 };
         const more = Object.keys(usual).filter((side) => !told.includes(side) && now[side] !== usual[side]);
         const tail = this.strip.roles ? more.map((side) => `&${side}=${now[side]}`) : [];
