@@ -84,8 +84,10 @@ std::string command_line(const std::string& command, const Arguments& arguments)
     std::string line = "attn-explain" + (command.empty() ? "" : " " + command);
     for (const auto& [flag, text, implied] : arguments.in_order()) {
         // The flags of --config and --preset are included themselves; flags for the output change
-        // no number.
-        if (flag->never_in_files || flag->is(of_output) || flag->is(flags::preset)) continue;
+        // no number, but --digits certain marks them.
+        const bool is_apart =
+            flag->is(of_output) && !(flag->is(flags::digits) && text == "certain");
+        if (flag->never_in_files || is_apart || flag->is(flags::preset)) continue;
         if (!flag->is_positional()) line += " " + flag->name;
         if (text.empty()) continue;
         const bool joins = flag->may_stand_alone || looks_like_flag(text);

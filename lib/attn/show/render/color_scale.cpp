@@ -73,6 +73,11 @@ ColorRole role_of(std::string_view name) {
     return name.ends_with("weights") ? ColorRole::weight : ColorRole::none;
 }
 
+std::string role_class(std::string_view name) {
+    const ColorRole role = role_of(name);
+    return role == ColorRole::none ? "" : named_colors[static_cast<std::size_t>(role)].name;
+}
+
 Color role_color(ColorRole role, Page page) {
     return color_of(named_colors[static_cast<std::size_t>(role)], page);
 }

@@ -40,6 +40,9 @@ enum class ColorRole { none, query, key, value, weight };
 /// Returns the part of a tensor by its name: `rotated_query` and `w_query` are queries.
 ColorRole role_of(std::string_view name);
 
+/// Returns the class of text in its colour: `query`; empty for other tensors.
+std::string role_class(std::string_view name);
+
 /// Returns the colour of a part as text on a page.
 ///
 /// Range  contrast with the page at least 4.5; any two are distinct in every kind of colour vision

@@ -42,43 +42,39 @@ class Curves {
 
     /** Draws the curves; a screen that is too narrow for the line has it from top to bottom. */
     draw() {
-        if (!this.lines || this.element.clientWidth === 0) return;
+        const { classList, clientWidth, scrollLeft } = this.element;
+        if (!this.lines || clientWidth === 0) return;
         const { keys, query, picked } = this.strip.drawnKeys();
-        const { classList, clientWidth } = this.element;
         classList.remove("down");
-        const isWide = clientWidth > 560 || this.lines.at(-1).scrollWidth <= clientWidth;
-        this.isDown = classList.toggle("down", !isWide);
-        const [depth, length] = this.isDown
-            ? [96, Math.max(...this.lines.map((line) => line.offsetHeight))]
-            : [Math.max(80, Math.min(highestCurve, clientWidth / 5)), Math.max(...this.lines.map((line) => line.scrollWidth))];
+        const row = this.lines.at(-1);
+        this.isDown = classList.toggle("down", clientWidth <= 560 && row.scrollWidth > clientWidth);
+        const depth = this.isDown ? 96 : Math.max(80, Math.min(highestCurve, clientWidth / 5));
+        const length = Math.max(...this.lines.map((line) => (this.isDown ? line.offsetHeight : line.scrollWidth)));
         const [width, height] = this.isDown ? [depth, length] : [length, depth];
-        for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` }))
-            this.svg.setAttribute(name, value);
-        const ends = this.middles(this.lines.at(-1));
-        const start = this.middles(this.lines[0])[query];
-        const seen = keys.filter((one) => !one.hidden && one.weight > 0).sort((a, b) => a.weight - b.weight);
-        seen.sort((a, b) => Number(a.key === picked) - Number(b.key === picked));
-        const [most, far] = [largestOf(seen.map((one) => one.weight)), largestOf(seen.map(({ key }) => ends[key] - start)) || 1];
+        const size = { width, height, viewBox: `0 0 ${width} ${height}` };
+        for (const name of Object.keys(size)) this.svg.setAttribute(name, size[name]);
+        const [ends, starts] = [row, this.lines[0]].map((line) => this.middles(line));
+        const start = starts[query];
+        if (!this.isDown && (start < scrollLeft || start > scrollLeft + clientWidth)) this.element.scrollLeft = start - clientWidth / 2;
+        const rank = (one) => (one.key === picked ? Infinity : one.weight);
+        const seen = keys.filter((one) => !one.hidden && one.weight > 0).sort((a, b) => rank(a) - rank(b));
+        const most = largestOf(seen.map((one) => one.weight));
+        const far = largestOf(seen.map(({ key }) => ends[key] - start)) || 1;
         const widest = Math.min(widestCurve, (0.3 * length) / ends.length);
-        const { scrollLeft } = this.element;
-        const isSeen = this.isDown || (start > scrollLeft && start < scrollLeft + clientWidth);
-        if (!isSeen) this.element.scrollLeft = start - clientWidth / 2;
         this.svg.replaceChildren(...seen.flatMap((one) => {
-            const path = this.path(start, ends[one.key], depth, far);
-            const line = { d: path, "stroke-width": Math.max(0.8, (widest * one.weight) / (most || 1)) };
-            const touch = drawn("path", { d: path, class: "touch" }, drawn("title", {}, this.strip.lookText(one)));
+            const d = this.path(start, ends[one.key], depth, far);
+            const touch = drawn("path", { d, class: "touch" }, drawn("title", {}, this.strip.lookText(one)));
             touch.addEventListener("click", () => this.strip.app.follow({ key: one.key }));
-            return [drawn("path", { ...line, class: one.key === picked ? "now" : "", "data-key": one.key }), touch];
+            const wide = Math.max(0.8, (widest * one.weight) / most);
+            return [drawn("path", { d, "stroke-width": wide, class: one.key === picked ? "now" : "", "data-key": one.key }), touch];
         }));
     }
 
     /** Returns the path from a key to the query. */
     path(to, from, depth, far) {
-        const at = (along, across) => (this.isDown ? `${across.toFixed(1)} ${along.toFixed(1)}` : `${along.toFixed(1)} ${across.toFixed(1)}`);
-        if (this.lines.length > 1) {
-            // Queries and keys are two lines, on both sides of the curves.
-            return `M${at(from, depth)}C${at(from, depth / 2)} ${at(to, depth / 2)} ${at(to, 0)}`;
-        }
+        const at = (...place) => (this.isDown ? place.reverse() : place).map((one) => one.toFixed(1)).join(" ");
+        // Queries that are not the keys are on the other side of the curves.
+        if (this.lines.length > 1) return `M${at(from, depth)}C${at(from, depth / 2)} ${at(to, depth / 2)} ${at(to, 0)}`;
         if (from === to) {
             const [high, wide] = [depth - Math.min(80, 0.7 * depth), this.isDown ? 30 : 46];
             return `M${at(from - 9, depth)}C${at(from - wide, high)} ${at(from + wide, high)} ${at(from + 9, depth)}`;

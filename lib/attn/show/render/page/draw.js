@@ -84,70 +84,9 @@ function termsTable(app, derivation) {
     const largest = largestOf(terms.map((term) => term.value));
     let soFar = 0;
     const rows = terms.map((term) => termRow(app, term, decimals, largest, (soFar += term.value)));
-    app.player.take(rows, terms);
     const caption = `${terms.length} terms, ${inOrder ? "in order" : "the largest first"}`;
     const head = headRow("", terms[0]?.factors.length > 1 ? "product" : "term", "", "so far");
     return tableOf("table.terms", { caption, head, rows, foot: closingRows(derivation, decimals) });
-}
-
-/** Plays a sum term by term; with reduced motion, one term per key press. */
-class Player {
-    rows = [];
-    terms = [];
-    shown = 0;
-    timer = undefined;
-
-    constructor(app) {
-        this.app = app;
-        const about = { id: "play", title: "term by term (Space)" };
-        this.button = button("Play", () => this.press(), about);
-        this.take([], []);
-    }
-
-    /** Returns the rows in the panel. */
-    take(rows, terms) {
-        this.stop();
-        Object.assign(this, { rows, terms, shown: rows.length });
-        this.button.hidden = !this.plays;
-        this.say();
-    }
-    get plays() {
-        return this.rows.length > 1;
-    }
-    get isDone() {
-        return this.shown >= this.rows.length;
-    }
-    stop() {
-        clearInterval(this.timer);
-        this.timer = undefined;
-    }
-    say() {
-        this.button.textContent = this.timer ? "Pause" : this.isDone ? "Play" : "Next term";
-    }
-
-    press() {
-        const pauses = Boolean(this.timer);
-        this.stop();
-        if (!pauses && this.isDone) this.shown = 0;
-        if (!pauses) this.step();
-        if (!pauses && !isCalm.matches && !this.isDone) this.timer = setInterval(() => this.step(), 900);
-        this.say();
-    }
-
-    /** Shows the next term and highlights its factors. */
-    step() {
-        ++this.shown;
-        this.rows.forEach((row, i) => {
-            row.classList.toggle("yet", i >= this.shown);
-            row.classList.toggle("now", i === this.shown - 1);
-        });
-        const row = this.rows[this.shown - 1];
-        row.closest("table").tFoot.classList.toggle("yet", !this.isDone);
-        row.scrollIntoView({ block: "nearest" });
-        this.app.lightTerm(this.terms[this.shown - 1].factors);
-        if (this.isDone) this.stop();
-        this.say();
-    }
 }
 
 /** Returns the table of a row of weights: score, exponential and share of each key. */

@@ -3,6 +3,8 @@
 #include "attn/ground/embed.h"
         embedded
         at_label attn_page_css
+        .incbin "frame.css"
+        at_label attn_page_after_frame
         .incbin "page.css"
         .incbin "strip.css"
         .incbin "tensor.css"
@@ -16,6 +18,8 @@
         at_label attn_page_js
         .incbin "root.js"
         at_label attn_page_after_root
+        .incbin "grid.js"
+        at_label attn_page_after_grid
         .incbin "walk.js"
         .incbin "derive.js"
         .incbin "table.js"
@@ -33,6 +37,10 @@
         .incbin "frame.js"
         .incbin "steps.js"
         .incbin "page.js"
+        at_label attn_page_plain_css
+        .incbin "plain.css"
+        at_label attn_page_plain_js
+        .incbin "plain.js"
         at_label attn_page_bounds_css
         .incbin "bounds.css"
         at_label attn_page_bounds_js

@@ -19,7 +19,6 @@ class App {
         this.selected = undefined;
         this.trail = []; // previously selected cells
         this.letters = !host;
-        this.player = new Player(this);
         this.turn = new Turn(this);
         this.tabs = new Tabs(() => this.turned());
         this.strip = new Strip(this);
@@ -204,12 +203,6 @@ class App {
         return this.selected?.section === section && this.selected.flat === flat;
     }
 
-    /** Highlights the factors of one term of a sum. */
-    lightTerm(factors) {
-        this.steps.darken();
-        for (const { section, flat } of factors) this.steps.light(section.address(flat), "lit");
-    }
-
     /** Derives a cell in the panel, and highlights its sources, with `far` down to the inputs. */
     show(section, flat, far, open = true) {
         this.shown = { section, flat };
@@ -293,7 +286,6 @@ class App {
         this.mark(undefined);
         this.steps.darken();
         this.dock.classList.remove("open");
-        this.player.take([], []);
         this.panel.replaceChildren(hint());
         this.makeRoom();
         this.strip.update();

@@ -40,7 +40,6 @@ function shapeText(section) {
 class Steps {
     constructor(app) {
         this.app = app;
-        this.nav = element("nav", { id: "steps", "aria-label": "steps" });
         this.element = element("div", { id: "tensors" });
         this.inSight = new Set();
         this.parts = new Map();
@@ -60,7 +59,6 @@ class Steps {
         const groups = groupsOf(walk, !strip.element.hidden);
         const size = walk.sections.reduce((sum, section) => sum + (section.size ?? 0), 0);
         this.isSmall = size <= builtAtOnce;
-        this.nav.replaceChildren(element("ol", groups.map((group) => this.navOf(group))));
         this.element.replaceChildren(...this.madeBy(), ...groups.map((group) => this.groupOf(group)));
         if (this.isSmall) return this.buildAll();
         for (const { section, part, body } of this.parts.values()) {
@@ -70,19 +68,6 @@ class Steps {
     }
 
     // --- the frames of steps
-
-    navOf({ title, sections }) {
-        const items = sections.map((section) => {
-            const differs = this.app.other && differenceText(this.app, section) !== "";
-            const link = element("a", { href: `#step-${section.name}` }, section.name);
-            link.addEventListener("click", (event) => {
-                event.preventDefault();
-                this.open(this.parts.get(section.name));
-            });
-            return element(differs ? "li.differs" : "li", { "data-nav": section.name }, link);
-        });
-        return title ? element("li", element("span", title), element("ol", items)) : items[0];
-    }
 
     /** Returns the steps of a group, folded below the first screen. */
     groupOf({ title, sections }) {
@@ -119,7 +104,7 @@ class Steps {
         const part = element(
             isBroad ? "details.step.wide" : "details.step",
             { id: `step-${name}`, "data-step": name, open },
-            element("summary", element("b", name), " ", title),
+            element("summary", element("b", { class: section.role }, name), " ", title),
             words,
             code ? element("pre.code", { tabindex: 0 }, code) : "",
             body,
@@ -265,8 +250,5 @@ class Steps {
         if (far) for (const each of upstream(walk, section, flat)) this.light(each, "far");
         for (const source of sources) this.light(source.section.address(source.flat), "lit");
         this.light(section.address(flat), "shown");
-        const names = new Set(sources.map((source) => source.section.name));
-        for (const item of this.nav.querySelectorAll("[data-nav]"))
-            item.classList.toggle("lit", names.has(item.dataset.nav));
     }
 }
