@@ -26,6 +26,11 @@ function isTrained({ config }) {
     return Boolean(config.model_file) && config.model_file !== "none";
 }
 
+/** Returns a token as it stands in the line of words: a blank is visible. */
+function wordText(label) {
+    return shortened(label.trim() === "" ? "␣" : label, 18);
+}
+
 /** Moves the focus along a line of words. */
 function alongLine(event) {
     const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
@@ -68,21 +73,23 @@ class Strip {
 
     /**
      * Selects the first word shown. Of a trained model it is the last one, in the head in which it looks
-     * most at an earlier word that is neither the first nor its neighbour; of an example the word that
+     * most at an earlier whole word, neither the first nor its neighbour; of an example the word that
      * looks most at another; otherwise the middle of the sentence, or the last word if that sees no key.
      */
     open(queries) {
         const { state, tabs, walk, model } = this.app;
         const [trained, made, last] = [isTrained(walk), walk.config.said?.example, queries - 1];
         const heads = model ? [tabs.chosen.head ?? 0] : times(Math.max(1, tabs.extents.head), (i) => i);
-        const far = (key, query) => (trained ? key > 0 && key < query - 1 : key !== query);
+        const fits = ({ key, label }, query) => (trained ? key > 0 && key < query - 1 && /\p{L}{2}/u.test(label) : key !== query);
         this.opening = { head: heads[0], query: last >> 1 };
         let best = 0;
         for (const head of trained || made ? heads : []) {
             for (const query of trained ? [last] : times(queries, (i) => i)) {
                 [tabs.chosen.head, state.query] = [head, query];
-                const most = Math.max(0, ...this.keys().map((one) => (far(one.key, query) ? one.weight : 0)));
-                if (most > best) [best, this.opening] = [most, { head, query }];
+                const keys = this.keys();
+                const [top, most] = [keys, keys.filter((one) => fits(one, query))].map((all) => largestOf(all.map(({ weight }) => weight)));
+                const rank = most === top ? 1 + most : most; // rather the sentence itself than the second best
+                if (rank > best) [best, this.opening] = [rank, { head, query }];
             }
         }
         tabs.chosen.head = this.opening.head;
@@ -163,7 +170,7 @@ class Strip {
 
     wordButton(query, label, more = "") {
         const isOn = query === this.app.state.query;
-        return button(shortened(label, 18), () => this.app.follow({ query }), {
+        return button(wordText(label), () => this.app.follow({ query }), {
             class: "word" + more,
             dir: "auto",
             "aria-pressed": String(isOn),
@@ -194,7 +201,7 @@ class Strip {
         const isSelf = String(asking) === String(keys.map((one) => one.label));
         const unit = (one) => {
             const more = (one.hidden || one.weight === 0 ? " faint" : "") + (one.key === this.app.state.key ? " seen" : "");
-            const word = element("span", { class: "word" + more, dir: "auto" }, shortened(one.label, 18));
+            const word = element("span", { class: "word" + more, dir: "auto" }, wordText(one.label));
             return element("li", isSelf ? this.wordButton(one.key, one.label, more) : word, this.lookButton(one));
         };
         const size = keys.length > 24 ? ".many" : keys.length > 12 ? ".some" : "";
