@@ -162,13 +162,16 @@ export async function testWriting() {
     const right = jsonOf(["--model-file", "stories", "--text", text, "--variant", "loop"]);
     check(JSON.stringify(walk.steps) === JSON.stringify(right.steps), "the walk over the generated text is right");
     await picture(page, "writing");
-    const head = await page.run(async () => {
+    const head = [await page.run(() => {
         const button = [...document.querySelectorAll("#writes button")].find((one) => /head \d/.test(one.textContent));
         button.click();
-        await new Promise((done) => setTimeout(done, 100));
+        return button.textContent;
+    })];
+    await answersOf(page);
+    head.push(await page.run(() => {
         const tab = document.querySelector('[data-axis=head] [aria-selected=true]').textContent;
-        return [button.textContent, `layer ${document.querySelector('[data-knob="--layer"]').value}, head ${tab}`];
-    });
+        return `layer ${document.querySelector('[data-knob="--layer"]').value}, head ${tab}`;
+    }));
     check(head[0] === head[1], "a head in the list links to its tab", head);
     await turn(page, "--text", "Lily saw");
     await answersOf(page);
