@@ -33,15 +33,23 @@ std::string page_with(const ColoredPage& page, const std::string& command) {
     return attn::plain_page({page.title, command, text + "</tbody></table></div>\n"});
 }
 
-Arguments walk_of_layer(const Arguments& arguments, std::size_t layer) {
+Arguments walk_of_model(const Arguments& arguments) {
     Arguments walk({walk_flags, bug_flags});
-    for (const Name& name : {Name(flags::tokenizer), Name(flags::text), Name(flags::ids)}) {
-        if (arguments.has(name)) walk.set(name, arguments.text(*arguments.find(name)));
+    if (arguments.has(flags::tokenizer)) {
+        walk.set(flags::tokenizer, arguments.text(*arguments.find(flags::tokenizer)));
     }
     for (const std::string& part : arguments[flags::without]) {
         walk = with_flags(walk, {flags::without, part});
     }
     walk.set(flags::model_file, arguments[flags::model_file]);
+    return walk;
+}
+
+Arguments walk_of_layer(const Arguments& arguments, std::size_t layer) {
+    Arguments walk = walk_of_model(arguments);
+    for (const Name& name : {Name(flags::text), Name(flags::ids)}) {
+        if (arguments.has(name)) walk.set(name, arguments.text(*arguments.find(name)));
+    }
     walk.set(flags::layer, std::to_string(layer));
     return walk;
 }

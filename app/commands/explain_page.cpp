@@ -3,6 +3,7 @@
 
 #include "app/commands/explained.hpp"
 #include "attn/core/cards/step_table.hpp"
+#include "attn/files/io/input_file.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"

@@ -93,14 +93,7 @@ std::string lens_command(const Arguments& arguments, const Model& model,
                                                : std::to_string(place.layers - 1);
     const std::string label = model.tokenizer ? model.tokenizer->label(said) : "";
     const bool is_word = std::ranges::any_of(label, [](char c) { return std::isalpha(c) != 0; });
-    Arguments why({model_flags, run_flags});
-    why.set(flags::model_file, arguments[flags::model_file]);
-    if (arguments.has(flags::tokenizer)) {
-        why.set(flags::tokenizer, arguments.text(*arguments.find(flags::tokenizer)));
-    }
-    for (const std::string& part : arguments[flags::without]) {
-        why = with_flags(why, {flags::without, part});
-    }
+    Arguments why = walk_of_model(arguments);
     why.set(flags::ids, fmt::format("{}", fmt::join(before, ",")));
     return "attn-explain why " +
            shell_quoted("lens[" + at + "][" + (is_word ? label : std::to_string(said)) + "]") +

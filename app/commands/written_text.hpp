@@ -81,6 +81,8 @@ struct ColoredPage {
 };
 std::string page_with(const ColoredPage& page, const std::string& command);
 
+/// Returns the flags of a walk that select the same model, without a text.
+Arguments walk_of_model(const Arguments& arguments);
 /// Returns the flags of the walk through one layer of a model over the same text.
 Arguments walk_of_layer(const Arguments& arguments, std::size_t layer);
 /// Returns the command of that walk: `attn-explain ... --only 'weights[3]'`.
