@@ -4,6 +4,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
+#include "app/commands/explained.hpp"
 #include "app/commands/printed_cells.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/ledger_file.hpp"
@@ -138,6 +139,11 @@ std::string wrong_cells_text(const attn::Ledger& file, const attn::Diagnosis& di
 /// Writes the verdicts, those of gradients after those of the walk.
 void write_verdicts(const Arguments& arguments, const attn::Diagnosis& diagnosis, bool goes_back,
                     const attn::GradientDiagnosis& back, const std::string& cells = "") {
+    if (said_form(arguments) == "html") {
+        const std::string remarks = remarks_text(diagnosis) + gradients_text(back) + cells;
+        return write_text(arguments, page_of(diagnosis, remarks, arguments[flags::file],
+                                             command_line("diagnose", arguments)));
+    }
     write_text_or_json(
         arguments,
         [&] {
@@ -232,6 +238,7 @@ const std::vector<Flag>& diagnose_flags() {
             .typed_only()
             .needing(a_file),
         Flag{flags::power, "", "list the mistakes that this input could reveal"}.typed_only(),
+        output_flag({".txt", ".json", ".html"}),
     };
     return all;
 }
@@ -241,11 +248,13 @@ const std::vector<Flag>& diagnose_flags() {
 Command diagnose_command() {
     return {"diagnose",
             "find the mistake in your own tensors",
-            {diagnose_flags, tolerance_flags, json_flags, file_flags, color_flags, config_flags,
+            {diagnose_flags, tolerance_flags, json_flags, color_flags, config_flags,
              notebook_walk_flags, walk_flags},
             run_diagnose,
             {{"attn-explain diagnose mine.npz --given probe.npz",
-              "Names the mistake in your code's output for a probe."}}};
+              "Names the mistake in your code's output for a probe."},
+             {"attn-explain diagnose mine.npz --given probe.npz -o mistake.html",
+              "Shows your tensors beside the right ones, each with its verdict."}}};
 }
 
 }  // namespace app

@@ -3,6 +3,7 @@
 
 #include "app/commands/explained.hpp"
 #include "attn/core/cards/step_table.hpp"
+#include "attn/files/io/input_file.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -62,14 +63,13 @@ attn::JsonText row(const std::string& place, const std::string& text,
     return {{"place", place}, {"text", attn::visible(text)}, {"steps", {steps, ", "}}};
 }
 
-attn::JsonText step_row(const Explained& explained, const ExplainedAttention& attention,
-                        const ExplainedLine& line) {
+attn::JsonText step_row(const attn::Diagnosis& diagnosis, const ExplainedLine& line, bool is_part) {
     std::vector<attn::JsonText> notes;
-    for (const auto& [head, body] : paragraphs(attention.diagnosis, line)) {
+    for (const auto& [head, body] : paragraphs(diagnosis, line)) {
         notes.emplace_back(std::vector<std::string>{head, attn::visible_lines(body, false)});
     }
     return {{"name", attn::visible(attn::cut_to(line.name, 60))},
-            {"part", explained.is_part(line)},
+            {"part", is_part},
             {"steps", line.steps},
             {"shape", attn::shape_text(line.shape)},
             {"verdict", word(line.verdict)},
@@ -83,7 +83,7 @@ std::string listing(const Explained& explained, const ExplainedAttention& attent
         std::vector<attn::JsonText> steps;
         for (const ExplainedLine& each : attention.lines) {
             if (each.file != file || each.line != number) continue;
-            steps.push_back(step_row(explained, attention, each));
+            steps.push_back(step_row(attention.diagnosis, each, explained.is_part(each)));
         }
         return steps;
     };
@@ -114,14 +114,15 @@ std::string listing(const Explained& explained, const ExplainedAttention& attent
 }
 
 /// Says beside each wrong step what is wrong.
-void add_margins(const ExplainedAttention& attention, attn::Document& document) {
-    for (const ExplainedLine& line : attention.lines) {
+void add_margins(const attn::Diagnosis& diagnosis, const std::vector<ExplainedLine>& lines,
+                 attn::Document& document) {
+    for (const ExplainedLine& line : lines) {
         if (!is_wrong(line.verdict) || line.finding == nullptr) continue;
         const auto section =
             std::ranges::find(document.sections, line.finding->step, &attn::Section::name);
         if (section == document.sections.end()) continue;
         section->margin = {};
-        for (const auto& [head, body] : paragraphs(attention.diagnosis, line)) {
+        for (const auto& [head, body] : paragraphs(diagnosis, line)) {
             if (!section->margin.empty()) section->margin += "\n";
             section->margin += attn::visible_lines(head.empty() ? body : head + ": " + body, false);
         }
@@ -143,6 +144,65 @@ void open_at_mistake(const attn::Ledger& theirs, const attn::Ledger& ours,
     }
 }
 
+/// What a page of judged tensors shows beside them.
+struct Judged {
+    std::string name;  ///< whose tensors they are
+    std::string listing;
+    std::string command;
+    std::vector<std::pair<std::string, std::string>> config;
+    std::vector<ExplainedLine> lines;
+};
+
+/// Returns the page of the user's tensors, and, if one is wrong, of the right ones.
+std::string page_of_tensors(const attn::Diagnosis& diagnosis, const Judged& judged) {
+    const attn::Plan& plan = *diagnosis.plan;
+    const attn::StepTable& right = attn::step_table(plan);
+    attn::StepTable own = right;
+    const std::vector<const attn::Mistake*> made = made_in(diagnosis);
+    for (const attn::Mistake* mistake : made) own = mistake->apply(std::move(own), plan);
+    const attn::Ledger theirs = own_walk(diagnosis, made, own);
+    attn::Document document = walked(plan, theirs, own, judged.name);
+    add_margins(diagnosis, judged.lines, document);
+    document.listing = judged.listing;
+    document.command = judged.command;
+    document.config = {judged.config.begin(), judged.config.end()};
+    const bool has_mistake = std::ranges::any_of(
+        judged.lines, [](const ExplainedLine& line) { return is_wrong(line.verdict); });
+    if (has_mistake) {
+        const attn::Ledger ours = attn::walk(plan, diagnosis.given, right);
+        open_at_mistake(theirs, ours, document);
+        document.other = std::make_shared<const attn::Document>(walked(plan, ours, right, "right"));
+    }
+    // Numbers side by side are compared: without exponents.
+    attn::FigureChoices choices;
+    choices.options.sci_mode = attn::SciMode::off;
+    std::string text;
+    attn::render_html(document, choices, [&text](std::string_view piece) { text += piece; });
+    return text;
+}
+
+/// Returns the verdict of a tensor as that of a line of a program.
+ExplainedLine line_of(const attn::StepVerdict& step, const attn::Diagnosis& diagnosis) {
+    using attn::LineVerdict, attn::Verdict;
+    ExplainedLine line;
+    line.name = step.theirs_name.empty() ? step.name : step.theirs_name;
+    line.steps = {step.name};
+    line.shape = step.theirs;
+    const auto finding = std::ranges::find(diagnosis.findings, step.name, &attn::Finding::step);
+    if (finding != diagnosis.findings.end()) {
+        line.finding = &*finding;
+        line.verdict = finding->harmless               ? LineVerdict::harmless
+                       : finding->mistake() != nullptr ? LineVerdict::wrong
+                       : finding->follows.empty()      ? LineVerdict::open
+                                                       : LineVerdict::unknown;
+    } else if (step.local != Verdict::right) {
+        line.verdict = LineVerdict::not_judged;
+    } else if (step.global != Verdict::right) {
+        line.verdict = LineVerdict::follows;
+    }
+    return line;
+}
+
 }  // namespace
 
 std::string page_of(const Explained& explained, const std::string& command) {
@@ -162,30 +222,33 @@ std::string page_of(const Explained& explained, const std::string& command) {
                                (explained.program.raised ? raised_text(explained.program) : "") +
                                summary(explained) + ", so there is no page");
     }
-    const attn::Diagnosis& diagnosis = chosen->diagnosis;
-    const attn::Plan& plan = *diagnosis.plan;
-    const attn::StepTable& right = attn::step_table(plan);
-    attn::StepTable own = right;
-    const std::vector<const attn::Mistake*> made = made_in(diagnosis);
-    for (const attn::Mistake* mistake : made) own = mistake->apply(std::move(own), plan);
-    const attn::Ledger theirs = own_walk(diagnosis, made, own);
-    attn::Document document = walked(plan, theirs, own, "your program");
-    add_margins(*chosen, document);
-    document.listing = listing(explained, *chosen);
-    document.command = command;
-    document.config = {{"file", attn::json_string(explained.path)},
-                       {"settings", attn::json_string(chosen->settings)}};
-    if (has_mistake(*chosen)) {
-        const attn::Ledger ours = attn::walk(plan, diagnosis.given, right);
-        open_at_mistake(theirs, ours, document);
-        document.other = std::make_shared<const attn::Document>(walked(plan, ours, right, "right"));
+    return page_of_tensors(chosen->diagnosis, {"your program",
+                                               listing(explained, *chosen),
+                                               command,
+                                               {{"file", attn::json_string(explained.path)},
+                                                {"settings", attn::json_string(chosen->settings)}},
+                                               chosen->lines});
+}
+
+std::string page_of(const attn::Diagnosis& diagnosis, const std::string& remarks,
+                    const std::string& file, const std::string& command) {
+    if (!diagnosis.plan || diagnosis.steps.empty()) {
+        throw attn::InputError(attn::file_label(file) +
+                               ": nothing was judged, so there is no page" +
+                               (remarks.empty() ? "" : " (" + remarks + ")"));
     }
-    // Numbers side by side are compared: without exponents.
-    attn::FigureChoices choices;
-    choices.options.sci_mode = attn::SciMode::off;
-    std::string text;
-    attn::render_html(document, choices, [&text](std::string_view piece) { text += piece; });
-    return text;
+    Judged judged{"your tensors", "", command, {{"file", attn::json_string(file)}}, {}};
+    std::vector<attn::JsonText> rows;
+    for (const attn::StepVerdict& step : diagnosis.steps) {
+        judged.lines.push_back(line_of(step, diagnosis));
+        const ExplainedLine& line = judged.lines.back();
+        rows.push_back(
+            row(std::to_string(rows.size() + 1), line.name, {step_row(diagnosis, line, false)}));
+    }
+    const std::string opening = remarks.empty() ? "Your tensors, each judged as a step." : remarks;
+    judged.listing =
+        attn::JsonText{{"opening", attn::visible_lines(opening, false)}, {"lines", rows}}.text;
+    return page_of_tensors(diagnosis, judged);
 }
 
 }  // namespace app

@@ -254,29 +254,6 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows, std::size
     return text;
 }
 
-std::string colored_table(const std::string& title, const std::string& words,
-                          const std::vector<std::string>& head,
-                          const std::function<std::string(std::size_t row)>& name,
-                          const std::vector<ColoredCell>& cells) {
-    std::string text = fmt::format(
-        "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{}</title>\n<style>"
-        "body{{font:14px sans-serif}}td,th{{padding:3px 6px;white-space:pre;text-align:left}}"
-        "</style>\n<p>{}</p>\n<table><tr><th></th>",
-        title, attn::xml_text(words));
-    for (const std::string& each : head) text += "<th>" + attn::xml_text(each) + "</th>";
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-        if (i % head.size() == 0) {
-            text += "</tr>\n<tr><th>" + attn::xml_text(name(i / head.size())) + "</th>";
-        }
-        const ColoredCell& cell = cells[i];
-        const attn::Color color = attn::scale_color(cell.share, cell.scale, attn::Page::light);
-        text += fmt::format("<td style=\"background:{};color:{}\" title=\"{}\">{}</td>",
-                            attn::hex(color), attn::hex(attn::readable_on(color)),
-                            attn::xml_text(cell.title), attn::xml_text(cell.text));
-    }
-    return text + "</tr></table></html>\n";
-}
-
 attn::Tensor array_of(const TokenIds& ids) {
     attn::Array<std::int64_t> cells = attn::empty_array<std::int64_t>({ids.size()});
     std::ranges::copy(ids, cells.data());

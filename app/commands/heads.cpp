@@ -101,30 +101,27 @@ void write_heads(const Arguments& arguments, const std::vector<HeadFigures>& hea
 
 /// Renders a table with layers as rows and heads as columns, each cell coloured by its number.
 template <class Head, class Cell>
-std::string page_by_head(const std::string& words, const std::vector<Head>& heads, Cell cell) {
-    std::vector<std::string> across;
-    std::vector<ColoredCell> cells;
+std::string page_by_head(const Arguments& arguments, const std::string& title,
+                         const std::string& words, const std::vector<Head>& heads, Cell cell) {
+    ColoredPage page{
+        title, words, {}, [](std::size_t row) { return fmt::format("layer {}", row); }, {}};
     for (const Head& each : heads) {
-        if (each.layer == 0) across.push_back(fmt::format("head {}", each.head));
-        cells.push_back(cell(each));
+        if (each.layer == 0) page.head.push_back(fmt::format("head {}", each.head));
+        page.cells.push_back(cell(each));
+        ColoredCell& made = page.cells.back();
+        made.told = fmt::format("layer {}, head {}: {}", each.layer, each.head, made.told);
+        if (arguments.has_any({flags::text, flags::ids})) {
+            made.command =
+                layer_command(arguments, each.layer, "weights[" + std::to_string(each.head) + "]");
+        }
     }
-    return colored_table(
-        "heads", words, across, [](std::size_t row) { return fmt::format("layer {}", row); },
-        cells);
+    return page_with(page, command_line("heads", arguments));
 }
 
 /// The walk through one layer. If it has more than `room` cells, it keeps only the weights.
 attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std::size_t layer,
                             std::size_t& room) {
-    Arguments walk({walk_flags, bug_flags});
-    for (const Name& name : {Name(flags::tokenizer), Name(flags::text), Name(flags::ids)}) {
-        if (arguments.has(name)) walk.set(name, arguments.text(*arguments.find(name)));
-    }
-    for (const std::string& part : arguments[flags::without]) {
-        walk = with_flags(walk, {flags::without, part});
-    }
-    walk.set(flags::model_file, arguments[flags::model_file]);
-    walk.set(flags::layer, std::to_string(layer));
+    const Arguments walk = walk_of_layer(arguments, layer);
     const auto [plan, table, ledger] = walk_of(walk, &run);
     attn::Document document = attn::document_of(plan, ledger, table);
     document.config = config_entries(walk, plan);
@@ -157,7 +154,7 @@ void write_page(const Arguments& arguments, const ModelRun& run, const std::stri
     write_text(arguments, text);
 }
 
-std::string page_of_effects(const Model& model, const TokenIds& ids,
+std::string page_of_effects(const Arguments& arguments, const Model& model, const TokenIds& ids,
                             const attn::models::HeadEffects& found,
                             const std::vector<std::string>& names) {
     using attn::models::HeadEffect;
@@ -168,15 +165,17 @@ std::string page_of_effects(const Model& model, const TokenIds& ids,
     const auto cell = [&](const HeadEffect& head) {
         const std::string& name = names[static_cast<std::size_t>(&head - found.heads.data())];
         const double change = found.change(head);
-        return ColoredCell{fmt::format("{:+.4f}", change), most > 0 ? change / most : 0,
-                           attn::ScaleKind::around_zero,
-                           fmt::format("{:.4f}{}", head.without, name.empty() ? "" : ", " + name)};
+        return ColoredCell{
+            fmt::format("{:+.4f}", change), most > 0 ? change / most : 0,
+            attn::ScaleKind::around_zero,
+            fmt::format("{:.4f} without it{}", head.without, name.empty() ? "" : ", " + name), ""};
     };
     return page_by_head(
+        arguments, "Effect of each head",
         if_left_out(model) +
             fmt::format(
                 "The probability of {} after {} is {:.4f}. Each number is its change without "
-                "that head; point at it for the probability then, and for the head's name.",
+                "that head; press it for the probability then, and for the head's name.",
                 quoted(model, found.id), quoted(model, ids.back()), found.probability),
         found.heads, cell);
 }
@@ -248,7 +247,7 @@ void write_effects(const Arguments& arguments, const Model& model, const TokenId
     std::vector<std::string> names = names_of_heads(model, ids, without);
     names.resize(found.heads.size());
     if (said_form(arguments) == "html") {
-        return write_text(arguments, page_of_effects(model, ids, found, names));
+        return write_text(arguments, page_of_effects(arguments, model, ids, found, names));
     }
     if (said_form(arguments) != "npz") {
         return write_text_or_json(
@@ -299,16 +298,19 @@ void write_repeated(const Arguments& arguments, const Model& model) {
             if_left_out(model) +
             fmt::format(
                 "{} random tokens, twice: the share of each head's weights on the token after the "
-                "same one of the first time (induction). Point at a number for its share on that "
+                "same one of the first time (induction). Press a number for its share on that "
                 "one.",
                 count);
         return write_text(
-            arguments, page_by_head(words, found.heads, [](const RepeatFigures& head) {
-                return ColoredCell{fmt::format("{:.3f}", head.induction), head.induction,
-                                   attn::ScaleKind::from_zero,
-                                   fmt::format("duplicate {:.3f}{}", head.duplicate,
-                                               head.name.empty() ? "" : ", " + head.name)};
-            }));
+            arguments, page_by_head(arguments, "Heads on repeated tokens", words, found.heads,
+                                    [](const RepeatFigures& head) {
+                                        return ColoredCell{
+                                            fmt::format("{:.3f}", head.induction), head.induction,
+                                            attn::ScaleKind::from_zero,
+                                            fmt::format("duplicate {:.3f}{}", head.duplicate,
+                                                        head.name.empty() ? "" : ", " + head.name),
+                                            ""};
+                                    }));
     }
     if (said_form(arguments) != "npz") return write_text_or_json(arguments, text, json);
     write_arrays(arguments, {{"ids", array_of(found.ids)},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
 
@@ -6,6 +7,7 @@
 #include "app/commands/written_text.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/flags/parse.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/models/contributions.hpp"
@@ -82,30 +84,50 @@ std::string json_of_lens(const Model& model, const Lens& lens, const TokenIds& i
            "\n";
 }
 
+/// Returns the command that derives a reading: `attn-explain why 'lens[3][upon]' ...`.
+std::string lens_command(const Arguments& arguments, const Model& model,
+                         const attn::models::Place& place, std::int64_t said,
+                         const TokenIds& before) {
+    const std::string at = place.attention     ? std::to_string(place.layers) + ".attn"
+                           : place.layers == 0 ? "embedding"
+                                               : std::to_string(place.layers - 1);
+    const std::string label = model.tokenizer ? model.tokenizer->label(said) : "";
+    const bool is_word = std::ranges::any_of(label, [](char c) { return std::isalpha(c) != 0; });
+    Arguments why = walk_of_model(arguments);
+    why.set(flags::ids, fmt::format("{}", fmt::join(before, ",")));
+    return "attn-explain why " +
+           shell_quoted("lens[" + at + "][" + (is_word ? label : std::to_string(said)) + "]") +
+           command_line("", why).substr(std::string_view("attn-explain").size());
+}
+
 /// Renders a table with places as rows and tokens as columns, each word coloured by its
 /// probability.
-std::string page_of_lens(const Model& model, const Lens& lens, const TokenIds& ids) {
-    std::vector<std::string> head;
-    for (std::size_t t = ids.size() - lens.readings[0].size(); t < ids.size(); ++t) {
-        head.push_back(quoted(model, ids[t]));
-    }
+std::string page_of_lens(const Arguments& arguments, const Model& model, const Lens& lens,
+                         const TokenIds& ids) {
     const std::string chosen = quoted(model, lens.chosen);
-    std::vector<ColoredCell> cells;
-    for (const auto& row : lens.readings) {
-        for (const Reading& each : row) {
-            cells.push_back({quoted(model, each.said), each.probability, attn::ScaleKind::from_zero,
-                             fmt::format("{:.4f}, {} {:.4f} (rank {})", each.probability, chosen,
-                                         each.of_chosen, each.rank)});
+    ColoredPage page{"What the model would say at each layer",
+                     if_left_out(model) +
+                         fmt::format("The next token after each token if the model stopped at each "
+                                     "layer ({}). Press a word for its probability and that of {}.",
+                                     what_it_is, chosen),
+                     {},
+                     [&](std::size_t row) { return lens.places[row].text(); },
+                     {}};
+    const std::size_t first = ids.size() - lens.readings[0].size();
+    for (std::size_t t = first; t < ids.size(); ++t) page.head.push_back(quoted(model, ids[t]));
+    for (std::size_t n = 0; n < lens.places.size(); ++n) {
+        for (std::size_t t = first; t < ids.size(); ++t) {
+            const Reading& each = lens.readings[n][t - first];
+            const TokenIds before(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(t) + 1);
+            page.cells.push_back(
+                {quoted(model, each.said), each.probability, attn::ScaleKind::from_zero,
+                 fmt::format("after {}, {}: {} {:.4f}, {} {:.4f} (rank {})", quoted(model, ids[t]),
+                             lens.places[n].text(), quoted(model, each.said), each.probability,
+                             chosen, each.of_chosen, each.rank),
+                 lens_command(arguments, model, lens.places[n], each.said, before)});
         }
     }
-    return colored_table(
-        "lens",
-        if_left_out(model) +
-            fmt::format(
-                "The next token after each token if the model stopped at each layer ({}). Point at "
-                "a word for its probability and that of {}.",
-                what_it_is, chosen),
-        head, [&](std::size_t row) { return lens.places[row].text(); }, cells);
+    return page_with(page, command_line("lens", arguments));
 }
 
 /// Writes the arrays of a lens: (place, token), and x (place, token, feature).
@@ -146,7 +168,7 @@ int run_lens(const Arguments& arguments) {
     if (form == "npz") {
         write_lens(arguments, lens, ids);
     } else if (form == "html") {
-        write_text(arguments, page_of_lens(model, lens, ids));
+        write_text(arguments, page_of_lens(arguments, model, lens, ids));
     } else {
         write_text_or_json(
             arguments, [&] { return text_of_lens(model, lens, ids); },

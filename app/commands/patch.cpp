@@ -118,26 +118,30 @@ std::string json_of_patch(const Model& model, const AskedPatch& asked, const Pat
 }
 
 /// Renders a table in colour: layers as rows, heads or tokens as columns.
-std::string page_of_patch(const Model& model, const AskedPatch& asked, const Patching& found) {
-    std::vector<std::string> head;
-    for (const Carried& each : found.carried) {
-        if (each.layer > 0) break;
-        head.push_back(asked.heads ? fmt::format("head {}", each.place)
-                                   : quoted(model, asked.there[each.place]));
-    }
+std::string page_of_patch(const Arguments& arguments, const Model& model, const AskedPatch& asked,
+                          const Patching& found) {
     const std::string words = quoted(model, asked.id) + " minus " + quoted(model, asked.other);
-    std::vector<ColoredCell> cells;
-    for (const Carried& each : found.carried) {
-        cells.push_back({share_text(each.share), each.share, attn::ScaleKind::around_zero,
-                         fmt::format("{} is {:.3f}", words, each.difference)});
-    }
-    return colored_table(
-        "patch",
+    ColoredPage page{
+        "What one part of the other text restores",
         if_left_out(model) +
             fmt::format("{}: {:.3f} after the text, {:.3f} after the other; the fraction of the "
                         "difference restored by patching one {}.",
                         words, found.here, found.there, asked.heads ? "head" : "x"),
-        head, [&](std::size_t row) { return fmt::format("layer {}", row); }, cells);
+        {},
+        [](std::size_t row) { return fmt::format("layer {}", row); },
+        {}};
+    for (const Carried& each : found.carried) {
+        const std::string place = asked.heads ? fmt::format("head {}", each.place)
+                                              : quoted(model, asked.there[each.place]);
+        if (each.layer == 0) page.head.push_back(place);
+        const std::string only =
+            asked.heads ? fmt::format("context[{}]", each.place) : fmt::format("x[{}]", each.place);
+        page.cells.push_back(
+            {share_text(each.share), each.share, attn::ScaleKind::around_zero,
+             fmt::format("layer {}, {}: {} is {:.3f}", each.layer, place, words, each.difference),
+             layer_command(arguments, each.layer, only)});
+    }
+    return page_with(page, command_line("patch", arguments));
 }
 
 int run_patch(const Arguments& arguments) {
@@ -166,7 +170,7 @@ int run_patch(const Arguments& arguments) {
                                  {"here", {{}, attn::Array<double>(found.here)}},
                                  {"there", {{}, attn::Array<double>(found.there)}}});
     } else if (form == "html") {
-        write_text(arguments, page_of_patch(model, asked, found));
+        write_text(arguments, page_of_patch(arguments, model, asked, found));
     } else {
         write_text_or_json(
             arguments, [&] { return text_of_patch(model, asked, found); },

@@ -186,13 +186,16 @@ void write_sheets(const Arguments& arguments, std::uint64_t seed) {
         const std::string topic = arguments.has(flags::topic) ? ": " + arguments[flags::topic] : "";
         const std::string title =
             "Attention" + topic + (students > 1 ? fmt::format(", sheet {}", student) : "");
-        const std::string sheet = sheet_text(title, all, false, form);
+        // The command of a sheet has no seed, which would make its answers.
+        const std::string command = fmt::format("attn-explain quiz --sheet {}", all.size());
+        const std::string sheet = sheet_text(title, all, false, form, command);
         if (!to_file) write_text(arguments, sheet);
         if (to_file) files.emplace_back(numbered(path, student, students), sheet);
         if (!key.empty()) {
-            files.emplace_back(numbered(key, student, students),
-                               sheet_text(fmt::format("{}, answers (--seed {})", title, own), all,
-                                          true, key_form));
+            files.emplace_back(
+                numbered(key, student, students),
+                sheet_text(fmt::format("{}, answers (--seed {})", title, own), all, true, key_form,
+                           fmt::format("{} --seed {}", command, own)));
         }
     }
     attn::OutputSet set;

@@ -70,12 +70,23 @@ struct ColoredCell {
     std::string text;
     double share = 0;  ///< of the scale
     attn::ScaleKind scale = attn::ScaleKind::from_zero;
-    std::string title{};  ///< shown on hover
+    std::string told;     ///< what it is, shown if it is selected
+    std::string command;  ///< that shows where it comes from
 };
-std::string colored_table(const std::string& title, const std::string& words,
-                          const std::vector<std::string>& head,
-                          const std::function<std::string(std::size_t row)>& name,
-                          const std::vector<ColoredCell>& cells);
+struct ColoredPage {
+    std::string title, words;
+    std::vector<std::string> head;
+    std::function<std::string(std::size_t row)> name;
+    std::vector<ColoredCell> cells;
+};
+std::string page_with(const ColoredPage& page, const std::string& command);
+
+/// Returns the flags of a walk that select the same model, without a text.
+Arguments walk_of_model(const Arguments& arguments);
+/// Returns the flags of the walk through one layer of a model over the same text.
+Arguments walk_of_layer(const Arguments& arguments, std::size_t layer);
+/// Returns the command of that walk: `attn-explain ... --only 'weights[3]'`.
+std::string layer_command(const Arguments& arguments, std::size_t layer, const std::string& only);
 
 attn::Tensor array_of(const TokenIds& ids);
 /// Writes arrays to the .npz file of --output.  Errors  ConfigError without one.

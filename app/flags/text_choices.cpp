@@ -92,9 +92,11 @@ std::string command_line(const std::string& command, const Arguments& arguments)
     std::string line = "attn-explain" + (command.empty() ? "" : " " + command);
     for (const Arguments::Said& said : arguments.in_order()) {
         // The flags of --config and --preset are included themselves; flags for the output change
-        // no number.
+        // no number, but --digits certain marks them.
         const Flag& flag = *said.flag;
-        if (flag.never_in_files || flag.is(of_output) || flag.is(flags::preset)) continue;
+        const bool is_apart =
+            flag.is(of_output) && !(flag.is(flags::digits) && said.text == "certain");
+        if (flag.never_in_files || is_apart || flag.is(flags::preset)) continue;
         line += as_typed(said);
     }
     if (arguments.find(flags::format) == nullptr) return line;

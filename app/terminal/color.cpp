@@ -1,6 +1,7 @@
 #include "app/terminal/terminal.hpp"
 
 #include <array>
+#include <map>
 
 namespace app {
 namespace {
@@ -70,7 +71,31 @@ std::string colored(const std::string& text, attn::Color background, ColorDepth 
 
 attn::Ink ink_of(ColorDepth depth) {
     if (depth == ColorDepth::none) return {};
-    return {"\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[4m", "\x1b[2m", "\x1b[0m"};
+    static const auto headings = [] {
+        std::map<std::pair<ColorDepth, attn::ColorRole>, std::string> all;
+        for (const ColorDepth each : {ColorDepth::indexed, ColorDepth::full}) {
+            for (const char* const part : {"query", "key", "value", "weights"}) {
+                const attn::ColorRole role = attn::role_of(part);
+                all[{each, role}] =
+                    "\x1b[1;38;" + parameters(attn::terminal_role_color(role), each) + "m";
+            }
+        }
+        return all;
+    }();
+    const auto in = [&](attn::ColorRole role) -> std::string_view {
+        return headings.at({depth, role});
+    };
+    using attn::ColorRole;
+    return {"\x1b[1m",
+            "\x1b[2m",
+            "\x1b[31m",
+            "\x1b[4m",
+            "\x1b[2m",
+            "\x1b[0m",
+            in(ColorRole::query),
+            in(ColorRole::key),
+            in(ColorRole::value),
+            in(ColorRole::weight)};
 }
 
 }  // namespace app

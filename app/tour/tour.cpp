@@ -287,7 +287,8 @@ std::string tour_handout(std::size_t first, const std::string& format) {
         }
         return paper.put(paper.paragraph, text);
     };
-    std::string text = paper.put(paper.head, "A tour of attention");
+    const std::string title = "A tour of attention";
+    std::string text = paper.put(paper.head, title);
     std::string answers = paper.put(paper.section, "Answers");
     if (first == 1) text += paragraph(document.begin.blocks.at(0).text);
     for (std::size_t number = first; number <= document.pages.size(); ++number) {
@@ -316,7 +317,10 @@ std::string tour_handout(std::size_t first, const std::string& format) {
         text += paper.end;
     }
     text += answers + paper.end + paper.put(paper.section, document.end.question);
-    return text + paragraph(document.end.blocks.at(0).text) + paper.end + paper.tail;
+    text += paragraph(document.end.blocks.at(0).text) + paper.end;
+    if (format != "html") return text + paper.tail;
+    const std::string from = first == 1 ? "" : " " + std::to_string(first);
+    return attn::text_page(title, "attn-explain tour" + from + " -o tour.html", text);
 }
 
 }  // namespace app

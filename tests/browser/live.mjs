@@ -152,21 +152,26 @@ export async function testWriting() {
         return [1, 3, 3, 2].map((layer) => (press(layer), heads()));
     });
     check(String(unfolded) === "11111111,33333333,,22222222", "a layer of the path opens and closes", unfolded);
-    const place = await page.run(() => document.getElementById("writes").getBoundingClientRect().top -
-        document.querySelector(".boxes").getBoundingClientRect().bottom);
-    check(place >= 0 && place < 100, "the next words come after the four boxes", place);
+    const says = await page.run(() => document.querySelector("#follow .says").textContent);
+    const [[likeliest, probability]] = (await barsOf(page))[0];
+    const word = likeliest.slice(1, -1).trim();
+    check(says === `then the model says  “${word}” ${Math.round(100 * probability)} %`, "the first screen ends with the next word", says);
     const copied = await page.run(() => document.querySelector(".command code").textContent);
     check(copied.endsWith(" --live"), "the command makes a live page", copied);
     const walk = await page.run(() => JSON.parse(document.getElementById("walk").textContent));
     const right = jsonOf(["--model-file", "stories", "--text", text, "--variant", "loop"]);
     check(JSON.stringify(walk.steps) === JSON.stringify(right.steps), "the walk over the generated text is right");
     await picture(page, "writing");
-    const head = await page.run(() => {
+    const head = [await page.run(() => {
         const button = [...document.querySelectorAll("#writes button")].find((one) => /head \d/.test(one.textContent));
         button.click();
+        return button.textContent;
+    })];
+    await answersOf(page);
+    head.push(await page.run(() => {
         const tab = document.querySelector('[data-axis=head] [aria-selected=true]').textContent;
-        return [button.textContent, `layer ${document.querySelector('[data-knob="--layer"]').value}, head ${tab}`];
-    });
+        return `layer ${document.querySelector('[data-knob="--layer"]').value}, head ${tab}`;
+    }));
     check(head[0] === head[1], "a head in the list links to its tab", head);
     await turn(page, "--text", "Lily saw");
     await answersOf(page);

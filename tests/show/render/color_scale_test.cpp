@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -13,15 +15,29 @@ struct Lab {
     double lightness, a, b;
 };
 
-/// A colour in Oklab: lightness, a and b.  Source  B. Ottosson, Oklab, the inverse.
-Lab lab_of(Color color) {
+/// Returns the linear light of a colour as an eye without one kind of cone sees it.
+/// Source  G. Machado, M. Oliveira, L. Fernandes, "A physiologically-based model for simulation of
+///         color vision deficiency", 2009, table 1.
+std::array<double, 3> seen(Color color, const std::array<double, 9>& eye) {
     const auto linear = [](std::uint8_t value) {
-        const double v = value / 255.0;
-        return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+        const double encoded = value / 255.0;
+        return encoded <= 0.04045 ? encoded / 12.92 : std::pow((encoded + 0.055) / 1.055, 2.4);
     };
-    const double r = linear(color.red);
-    const double g = linear(color.green);
-    const double b = linear(color.blue);
+    const std::array<double, 3> light{linear(color.red), linear(color.green), linear(color.blue)};
+    std::array<double, 3> left{};
+    for (std::size_t i = 0; i < 9; ++i) left[i / 3] += eye[i] * light[i % 3];
+    for (double& each : left) each = std::clamp(each, 0.0, 1.0);
+    return left;
+}
+constexpr std::array<double, 9> whole{1, 0, 0, 0, 1, 0, 0, 0, 1};
+constexpr std::array<double, 9> without_green{0.367322, 0.860646, -0.227968, 0.280085, 0.672501,
+                                              0.047413, -0.01182, 0.04294,   0.968881};
+constexpr std::array<double, 9> without_red{0.152286, 1.052583,  -0.204868, 0.114503, 0.786281,
+                                            0.099216, -0.003882, -0.048116, 1.051998};
+
+/// A colour in Oklab: lightness, a and b.  Source  B. Ottosson, Oklab, the inverse.
+Lab lab_of(Color color, const std::array<double, 9>& eye = whole) {
+    const auto [r, g, b] = seen(color, eye);
     const double l = std::cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
     const double m = std::cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
     const double s = std::cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
@@ -48,9 +64,49 @@ void check_even(const std::vector<double>& lightness) {
     }
 }
 
+/// Returns the contrast of a colour with a background.  Source  WCAG 2.1.
+double contrast(Color color, Color paper) {
+    const auto luminance = [](Color one) {
+        const auto [r, g, b] = seen(one, whole);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+    };
+    const double ratio = luminance(color) / luminance(paper);
+    return std::max(ratio, 1 / ratio);
+}
+
 }  // namespace
 
 TEST_SUITE("render: color scale") {
+    TEST_CASE("query, key, value and weights can be read, and told apart by every eye") {
+        constexpr std::array roles{ColorRole::query, ColorRole::key, ColorRole::value,
+                                   ColorRole::weight};
+        for (const Page page : {Page::light, Page::dark}) {
+            const Color paper = page == Page::dark ? Color{0x14, 0x16, 0x1a} : Color{255, 255, 255};
+            for (const ColorRole role : roles) {
+                CHECK(contrast(role_color(role, page), paper) >= 4.5);
+                CHECK(contrast(terminal_role_color(role), Color{255, 255, 255}) >= 3);
+                CHECK(contrast(terminal_role_color(role), Color{0, 0, 0}) >= 3);
+                for (const ColorRole other : roles) {
+                    for (const auto& eye : {whole, without_green, without_red}) {
+                        const Lab one = lab_of(role_color(role, page), eye);
+                        const Lab two = lab_of(role_color(other, page), eye);
+                        const double apart =
+                            std::hypot(one.lightness - two.lightness, one.a - two.a, one.b - two.b);
+                        CHECK_MESSAGE((role == other || apart > 0.1), apart);
+                    }
+                }
+            }
+        }
+    }
+
+    TEST_CASE("a tensor has the colour of what it is") {
+        CHECK(role_of("rotated_query") == ColorRole::query);
+        CHECK(role_of("w_key") == ColorRole::key);
+        CHECK(role_of("d_value") == ColorRole::value);
+        CHECK(role_of("weights") == ColorRole::weight);
+        CHECK(role_of("scores") == ColorRole::none);
+    }
+
     TEST_CASE("equal steps of the value look like equal steps of lightness") {
         for (const Page page : {Page::light, Page::dark}) {
             check_even(lightness_of(ScaleKind::from_zero, page, 0, 1));

@@ -61,6 +61,8 @@ struct Ink {
     std::string_view differing{};
     std::string_view uncertain{};
     std::string_view plain{};  ///< ends all of them
+    /// The heading of a query, a key, a value and weights, each in its colour.
+    std::string_view query{}, key{}, value{}, weight{};
 
     /// Returns `text` in one of these styles: `ink.of(ink.heading, "weights")`.
     std::string of(std::string_view kind, std::string_view text) const {

@@ -200,7 +200,11 @@ const Paper& paper(const std::string& format);
 /// `format` is one of those above: markdown, html (one file that needs no network), latex (a
 /// document), ipynb (with the numbers in Python cells) or text.
 std::string sheet_text(const std::string& title, const std::vector<Question>& questions,
-                       bool with_answers, const std::string& format);
+                       bool with_answers, const std::string& format,
+                       const std::string& command = {});
+/// Returns the page of a text whose parts are those of `paper("html")`.
+std::string text_page(const std::string& title, const std::string& command,
+                      const std::string& text);
 
 /// Formats the questions as a JSON list, with everything needed to confirm the answers: flags,
 /// given tensors, the cell, and the mistakes of wrong choices.

@@ -96,24 +96,7 @@ constexpr Paper plain{text_lines,
 
 constexpr Paper html{xml_text,
                      xml_text,
-                     R"(<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{0}</title>
-<style>
-body {{ font: 1rem/1.5 sans-serif; max-width: 46em; margin: auto; padding: 1em; }}
-section {{ break-inside: avoid; }}
-h2 {{ break-after: avoid; }}
-pre {{ white-space: pre-wrap; }}
-input {{ font: inherit; width: 18em; border: 0; border-bottom: 1px solid; }}
-</style>
-</head>
-<body>
-<main>
-<h1>{0}</h1>
-)",
+                     "",
                      "<section>\n<h2>{}</h2>\n",
                      "<p>{}</p>\n",
                      "<pre>{}</pre>\n",
@@ -121,7 +104,7 @@ input {{ font: inherit; width: 18em; border: 0; border-bottom: 1px solid; }}
                      "<label>Date: <input autocomplete=\"off\"></label></p>\n",
                      "<p><label>Answer: <input autocomplete=\"off\"></label></p>\n",
                      "</section>\n",
-                     "</main>\n</body>\n</html>\n"};
+                     ""};
 
 constexpr Paper latex{latex_prose,
                       as_is,
@@ -216,7 +199,7 @@ const Paper& paper(const std::string& format) {
 }
 
 std::string sheet_text(const std::string& title, const std::vector<Question>& questions,
-                       bool with_answers, const std::string& format) {
+                       bool with_answers, const std::string& format, const std::string& command) {
     if (format == "ipynb") return notebook_text(title, questions, with_answers);
     const Paper& parts = paper(format);
     std::string text = Paper::put(parts.head, parts.prose(title));
@@ -224,7 +207,13 @@ std::string sheet_text(const std::string& title, const std::vector<Question>& qu
     for (std::size_t i = 0; i < questions.size(); ++i) {
         text += question_text(questions[i], i + 1, with_answers, parts, true);
     }
+    if (format == "html") return text_page(title, command, text);
     return text + parts.tail;
+}
+
+std::string text_page(const std::string& title, const std::string& command,
+                      const std::string& text) {
+    return plain_page({title, command, "<div class=\"text\">\n" + text + "</div>\n"});
 }
 
 std::vector<std::string> choice_lines(const Question& question) {

@@ -1,6 +1,7 @@
 #include "attn/show/render/color_scale.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -41,22 +42,74 @@ double luminance(Color color) {
 }
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double weight_hue = 252;
+
+/// A colour by name, on each kind of page. The lightness differs as much as the hue: a reader
+/// without a sense for red and green tells any two apart.
+struct NamedColor {
+    const char* name;
+    double hue;
+    std::array<double, 2> light, dark;  ///< lightness and chroma
+};
+constexpr NamedColor named_colors[]{{"none", 0, {0.24, 0.01}, {0.94, 0.003}},
+                                    {"query", 195, {0.53, 0.09}, {0.92, 0.09}},
+                                    {"key", 35, {0.50, 0.14}, {0.70, 0.13}},
+                                    {"value", 306, {0.40, 0.17}, {0.81, 0.11}},
+                                    {"weight", weight_hue, {0.53, 0.15}, {0.66, 0.13}},
+                                    {"plus", 68, {0.67, 0.15}, {0.83, 0.14}},
+                                    {"minus", 316, {0.44, 0.04}, {0.62, 0.035}}};
+
+Color color_of(const NamedColor& named, Page page) {
+    const auto [lightness, chroma] = page == Page::dark ? named.dark : named.light;
+    return perceived(lightness, chroma, named.hue);
+}
 
 }  // namespace
+
+ColorRole role_of(std::string_view name) {
+    if (name.ends_with("query")) return ColorRole::query;
+    if (name.ends_with("key")) return ColorRole::key;
+    if (name.ends_with("value")) return ColorRole::value;
+    return name.ends_with("weights") ? ColorRole::weight : ColorRole::none;
+}
+
+std::string role_class(std::string_view name) {
+    const ColorRole role = role_of(name);
+    return role == ColorRole::none ? "" : named_colors[static_cast<std::size_t>(role)].name;
+}
+
+Color role_color(ColorRole role, Page page) {
+    return color_of(named_colors[static_cast<std::size_t>(role)], page);
+}
+
+Color terminal_role_color(ColorRole role) {
+    // In the middle between black and white, which are both a terminal's background.
+    return perceived(0.62, 0.12, named_colors[static_cast<std::size_t>(role)].hue);
+}
+
+std::string role_style(Page page) {
+    std::string style = ":root,:host{";
+    for (const NamedColor& each : named_colors) {
+        if (each.hue == 0) continue;
+        style += fmt::format("--{}:{};", each.name, hex(color_of(each, page)));
+    }
+    return style + "}\n";
+}
 
 Color scale_color(double share, ScaleKind kind, Page page) {
     if (std::isnan(share)) return {150, 150, 150};
     if (std::isinf(share)) return share > 0 ? Color{190, 190, 190} : Color{90, 90, 90};
     if (kind == ScaleKind::around_zero) {
         const double t = std::clamp(share, -1.0, 1.0);
-        const double hue = t < 0 ? 255 : 58;
-        if (page == Page::dark)
-            return perceived(0.28 + 0.44 * std::abs(t), 0.13 * std::abs(t), hue);
-        return perceived(0.96 - 0.40 * std::abs(t), 0.14 * std::abs(t), hue);
+        const double hue = t < 0 ? 315 : 62;
+        const double chroma = (t < 0 ? 0.07 : 0.14) * std::abs(t);
+        const double lightness =
+            page == Page::dark ? 0.28 + 0.44 * std::abs(t) : 0.96 - 0.40 * std::abs(t);
+        return perceived(lightness, chroma, hue);
     }
     const double t = std::clamp(share, 0.0, 1.0);
-    if (page == Page::dark) return perceived(0.30 + 0.62 * t, 0.09 + 0.05 * t, 268 - 163 * t);
-    return perceived(0.98 - 0.64 * t, 0.02 + 0.10 * t, 105 + 163 * t);
+    if (page == Page::dark) return perceived(0.26 + 0.62 * t, 0.03 + 0.07 * t, weight_hue);
+    return perceived(0.98 - 0.60 * t, 0.01 + 0.13 * t, weight_hue);
 }
 
 Color terminal_color(double share, ScaleKind kind) {

@@ -84,7 +84,9 @@ void draw_box(Svg& svg, const Section& section, const FlowNode& node, double shi
                     xml_text(section.formula.empty() ? section.title.raw() : section.formula),
                     node.reads.empty() ? "given" : "box", px(middle - node.width / 2), px(node.y),
                     px(node.width), px(box_height)));
-    svg.text({.x = middle, .y = node.y + 17, .anchor = "middle"}, section.name);
+    const std::string part = role_class(section.name);
+    svg.text({.x = middle, .y = node.y + 17, .anchor = "middle", .style = part.c_str()},
+             section.name);
     svg.text({.x = middle, .y = node.y + 32, .anchor = "middle", .style = "tiny soft"},
              axes_of(section));
     svg.reach(middle + node.width / 2, node.y + box_height);

@@ -248,7 +248,8 @@ bool needs_slider(const Document& document) {
 
 void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
     out << "<style>\n"
-        << squeezed_style(page_css) << squeezed_style(frame.of_heads ? page_heads_css : "")
+        << squeezed_style(role_style(Page::light)) << squeezed_style(page_css)
+        << squeezed_style(frame.of_heads ? page_heads_css : "")
         << squeezed_style(frame.has_bounds ? page_bounds_css : "")
         << squeezed_style(frame.has_slider ? page_slider_css : "")
         << squeezed_style(frame.has_thumbs ? page_thumbs_css : "")
@@ -256,7 +257,7 @@ void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
         << squeezed_style(frame.is_live ? page_live_css : "")
         << squeezed_style(scale_style(Page::light, "background", "", "color"))
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
-        << squeezed_style(page_dark_css)
+        << squeezed_style(page_dark_css) << squeezed_style(role_style(Page::dark))
         << squeezed_style(scale_style(Page::dark, "background", "", "color")) << "</style>\n";
 }
 

@@ -80,6 +80,15 @@ void write_notebook(const std::vector<NotebookCell>& cells, const Sink& sink);
 /// the page shows both and marks the differences.
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink);
 
+/// A page of one table, or of text, in the frame of a walk's page: a heading, the command that made
+/// it, dark and light, keyboard, print.
+struct PlainPage {
+    std::string title;
+    std::string command;
+    std::string body;  ///< HTML; a `td` has an id, data-told and data-command
+};
+std::string plain_page(const PlainPage& page);
+
 /// Writes the document as a workbook whose cells are formulas made from the rules of its sections
 /// (attn/explain/codegen/sheet_formula.hpp). Inputs, parameters, and rules that no formula can
 /// express are values; an input that is not in the document makes a rule a value, too. Returns a

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/show/render/color_scale.hpp"
 #include "attn/show/render/layout.hpp"
 #include "attn/show/render/number_form.hpp"
 #include "attn/show/render/numpy_text.hpp"
@@ -27,7 +29,10 @@ public:
     }
 
     void write_words(const Section& section) {
-        write(section.name + ": " + section.title, ink_.heading);
+        const std::array<std::string_view, 5> headings{ink_.heading, ink_.query, ink_.key,
+                                                       ink_.value, ink_.weight};
+        write(section.name + ": " + section.title,
+              headings[static_cast<std::size_t>(role_of(section.name))]);
         write(section.formula, ink_.formula);
         if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
             write(tensor->described() + ", " + std::string(dtype_name(tensor->dtype())));

@@ -50,6 +50,10 @@ std::string page_style(const Palette& p) {
         style +=
             fmt::format(".{0}{{stroke:{1}}}", line_class(i), p.page == Page::dark ? dark : light);
     }
+    for (const char* const part : {"query", "key", "value", "weights"}) {
+        const Color color = role_color(role_of(part), p.page);
+        style += fmt::format("text.{}{{fill:{}}}", role_class(part), hex(color));
+    }
     return style + fmt::format(".hid{{color:{}}}.hid text{{fill:{}}}\n", p.hidden, p.hidden_ink) +
            scale_style(p.page, "color", " text", "fill");
 }

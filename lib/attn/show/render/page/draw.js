@@ -14,10 +14,16 @@ function signedBar(value, limit) {
     return element(share < 0 ? "i.signed.minus" : "i.signed", { style, ...mute });
 }
 
-/** Draws a bar from the left for a number between 0 and `limit`. */
-function shareBar(value, limit = 1) {
-    const style = `--share:${clipped(value / (limit || 1), 0).toFixed(3)}`;
-    return element("i.share", { style, ...mute });
+/** Draws a bar from the left for a number between 0 and `limit`, with a line at an even share. */
+function shareBar(value, limit = 1, even = 0) {
+    const style = `--share:${clipped(value / (limit || 1), 0).toFixed(3)};--even:${even.toFixed(3)}`;
+    return element(even > 0 ? "i.share.even" : "i.share", { style, ...mute });
+}
+
+/** Returns the place of an even share on a bar: all visible keys weighted alike. */
+function evenShare(keys, limit) {
+    const seen = keys.filter((one) => !one.hidden).length;
+    return seen > 1 && limit > 0 ? 1 / seen / limit : 0;
 }
 
 /** Draws numbers as colours. */
@@ -78,70 +84,9 @@ function termsTable(app, derivation) {
     const largest = largestOf(terms.map((term) => term.value));
     let soFar = 0;
     const rows = terms.map((term) => termRow(app, term, decimals, largest, (soFar += term.value)));
-    app.player.take(rows, terms);
     const caption = `${terms.length} terms, ${inOrder ? "in order" : "the largest first"}`;
     const head = headRow("", terms[0]?.factors.length > 1 ? "product" : "term", "", "so far");
     return tableOf("table.terms", { caption, head, rows, foot: closingRows(derivation, decimals) });
-}
-
-/** Plays a sum term by term; with reduced motion, one term per key press. */
-class Player {
-    rows = [];
-    terms = [];
-    shown = 0;
-    timer = undefined;
-
-    constructor(app) {
-        this.app = app;
-        const about = { id: "play", title: "term by term (Space)" };
-        this.button = button("Play", () => this.press(), about);
-        this.take([], []);
-    }
-
-    /** Returns the rows in the panel. */
-    take(rows, terms) {
-        this.stop();
-        Object.assign(this, { rows, terms, shown: rows.length });
-        this.button.hidden = !this.plays;
-        this.say();
-    }
-    get plays() {
-        return this.rows.length > 1;
-    }
-    get isDone() {
-        return this.shown >= this.rows.length;
-    }
-    stop() {
-        clearInterval(this.timer);
-        this.timer = undefined;
-    }
-    say() {
-        this.button.textContent = this.timer ? "Pause" : this.isDone ? "Play" : "Next term";
-    }
-
-    press() {
-        const pauses = Boolean(this.timer);
-        this.stop();
-        if (!pauses && this.isDone) this.shown = 0;
-        if (!pauses) this.step();
-        if (!pauses && !isCalm.matches && !this.isDone) this.timer = setInterval(() => this.step(), 900);
-        this.say();
-    }
-
-    /** Shows the next term and highlights its factors. */
-    step() {
-        ++this.shown;
-        this.rows.forEach((row, i) => {
-            row.classList.toggle("yet", i >= this.shown);
-            row.classList.toggle("now", i === this.shown - 1);
-        });
-        const row = this.rows[this.shown - 1];
-        row.closest("table").tFoot.classList.toggle("yet", !this.isDone);
-        row.scrollIntoView({ block: "nearest" });
-        this.app.lightTerm(this.terms[this.shown - 1].factors);
-        if (this.isDone) this.stop();
-        this.say();
-    }
 }
 
 /** Returns the table of a row of weights: score, exponential and share of each key. */
@@ -152,10 +97,11 @@ function softmaxDrawn(app, section, flat) {
     const start = flat - section.indices(flat).at(-1);
     const at = (of) => keys.map(({ key }) => of.values[start + key]);
     const [scores, powers, shares] = [roles.last, roles.exponentials, section].map(at);
-    const [score, power] = [largestOf(scores), largestOf(powers)];
+    const [score, power, share] = [scores, powers, shares].map(largestOf);
+    const even = evenShare(app.strip.keys(), share);
     const row = ({ key, label }) => {
         const name = start + key === flat ? "tr.now" : section.hides(start + key) ? "tr.hid" : "tr";
-        const bars = [signedBar(scores[key], score), shareBar(powers[key], power), shareBar(shares[key])];
+        const bars = [signedBar(scores[key], score), shareBar(powers[key], power), shareBar(shares[key], share, even)];
         const word = element("th", { scope: "row", dir: "auto" }, shortened(label, 12));
         return element(name, word, bars.map((bar) => element("td", bar)));
     };

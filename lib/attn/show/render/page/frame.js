@@ -1,19 +1,5 @@
 // The page around the tensors: the command, the tools, the panel for derivations.
 
-/** Returns the button that selects the style: the reader's own setting, light or dark. */
-function themeButton(turned) {
-    const sheet = root.getElementById("dark");
-    const media = ["screen and (prefers-color-scheme: dark)", "not all", "screen"];
-    const say = () => `theme: ${["auto", "light", "dark"][media.indexOf(sheet.media)]}`;
-    const theme = button(say(), () => {
-        sheet.media = media[(media.indexOf(sheet.media) + 1) % media.length];
-        theme.textContent = say();
-        turned();
-    });
-    theme.id = "theme";
-    return theme;
-}
-
 /** Returns the contents of the panel if no cell is selected. */
 function hint() {
     const words =
@@ -21,7 +7,8 @@ function hint() {
     return element("p", words);
 }
 
-function keyList(app) {
+/** Returns the list of what changes the view, and of the keys. */
+function viewList(app) {
     const ofModel = {
         "arrows, Enter": "in the overview: from head to head, and into its layer",
         o: "to the overview of all heads",
@@ -31,7 +18,7 @@ function keyList(app) {
         ...(app.model && ofModel),
         "arrows, Home, End, Page keys": "from cell to cell",
         Enter: "into the derivation",
-        Space: "play the sum in the panel, term by term",
+        p: "play the sum over all words",
         Backspace: "back to the last cell",
         Escape: "deselect",
         "/": "find a word, a step or a cell; Enter for the next",
@@ -41,8 +28,8 @@ function keyList(app) {
     };
     const list = Object.entries(keys).flatMap(([key, does]) => [element("dt", key), element("dd", does)]);
     const letters = toggle("single-letter keys", app.letters, (isOn) => (app.letters = isOn));
-    const inside = element("div", element("dl", list), letters);
-    return element("details", { id: "keys" }, element("summary", "Keys"), inside);
+    const turns = element("p", scaleButton(app), " ", stageButton(app), " ", app.theme, " ", letters);
+    return element("details", { id: "keys" }, element("summary", "View"), element("div", turns, element("dl", list)));
 }
 
 /** Returns the button for projectors: large type, the panel below, no list of steps. */
@@ -75,16 +62,15 @@ function dockOf(app) {
     less.id = "less";
     const back = button("Back", () => app.goBack(), { id: "back" });
     const close = button("Close", () => app.clear(), { id: "close" });
-    const tools = [back, app.player.button, app.turn.button, takeMenu(app), less, close];
+    const tools = [back, app.turn.button, takeMenu(app), less, close];
     const about = { id: "dock", "aria-label": "derivation" };
     return element("aside", about, element("div.dock-tools", tools), app.panel);
 }
 
 function toolsOf(app) {
     const { field, count } = app.search;
-    const turns = [scaleButton(app), stageButton(app), app.theme, keyList(app)];
     const about = { "aria-label": "tools" };
-    return element("section.tools", about, app.switch, app.tabs.element, field, count, turns);
+    return element("section.tools", about, app.switch, app.tabs.element, field, count, viewList(app));
 }
 
 /** Returns the first control, even if steps are folded. */
@@ -99,7 +85,7 @@ function layOut(app) {
     const plain = notebook ? `Notebook ${notebook}` : "Attention, step by step";
     const title = app.model ? `Layers and heads of ${app.model.name}` : plain;
     const command = element("p.command", "made by ", element("code", app.command));
-    const below = element("div.below", app.steps.nav, app.steps.element);
+    const below = element("div.below", app.steps.element);
     const role = app.walk.extent("head") > 1 ? "tabpanel" : undefined;
     const panels = { id: "panels", role, "aria-label": "walk" };
     const main = element(app.model ? "section" : "main", element("div", panels, app.strip.element, below));

@@ -8,7 +8,6 @@ function onCellKey(app, event) {
         event.stopPropagation();
         const at = app.walk.cell(cell.dataset.cell);
         if (app.turn.takes(at)) return;
-        if (event.key === " " && app.isSelected(at) && app.player.plays) return app.player.press();
         app.choose(at.section, at.flat);
         if (event.key === "Enter") (app.panel.querySelector("button") ?? app.panel).focus();
         return;
@@ -24,10 +23,9 @@ function onKey(app, event) {
     const { target, key } = event;
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     if (target.closest?.("input, select, textarea") && key !== "Escape") return;
-    const isPressed = target.closest?.("button, summary, a");
-    const plays = key === " " && !isPressed && app.player.plays;
-    const others = { Escape: () => app.clear(), Backspace: () => app.goBack(), " ": () => app.player.press() };
+    const others = { Escape: () => app.clear(), Backspace: () => app.goBack() };
     const letters = {
+        p: () => root.getElementById("run")?.click(),
         "/": () => app.search.field.focus(),
         j: () => goToStep(app, 1),
         k: () => goToStep(app, -1),
@@ -37,7 +35,7 @@ function onKey(app, event) {
         o: () => app.overview?.focus(),
         l: () => app.model && nextLayer(app),
     };
-    const does = key === " " && !plays ? undefined : others[key] ?? (app.letters ? letters[key] : undefined);
+    const does = others[key] ?? (app.letters ? letters[key] : undefined);
     if (!does) return;
     event.preventDefault();
     does();

@@ -66,7 +66,7 @@ class Listing {
 App.prototype.makeWalk = function () {
     if (!this.listing) {
         this.listing = new Listing(this);
-        const below = this.steps.nav.parentElement;
+        const below = this.steps.element.parentElement;
         below.classList.add("coded");
         below.replaceChildren(this.listing.element, element("div", this.strip.element, this.steps.element));
     }

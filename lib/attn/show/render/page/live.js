@@ -16,7 +16,7 @@ function partsIn(text) {
     });
 }
 
-/** The fifth box: the next words of a model, and the contribution of each of its parts. */
+/** The next words of a model, and the contribution of each of its parts. */
 class Next {
     constructor(live) {
         this.live = live;
@@ -79,8 +79,7 @@ class Next {
         const path = tableOf("table.drawn.path", { caption, rows: this.path(chosen), foot: [sum] });
         const words = "Each layer adds context and MLP to x; the last sum points to a word.";
         const note = apart.length > 0 ? element("p.margin", remark) : "";
-        const title = [element("h2", "5 What comes next"), element("p", words)];
-        this.element.replaceChildren(...title, element("div", next, write), path, note);
+        this.element.replaceChildren(element("h2", "What comes next"), element("p", words), element("div", next, write), path, note);
         this.element.classList.toggle("dim", apart.length > 0);
     }
 }
@@ -93,6 +92,9 @@ const longestWait = 250;
 
 /** A walk has one of these. */
 const inputs = ["text", "ids", "seq-len", "random"].map((word) => `--${word}`);
+
+/** The controls that are not folded. */
+const firstKnobs = [...inputs, "--mask", "--bug"];
 
 /** Describes a control for readers who do not know the flag, which is next to it in small type. */
 const plainly = {
@@ -145,14 +147,16 @@ class Live {
         /** The walk before the last change, whose numbers are next to the new ones. */
         this.before = undefined;
         this.said = element("p", { role: "status" }, "unpacking the core …");
-        const reset = button("reset", () => this.reset());
-        const link = button("link", () => this.link(), { title: "copy the address of this view" });
-        const keep = button("save", () => this.save(), { title: "save this page to a file" });
-        const tour = button("tour", () => this.tour.show(1));
-        const fields = element("div.knobs", this.knobs.map(({ label }) => label), reset, link, keep, tour);
-        this.fields = element("fieldset", { disabled: true }, element("legend.away", "settings"), fields);
-        const folded = element("details", { open: isWide.matches }, element("summary", "Change it"), this.fields);
-        this.element = element("section", { id: "live", "aria-label": "settings of this walk" }, folded, this.said);
+        const acts = [
+            button("reset", () => this.reset()),
+            button("link", () => this.link(), { title: "copy the address of this view" }),
+            button("save", () => this.save(), { title: "save this page to a file" }),
+            button("tour", () => this.tour.show(1)),
+        ];
+        const labels = (isFirst) => this.knobs.filter(({ name }) => firstKnobs.includes(name) === isFirst).map(({ label }) => label);
+        const others = element("details", element("summary", "change more, take the tour"), element("div.knobs", labels(false), acts));
+        this.fields = element("fieldset", { disabled: true }, element("legend.away", "settings"), element("div.knobs", labels(true)), others);
+        this.element = element("section", { id: "live", "aria-label": "settings of this walk" }, this.fields, this.said);
         app.strip.element.before(this.element);
         this.tour = new Tour(this);
         this.tour.takes(hash.read());
@@ -267,8 +271,8 @@ class Live {
         const offered = choices.map((value) => element("option", { value }));
         const below = list ? element("datalist", { id: list }, offered) : "";
         const word = element("span", plainly[name.slice(2)] ?? "", " ", element("small", name));
-        const kind = takes === "text" ? "label.broad" : "label";
-        const knob = { name, field, label: element(kind, word, field, below), first: said ?? "" };
+        const label = element(takes === "text" ? "label.broad" : "label", word, field, below);
+        const knob = { name, field, label, first: said ?? "" };
         return knob;
     }
 

@@ -3,6 +3,8 @@
 #include "attn/ground/embed.h"
         embedded
         at_label attn_page_css
+        .incbin "frame.css"
+        at_label attn_page_after_frame
         .incbin "page.css"
         .incbin "strip.css"
         .incbin "tensor.css"
@@ -16,15 +18,18 @@
         at_label attn_page_js
         .incbin "root.js"
         at_label attn_page_after_root
+        .incbin "grid.js"
+        at_label attn_page_after_grid
         .incbin "walk.js"
         .incbin "derive.js"
         .incbin "table.js"
         .incbin "tabs.js"
         .incbin "search.js"
-        .incbin "lines.js"
         .incbin "draw.js"
         .incbin "why.js"
         .incbin "compare.js"
+        .incbin "curves.js"
+        .incbin "pair.js"
         .incbin "strip.js"
         .incbin "turn.js"
         .incbin "take.js"
@@ -32,6 +37,10 @@
         .incbin "frame.js"
         .incbin "steps.js"
         .incbin "page.js"
+        at_label attn_page_plain_css
+        .incbin "plain.css"
+        at_label attn_page_plain_js
+        .incbin "plain.js"
         at_label attn_page_bounds_css
         .incbin "bounds.css"
         at_label attn_page_bounds_js
@@ -40,6 +49,7 @@
         .incbin "slider.css"
         at_label attn_page_slider_js
         .incbin "slider.js"
+        .incbin "memory.js"
         at_label attn_page_thumbs_css
         .incbin "thumbs.css"
         at_label attn_page_thumbs_js

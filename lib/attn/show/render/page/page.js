@@ -19,7 +19,6 @@ class App {
         this.selected = undefined;
         this.trail = []; // previously selected cells
         this.letters = !host;
-        this.player = new Player(this);
         this.turn = new Turn(this);
         this.tabs = new Tabs(() => this.turned());
         this.strip = new Strip(this);
@@ -61,8 +60,8 @@ class App {
         const asked = this.walk.sections.find((section) => section.view.opened_at);
         const cell = asked && this.walk.cell(`${asked.name}[${asked.view.opened_at}]`);
         if (cell) return this.choose(cell.section, cell.flat, { named: {} });
-        const weights = this.strip.roles?.weights;
-        if (weights) this.show(weights, this.cellAt(weights), true, false);
+        const first = this.strip.roles?.weights ?? this.strip.memory?.state;
+        if (first) this.show(first, this.cellAt(first), true, false);
     }
 
     /** Shows the cell and the word, or the step, in an address. */
@@ -87,7 +86,7 @@ class App {
     addressText({ section, flat }) {
         const layer = this.model ? `layer-${this.layer}:` : "";
         const told = [...section.view.sides, ...section.axes];
-        const usual = { key: this.strip.roles && this.strip.mostSeen(), query: this.strip.middle, head: 0 };
+        const usual = { key: this.strip.roles && this.strip.mostSeen(), ...this.strip.opening };
         const now = { ...this.state, head: this.tabs.chosen.head ?? 0 };
         const more = Object.keys(usual).filter((side) => !told.includes(side) && now[side] !== usual[side]);
         const tail = this.strip.roles ? more.map((side) => `&${side}=${now[side]}`) : [];
@@ -204,12 +203,6 @@ class App {
         return this.selected?.section === section && this.selected.flat === flat;
     }
 
-    /** Highlights the factors of one term of a sum. */
-    lightTerm(factors) {
-        this.steps.darken();
-        for (const { section, flat } of factors) this.steps.light(section.address(flat), "lit");
-    }
-
     /** Derives a cell in the panel, and highlights its sources, with `far` down to the inputs. */
     show(section, flat, far, open = true) {
         this.shown = { section, flat };
@@ -293,7 +286,6 @@ class App {
         this.mark(undefined);
         this.steps.darken();
         this.dock.classList.remove("open");
-        this.player.take([], []);
         this.panel.replaceChildren(hint());
         this.makeRoom();
         this.strip.update();

@@ -8,7 +8,8 @@ extern const char attn_page_thumbs_css[], attn_page_thumbs_js[];
 extern const char attn_page_listing_css[], attn_page_listing_js[];
 extern const char attn_page_live_css[], attn_page_live_js[], attn_page_after_root[];
 extern const char attn_page_after_core[], attn_page_core[], attn_page_program[];
-extern const char attn_page_glue[], attn_page_end[];
+extern const char attn_page_glue[], attn_page_end[], attn_page_after_frame[];
+extern const char attn_page_after_grid[], attn_page_plain_css[], attn_page_plain_js[];
 }
 
 namespace attn {
@@ -24,7 +25,7 @@ const std::string_view page_css = between(attn_page_css, attn_page_heads_css);
 const std::string_view page_heads_css = between(attn_page_heads_css, attn_page_dark_css);
 const std::string_view page_dark_css = between(attn_page_dark_css, attn_page_heads_js);
 const std::string_view page_heads_js = between(attn_page_heads_js, attn_page_js);
-const std::string_view page_js = between(attn_page_js, attn_page_bounds_css);
+const std::string_view page_js = between(attn_page_js, attn_page_plain_css);
 const std::string_view page_bounds_css = between(attn_page_bounds_css, attn_page_bounds_js);
 const std::string_view page_bounds_js = between(attn_page_bounds_js, attn_page_slider_css);
 const std::string_view page_slider_css = between(attn_page_slider_css, attn_page_slider_js);
@@ -36,6 +37,10 @@ const std::string_view page_listing_js = between(attn_page_listing_js, attn_page
 const std::string_view page_live_css = between(attn_page_live_css, attn_page_live_js);
 const std::string_view page_live_js = between(attn_page_live_js, attn_page_core);
 const std::string_view page_root_js = between(attn_page_js, attn_page_after_root);
+const std::string_view page_frame_css = between(attn_page_css, attn_page_after_frame);
+const std::string_view page_plain_css = between(attn_page_plain_css, attn_page_plain_js);
+const std::string_view page_grid_js = between(attn_page_js, attn_page_after_grid);
+const std::string_view page_plain_js = between(attn_page_plain_js, attn_page_bounds_css);
 const std::string_view page_core_js = between(attn_page_live_js, attn_page_after_core);
 const std::string_view page_core = between(attn_page_core, attn_page_program);
 const std::string_view page_program = between(attn_page_program, attn_page_glue);

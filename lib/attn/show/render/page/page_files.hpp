@@ -21,6 +21,8 @@ extern const std::string_view page_listing_js;
 extern const std::string_view page_live_css;  ///< only for live pages
 extern const std::string_view page_live_js;
 extern const std::string_view page_root_js;  ///< only root.js
+/// Only for pages of one table, or of text: the frame, and root.js with grid.js.
+extern const std::string_view page_frame_css, page_plain_css, page_grid_js, page_plain_js;
 extern const std::string_view page_core_js;  ///< only core.js
 /// WebAssembly, compressed by gzip, and its JavaScript: empty in the program inside a page.
 extern const std::string_view page_core;

@@ -10,12 +10,13 @@ const columnsOnHalfPaper = 10;
 const groupNames = {
     input: /^(ids|\w*embedding|x|memory|segment\w*|[gb]_(x|memory)|normed_(x|memory))$/,
     positions: /^(inverse_freq|angles|cos$|sin$|rotated|positions|buckets|position_bias|relative_)/,
-    scores: /scores$|^mask$/,
+    scores: /scores$|^mask$|^similarity$/,
+    memory: /^(\w+_)?(state|norm|decay|fade|gate|beta|dt)$/,
     softmax: /weights$|^(row_|exponentials|sink|lambda|running|correction)/,
     output: /context$|^(merged|[wb]_)?output$|^[gb]_(context|output)$|^merged$/,
     projections: /./,
 };
-const groupOrder = ["input", "projections", "positions", "scores", "softmax", "output"];
+const groupOrder = ["input", "projections", "positions", "scores", "memory", "softmax", "output"];
 
 /** Returns the groups of a walk; a notebook's sections have none. */
 function groupsOf(walk, isGrouped) {
@@ -39,9 +40,7 @@ function shapeText(section) {
 class Steps {
     constructor(app) {
         this.app = app;
-        this.nav = element("nav", { id: "steps", "aria-label": "steps" });
         this.element = element("div", { id: "tensors" });
-        this.linesShown = new Set();
         this.inSight = new Set();
         this.parts = new Map();
         this.cells = new Map();
@@ -57,10 +56,9 @@ class Steps {
         for (const kept of [this.cells, this.parts, this.inSight]) kept.clear();
         this.lit = [];
         this.observer.disconnect();
-        const groups = groupsOf(walk, Boolean(strip.roles));
+        const groups = groupsOf(walk, !strip.element.hidden);
         const size = walk.sections.reduce((sum, section) => sum + (section.size ?? 0), 0);
         this.isSmall = size <= builtAtOnce;
-        this.nav.replaceChildren(element("ol", groups.map((group) => this.navOf(group))));
         this.element.replaceChildren(...this.madeBy(), ...groups.map((group) => this.groupOf(group)));
         if (this.isSmall) return this.buildAll();
         for (const { section, part, body } of this.parts.values()) {
@@ -70,19 +68,6 @@ class Steps {
     }
 
     // --- the frames of steps
-
-    navOf({ title, sections }) {
-        const items = sections.map((section) => {
-            const differs = this.app.other && differenceText(this.app, section) !== "";
-            const link = element("a", { href: `#step-${section.name}` }, section.name);
-            link.addEventListener("click", (event) => {
-                event.preventDefault();
-                this.open(this.parts.get(section.name));
-            });
-            return element(differs ? "li.differs" : "li", { "data-nav": section.name }, link);
-        });
-        return title ? element("li", element("span", title), element("ol", items)) : items[0];
-    }
 
     /** Returns the steps of a group, folded below the first screen. */
     groupOf({ title, sections }) {
@@ -115,15 +100,13 @@ class Steps {
         const words = said.filter(([, text]) => text).map(([kind, text]) => element(`p.${kind}`, text));
         const body = element("div.body");
         const open = app.model ? name === "weights" : !section.view.folded;
-        const turn = button("show as lines", () => this.turnLines(section), { class: "view" });
         const isBroad = !app.strip.roles || section.shape.at(-1) > columnsOnHalfPaper;
         const part = element(
             isBroad ? "details.step.wide" : "details.step",
             { id: `step-${name}`, "data-step": name, open },
-            element("summary", element("b", name), " ", title),
+            element("summary", element("b", { class: section.role }, name), " ", title),
             words,
             code ? element("pre.code", { tabindex: 0 }, code) : "",
-            hasLines(section) ? turn : "",
             body,
             legendOf(app.walk, section),
         );
@@ -202,7 +185,6 @@ class Steps {
             if (!panel) return;
             panel.hidden = !inFront;
             if (!inFront) return;
-            this.showView(section, panel, start, place.head ?? 0);
             const note = part.querySelector(".note");
             if (note) note.textContent = section.view.notes?.[number] || section.note;
         });
@@ -220,23 +202,6 @@ class Steps {
         body.append(panel);
         built.add(start);
         return panel;
-    }
-
-    turnLines(section) {
-        const shown = this.linesShown;
-        shown.has(section.name) ? shown.delete(section.name) : shown.add(section.name);
-        const words = shown.has(section.name) ? "show as a table" : "show as lines";
-        this.parts.get(section.name).part.querySelector(".view").textContent = words;
-        this.build(section.name);
-    }
-
-    /** Shows a matrix as a table or as lines. */
-    showView(section, panel, start, head) {
-        const lines = this.linesShown.has(section.name) && hasLines(section);
-        panel.querySelector(".scroll").hidden = lines;
-        const old = panel.querySelector(".lines");
-        if (old) old.hidden = !lines;
-        else if (lines) panel.append(linesOf(section, start, head, (s, flat) => this.app.choose(s, flat)));
     }
 
     listen(table) {
@@ -285,10 +250,5 @@ class Steps {
         if (far) for (const each of upstream(walk, section, flat)) this.light(each, "far");
         for (const source of sources) this.light(source.section.address(source.flat), "lit");
         this.light(section.address(flat), "shown");
-        for (const line of this.element.querySelectorAll("path[data-line]"))
-            line.classList.toggle("shown", line.dataset.line === section.address(flat));
-        const names = new Set(sources.map((source) => source.section.name));
-        for (const item of this.nav.querySelectorAll("[data-nav]"))
-            item.classList.toggle("lit", names.has(item.dataset.nav));
     }
 }

@@ -12,12 +12,33 @@ function rolesOf(walk) {
     const reads = (context?.view.reads ?? []).map(named).filter((one) => one?.isTensor);
     const weights = reads.find((one) => one.isOfPairs);
     const value = reads.find((one) => !one.isOfPairs && one.axes.at(-1) === "feature");
-    if (!walk.scores || !context?.isTensor || !weights || !value) return undefined;
+    const similarity = (weights?.view.reads ?? []).map(named).find((one) => one?.isOfPairs);
+    const { scores = similarity, hider: last = similarity } = walk;
+    if (!scores || !context?.isTensor || !weights || !value) return undefined;
     const [exponentials, softmax, rowSum] = ["exponentials", "weights", "row_sum"].map(named);
-    const { scores, hider: last } = walk;
     // Softmax by another rule does not follow from its usual parts.
     const shared = softmax?.margin ? { softmax } : { exponentials, softmax, rowSum };
     return { scores, last, ...shared, weights, value, context };
+}
+
+/** True if the parameters are those of a model. */
+function isTrained({ config }) {
+    return Boolean(config.model_file) && config.model_file !== "none";
+}
+
+/** Returns a token as it stands in the line of words: a blank is visible. */
+function wordText(label) {
+    return shortened(label.trim() === "" ? "␣" : label, 18);
+}
+
+/** Moves the focus along a line of words. */
+function alongLine(event) {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const all = [...event.currentTarget.querySelectorAll(`.${event.target.classList[0]}`)];
+    const next = by && all[all.indexOf(event.target) + by];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
 }
 
 function percent(weight) {
@@ -29,23 +50,52 @@ class Strip {
     constructor(app) {
         this.app = app;
         this.wholeRow = false;
+        this.opening = { head: 0, query: 0 };
         this.element = element("section", { id: "follow", "aria-label": "follow one word" });
+        this.curves = new Curves(this);
+        this.pair = new Pair(this);
+        this.numbers = element("details.numbers");
     }
 
-    /** Shows a new walk, and selects the middle of its sentence, or the last word if it sees no key. */
+    /** Shows a new walk, and selects a word that means something. */
     make() {
-        this.roles = rolesOf(this.app.walk);
-        this.element.hidden = !this.roles;
-        if (!this.roles) return;
-        const { state } = this.app;
-        const [queries, keys] = this.roles.weights.shape.slice(-2);
-        this.middle = (queries - 1) >> 1;
-        if (!(state.query < queries)) {
-            Object.assign(state, { query: this.middle, key: undefined });
-            if (!this.keys().some((one) => !one.hidden)) state.query = queries - 1;
+        const { walk, state } = this.app;
+        this.roles = rolesOf(walk);
+        this.memory = this.memoryOf(walk);
+        this.element.hidden = !this.roles && !this.memory;
+        if (this.roles) {
+            const [queries, keys] = this.roles.weights.shape.slice(-2);
+            if (!(state.query < queries)) this.open(queries);
+            state.key = Math.min(state.key ?? this.mostSeen(), keys - 1);
         }
-        state.key = Math.min(state.key ?? this.mostSeen(), keys - 1);
         this.update();
+    }
+
+    /**
+     * Selects the first word shown. Of a trained model it is the last one, in the head in which it looks
+     * most at an earlier whole word, neither the first nor its neighbour; of an example the word that
+     * looks most at another; otherwise the middle of the sentence, or the last word if that sees no key.
+     */
+    open(queries) {
+        const { state, tabs, walk, model } = this.app;
+        const [trained, made, last] = [isTrained(walk), walk.config.said?.example, queries - 1];
+        const heads = model ? [tabs.chosen.head ?? 0] : times(Math.max(1, tabs.extents.head), (i) => i);
+        const fits = ({ key, label }, query) => (trained ? key > 0 && key < query - 1 && /\p{L}{2}/u.test(label) : key !== query);
+        this.opening = { head: heads[0], query: last >> 1 };
+        let best = 0;
+        for (const head of trained || made ? heads : []) {
+            for (const query of trained ? [last] : times(queries, (i) => i)) {
+                [tabs.chosen.head, state.query] = [head, query];
+                const keys = this.keys();
+                const [top, most] = [keys, keys.filter((one) => fits(one, query))].map((all) => largestOf(all.map(({ weight }) => weight)));
+                const rank = most === top ? 1 + most : most; // rather the sentence itself than the second best
+                if (rank > best) [best, this.opening] = [rank, { head, query }];
+            }
+        }
+        tabs.chosen.head = this.opening.head;
+        Object.assign(state, { query: this.opening.query, key: undefined });
+        if (!this.keys().some((one) => !one.hidden)) state.query = last;
+        tabs.mark();
     }
 
     /** Returns the keys of the selected query: word, weight, and whether it is hidden. */
@@ -79,58 +129,85 @@ class Strip {
     }
 
     update() {
-        if (!this.roles) return;
+        this.pair.stop();
+        if (this.element.hidden) return;
         const focused = CSS.escape(root.activeElement?.dataset?.strip ?? "");
-        const keys = this.keys();
-        const purpose = "Each word looks at others and takes from them: press one, then any number.";
-        this.element.replaceChildren(element("p.origin", purpose), this.sentence(keys), this.answer(keys), this.origin(), ...this.boxes(keys));
+        const parts = this.roles ? this.parts(this.keys()) : [element("h2.answer", "Each word changes a memory of fixed size"), this.origin()];
+        this.element.replaceChildren(...parts, this.memoryDrawn());
+        this.curves.draw();
         this.element.querySelector(`[data-strip="${focused}"]`)?.focus({ preventScroll: true });
+    }
+
+    /** Returns the parts of the first screen: sentence, line of words, one pair, next word, numbers. */
+    parts(keys) {
+        this.numbers.replaceChildren(element("summary", "numbers"), ...this.boxes(keys));
+        this.pair.show(keys[this.app.state.key]);
+        this.curves.show(this.lines(keys));
+        return [this.answer(keys), this.origin(keys), this.curves.element, ...this.pair.elements(), this.numbers];
+    }
+
+    /** Return the memory of a recurrence, and its picture: memory.js, on pages that have one. */
+    memoryOf() {}
+    memoryDrawn() {
+        return "";
     }
 
     /** Scrolls the selected number above a panel that covers the page. */
     bringUp() {
-        const pressed = this.element.querySelector('.number[aria-pressed="true"]');
-        pressed?.scrollIntoView({ block: "nearest", behavior: "instant" });
+        const pressed = '.number[aria-pressed="true"]';
+        const shown = this.element.querySelector(`${pressed}:focus`) ?? this.element.querySelector(pressed);
+        shown?.scrollIntoView({ block: "nearest", behavior: "instant" });
     }
 
-    // --- the sentence
+    // --- the line of words
 
-    wordButton(query, label) {
-        return button(shortened(label, 18), () => this.app.follow({ query }), {
-            class: "word",
+    /** Returns the keys with a curve, the word that looks, and the word whose curve is strong. */
+    drawnKeys() {
+        const { query, key } = this.app.state;
+        const { played } = this.pair;
+        return { keys: played ?? this.keys(), query, picked: played ? played.at(-1).key : key };
+    }
+
+    wordButton(query, label, more = "") {
+        const isOn = query === this.app.state.query;
+        return button(wordText(label), () => this.app.follow({ query }), {
+            class: "word" + more,
             dir: "auto",
-            "aria-pressed": String(query === this.app.state.query),
+            "aria-pressed": String(isOn),
+            tabindex: isOn ? 0 : -1,
             "data-strip": `query ${query}`,
             "data-token": label.slice(0, 200),
         });
     }
 
-    lookButton({ key, label, weight, hidden }) {
+    lookText({ label, weight, hidden }) {
         const said = hidden ? "hidden" : percent(weight);
-        const about = {
-            class: hidden ? "look hid" : "look",
-            "aria-pressed": String(key === this.app.state.key),
-            "aria-label": `${said}: ${this.quoted(40)} looks at “${shortened(label, 40)}”`,
-            "data-strip": `key ${key}`,
-        };
-        const made = button("", () => this.app.follow({ key }), about);
-        const style = `--share:${clipped(weight, 0).toFixed(3)}`;
-        made.append(element("i", { style }), said);
-        return made;
+        return `${said}: ${this.quoted(40)} looks at “${shortened(label, 40)}”`;
+    }
+    lookButton(one) {
+        const isOn = one.key === this.app.state.key;
+        return button(one.hidden ? "hidden" : percent(one.weight), () => this.app.follow({ key: one.key }), {
+            class: one.hidden ? "look hid" : "look",
+            "aria-pressed": String(isOn),
+            "aria-label": this.lookText(one),
+            tabindex: isOn ? 0 : -1,
+            "data-strip": `key ${one.key}`,
+        });
     }
 
-    /** Returns the sentence: the queries, each above its share if queries and keys are the same words. */
-    sentence(keys) {
+    /** Returns the line of words, each above its share, below that of the queries if those are other words. */
+    lines(keys) {
         const asking = times(this.roles.weights.shape.at(-2), (query) => this.queryLabel(query));
         const isSelf = String(asking) === String(keys.map((one) => one.label));
         const unit = (one) => {
-            const word = element("span.word", { dir: "auto" }, shortened(one.label, 18));
-            return element("li", isSelf ? this.wordButton(one.key, one.label) : word, this.lookButton(one));
+            const more = (one.hidden || one.weight === 0 ? " faint" : "") + (one.key === this.app.state.key ? " seen" : "");
+            const word = element("span", { class: "word" + more, dir: "auto" }, wordText(one.label));
+            return element("li", isSelf ? this.wordButton(one.key, one.label, more) : word, this.lookButton(one));
         };
-        const row = element("ol.sentence", { dir: "auto" }, keys.map(unit));
-        if (isSelf) return row;
-        const words = asking.map((label, query) => element("li", this.wordButton(query, label)));
-        return element("div", element("ol.sentence.ask", words), row);
+        const size = keys.length > 24 ? ".many" : keys.length > 12 ? ".some" : "";
+        const line = (name, items) => element(`ol.sentence${size}${name}`, { dir: "auto", onkeydown: alongLine }, items);
+        const row = line("", keys.map(unit));
+        return isSelf ? [row] : [line(".ask", asking.map((label, query) => element("li", this.wordButton(query, label)))), row];
     }
 
     /** Returns the sentence that names the word with the largest weight. */
@@ -139,35 +216,33 @@ class Strip {
         const [most, next] = seen.sort((a, b) => b.weight - a.weight);
         const named = (one) => [
             element("b", { dir: "auto" }, `“${shortened(one.label, 40)}”`),
-            keys.some((other) => other !== one && other.label === one.label) ? `, word ${one.key + 1},` : "",
+            keys.some((other) => other !== one && other.label === one.label) ? `, word ${one.key + 1}` : "",
         ];
-        const told = (one) => [...named(one), ` (${percent(one.weight)})`];
-        const words = most ? [" looks most at "] : [" looks at no word"];
+        const words = most ? [" looks most at ", ...named(most)] : [" looks at no word"];
         const alike = seen.filter((one) => one.weight >= 0.999999 * most.weight);
         if (alike.length > 1) {
             const more = alike.length > 2 ? ` and ${alike.length - 2} more` : "";
-            words.push(...named(most), " and ", ...named(next), more, ` alike (${percent(most.weight)} each)`);
-        } else if (most) {
-            words.push(...told(most));
-            if (next) words.push(", then at ", ...told(next));
-        }
-        const sum = seen.reduce((all, one) => all + one.weight, 0);
-        if (Math.abs(sum - 1) > 0.005) words.push(`; its weights add up to ${Math.round(100 * sum)} %`);
-        const hidden = keys.filter((one) => one.hidden).length;
-        const tail = hidden > 0 ? `. ${hidden} of ${keys.length} words are hidden from it.` : ".";
-        return element("p.answer", element("b", { dir: "auto" }, this.quoted(40)), words, tail);
+            words.push(" and ", ...named(next), more, `, ${percent(most.weight)} each`);
+        } else if (most) words.push(`, ${percent(most.weight)}`);
+        return element("h2.answer", element("b", { dir: "auto" }, this.quoted(40)), words);
     }
 
-    /** Returns the origin of the parameters, and the mistake or rule in this walk. */
-    origin() {
-        const { config, sections } = this.app.walk;
-        const { seed, projection, weights, model_file: file, said } = config;
+    /** Returns the mistake or rule in this walk, the origin of its parameters, and what is unusual. */
+    origin(keys = []) {
+        const { walk, tabs } = this.app;
+        const { seed, projection, weights, layer, model_file: file, said } = walk.config;
         const isDrawn = seed !== undefined && projection !== "none" && weights === "none";
         const drawn = isDrawn ? `The weights are random (seed ${seed}): this model has learned nothing yet.` : "";
-        const trained = file && file !== "none" ? `The weights are those of a trained model, ${file}.` : drawn;
-        const told = said?.example ? "An example: its numbers were set by hand." : trained;
-        const changed = sections.find(({ margin }) => margin)?.margin ?? "";
-        return element("div", changed && element("p.margin", changed), element("p.origin", told));
+        const head = tabs.extents.head > 1 ? `, head ${tabs.chosen.head}` : "";
+        const trained = isTrained(walk) ? `The trained model ${file}, layer ${layer}${head}.` : drawn;
+        const told = [said?.example ? "An example: its numbers were set by hand." : trained];
+        const hidden = keys.filter((one) => one.hidden).length;
+        if (hidden > 0) told.push(`${hidden} of ${keys.length} words are hidden from ${this.quoted(40)}.`);
+        const sum = keys.reduce((all, one) => all + (one.hidden ? 0 : one.weight), 0);
+        if (keys.length > 0 && Math.abs(sum - 1) > 0.005) told.push(`Its weights add up to ${Math.round(100 * sum)} %.`);
+        told.push(keys.length > 0 ? "Press another word, or a curve for its numbers." : "Press a word for its memory.");
+        const changed = walk.sections.find(({ margin }) => margin)?.margin ?? "";
+        return element("div", changed && element("p.margin", changed), element("p.origin", told.filter(Boolean).join(" ")));
     }
 
     // --- the four boxes
@@ -181,13 +256,13 @@ class Strip {
         return keys.filter((one) => shown.has(one));
     }
 
-    /** Returns a number that links to its derivation. */
-    number(section, flat) {
+    /** Returns a number that links to its derivation; `place` distinguishes it from the same number elsewhere. */
+    number(section, flat, place = "") {
         const address = section.address(flat);
         const chosen = this.app.isSelected({ section, flat });
         const written = section.number(section.values[flat]);
         const said = `${section.name}, ${tokensText(section, flat) || address}: ${written}`;
-        const about = { class: "number", "data-strip": address, title: address, "aria-label": said, "aria-pressed": String(chosen) };
+        const about = { class: "number", "data-strip": place + address, title: address, "aria-label": said, "aria-pressed": String(chosen) };
         return button(written, () => this.app.choose(section, flat, { stay: true }), about);
     }
 
@@ -212,7 +287,7 @@ class Strip {
             "div.boxes",
             this.box("1 Match", `query of ${this.quoted(14)} · key of each word`, this.measured(scores, rows, limit)),
             this.box("2 Scale and hide", hides, this.measured(last, rows, limit)),
-            this.box("3 Share out", shares, this.shared(rows), this.rowSum()),
+            this.box("3 Share out", shares, this.shared(rows, keys), this.rowSum()),
             this.collected(rows),
         );
         return keys.length > keysInBox ? [boxes, this.moreButton(keys, rows)] : [boxes];
@@ -231,11 +306,13 @@ class Strip {
         });
     }
 
-    shared(rows) {
+    shared(rows, keys) {
         const { exponentials, weights } = this.roles;
+        const limit = largestOf(keys.map((one) => one.weight));
+        const even = evenShare(keys, limit);
         return rows.map((one) => {
             const power = exponentials ? [this.number(exponentials, this.at(exponentials, one.key))] : [];
-            return this.row(one, true, ...power, shareBar(one.weight), this.number(weights, one.flat));
+            return this.row(one, true, ...power, shareBar(one.weight, limit, even), this.number(weights, one.flat));
         });
     }
     rowSum() {
@@ -246,10 +323,10 @@ class Strip {
     }
 
     /** Returns the drawn features of a value times its weight. */
-    weighted({ key, weight }) {
+    weighted({ key, weight }, most = featuresInBox) {
         const { value } = this.roles;
         const start = this.at(value, key);
-        const end = start + Math.min(value.shape.at(-1), featuresInBox);
+        const end = start + Math.min(value.shape.at(-1), most);
         return [...value.values.slice(start, end)].map((one) => one * weight);
     }
 

@@ -86,23 +86,3 @@ function scaleBar(scale, levels) {
     const level = (i) => element(`i.${scale}${2 * i}`);
     return element("span.bar", mute, times((levels + 1) / 2, level));
 }
-
-/** Returns the cell that a key leads to, inside its table. */
-function neighbour(cell, key) {
-    const row = cell.parentElement;
-    const cells = [...row.querySelectorAll("td")];
-    const column = cells.indexOf(cell);
-    const rows = [...row.parentElement.rows];
-    const inColumn = (other) => other?.querySelectorAll("td")[column];
-    const leads = {
-        ArrowLeft: () => cells[column - 1],
-        ArrowRight: () => cells[column + 1],
-        ArrowUp: () => inColumn(row.previousElementSibling),
-        ArrowDown: () => inColumn(row.nextElementSibling),
-        Home: () => cells[0],
-        End: () => cells.at(-1),
-        PageUp: () => inColumn(rows[0]),
-        PageDown: () => inColumn(rows.at(-1)),
-    };
-    return leads[key]?.();
-}

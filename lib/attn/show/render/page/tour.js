@@ -21,6 +21,7 @@ class Tour {
 
     show(number, isStep = true) {
         const { question, of, text } = this.stops[number - 1];
+        this.live.app.strip.numbers.open = true;
         frame.dataset.stop = String(Math.max(...of.map((step) => boxOf[step] ?? 0)));
         const go = (word, to) => (this.stops[to - 1] ? button(word, () => this.show(to)) : "");
         const ways = [go("back", number - 1), go("next", number + 1), button("end", () => this.end())];

@@ -83,6 +83,11 @@ class Section {
         this.strides = this.shape.map((_, axis) => productOf(this.shape.slice(axis + 1)));
     }
 
+    /** The class of what it is in attention, which has one colour: query, key, value or weight. */
+    get role() {
+        return /(query|key|value|weight)s?$/.exec(this.name)?.[1];
+    }
+
     /** Formats a value in the common form of this tensor. */
     number(value) {
         if (!Number.isFinite(value)) return exact(value);

@@ -2,7 +2,7 @@
 
 /** Returns a button that goes to a cell. */
 function cellButton(app, { section, flat }) {
-    return button(section.address(flat), () => app.choose(section, flat), { class: "cell" });
+    return button(section.address(flat), () => app.choose(section, flat), { class: `cell ${section.role ?? ""}` });
 }
 
 /** Returns the cell's value on its colour in the table. */
@@ -80,7 +80,6 @@ function showWhy(app, panel, section, flat) {
     const derivation = derive(app.walk, section, flat);
     const title = `${section.address(flat)} = ${section.exact(flat)}`;
     const lines = [element("h2", { "data-value": section.exact(flat) }, title)];
-    app.player.take([], []);
     if (derivation.words) lines.push(element("p.rule", derivation.words));
     for (const kind of ["rule", "arithmetic"]) {
         const text = derivation[kind];

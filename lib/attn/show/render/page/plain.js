@@ -1,0 +1,31 @@
+// A page of one table, or of text: a selected cell tells what it is, and the command that shows it.
+
+const cells = [...document.querySelectorAll("td")];
+const told = element("aside", { id: "told", role: "status" });
+
+function choose(cell) {
+    for (const one of cells) {
+        one.tabIndex = one === cell ? 0 : -1;
+        one.toggleAttribute("aria-current", one === cell);
+    }
+    const { told: words, command } = cell.dataset;
+    const from = command ? element("p", "where it comes from: ", element("code", command)) : "";
+    told.replaceChildren(element("p", words), from);
+    hash.write(cell.id);
+}
+
+document.querySelector(".tools").append(themeButton(() => {}));
+if (cells.length > 0) {
+    const [table] = document.querySelectorAll("table");
+    const cellOf = ({ target }) => target.closest("td");
+    table.parentElement.after(told);
+    table.addEventListener("click", (event) => cellOf(event) && choose(cellOf(event)));
+    table.addEventListener("keydown", (event) => {
+        const next = cellOf(event) && neighbour(cellOf(event), event.key);
+        if (!next) return;
+        event.preventDefault();
+        choose(next);
+        next.focus();
+    });
+    choose(document.getElementById(hash.read()) ?? cells.at(-1));
+}

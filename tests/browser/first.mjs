@@ -1,0 +1,207 @@
+// Tests the picture of the first screen: curves, one pair of words, play, a memory, and the number of
+// Tab stops before it; and that each control of an opened list can be touched.
+import { checkContrast } from "./in_page.mjs";
+import { check, checkQuiet, jsonOf, pageOf, picture } from "./pages.mjs";
+
+const flags = ["--text", "we saw the red boat near the red pier", "--heads", "2", "--mask", "causal", "--seed", "3"];
+const stories = ["--model-file", "stories", "--text", "Lily lost her ball. She"];
+const screens = [390, 800, 1024, 1440].map((width) => ({ width, height: width < 600 ? 844 : 900 }));
+const stepOf = (walk, name) => walk.steps.find((step) => step.name === name).data;
+
+/** Returns the drawn curves: key, width, both ends, and the middles of the words. */
+function readCurves() {
+    const svg = document.querySelector(".curves");
+    const { x, y } = svg.getBoundingClientRect();
+    const isDown = document.querySelector(".scene").classList.contains("down");
+    const middle = (one) => {
+        const box = one.getBoundingClientRect();
+        return isDown ? box.y + box.height / 2 - y : box.x + box.width / 2 - x;
+    };
+    const numbers = (path) => path.getAttribute("d").match(/[\d.-]+/g).map(Number);
+    const along = isDown ? 1 : 0;
+    return {
+        isDown,
+        words: [...document.querySelectorAll(".scene .sentence li")].map(middle),
+        query: document.querySelector('.word[aria-pressed="true"]').dataset.strip,
+        curves: [...svg.querySelectorAll("[data-key]")].map((path) => ({
+            key: Number(path.dataset.key),
+            width: Number(path.getAttribute("stroke-width")),
+            from: numbers(path)[along],
+            to: numbers(path).slice(-2)[along],
+        })),
+    };
+}
+
+export async function testCurves() {
+    const opened = await pageOf(flags);
+    const { page } = opened;
+    const weights = stepOf(jsonOf(flags), "weights")[0][4];
+    for (const screen of screens) {
+        await page.look(screen);
+        await page.run(() => new Promise((done) => setTimeout(done, 100)));
+        const { curves, words, isDown, query } = await page.run(readCurves);
+        check(query === "query 4" && curves.length === 5, `${screen.width}: each visible word has a curve`, curves);
+        check(isDown === (screen.width === 390), `${screen.width}: the line of words fits on the screen`);
+        const widest = Math.max(...weights);
+        const [{ width }] = curves.filter(({ key }) => weights[key] === widest);
+        const wrong = curves.filter((one) => Math.abs(one.width / width - weights[one.key] / widest) > 0.01);
+        check(wrong.length === 0, `${screen.width}: a curve is as wide as its weight`, wrong);
+        const off = curves.filter((one) => Math.abs(one.from - words[one.key]) > 10 || Math.abs(one.to - words[4]) > 10);
+        check(off.length === 0, `${screen.width}: a curve goes from its word to the word that looks`, { off, words });
+    }
+    await page.run(() => document.querySelector('.curves [data-key="1"] + .touch').dispatchEvent(new MouseEvent("click", { bubbles: true })));
+    const title = await page.run(() => document.querySelector("#why h2").textContent);
+    check(title.startsWith("weights[0,4,1] = "), "a curve opens its number", title);
+    const faint = await page.run(() => [...document.querySelectorAll(".scene .word")].map((one) => one.classList.contains("faint")));
+    check(faint.every((is, key) => is === key > 4), "hidden words are faint", faint);
+    checkQuiet(opened);
+    await page.close();
+}
+
+/** The columns of a pair are its vectors, and the numbers between them those of the walk. */
+export async function testPair() {
+    const opened = await pageOf(flags);
+    const { page } = opened;
+    const walk = jsonOf(flags);
+    await page.mouse("#follow .sentence li:nth-child(3) .look", true);
+    const read = await page.run(() => ({
+        columns: [...document.querySelectorAll(".product .columns-of")].map((one) =>
+            [...one.children].map((i) => Number(i.style.getPropertyValue("--share")) * (i.className ? -1 : 1))),
+        numbers: [...document.querySelectorAll(".product .number")].map((one) => Number(one.textContent)),
+        share: document.querySelector('.product [data-strip="share"]').textContent,
+    }));
+    const row = (name, i) => stepOf(walk, name)[0][i];
+    const [query, key, value, sum] = [row("query", 4), row("key", 2), row("value", 2), row("context", 4)];
+    [query, key, value, sum].forEach((vector, i) => {
+        const most = Math.max(...vector.map(Math.abs));
+        const right = vector.every((one, f) => Math.abs(one / most - read.columns[i][f]) < 0.001);
+        check(right, "columns are as high as the numbers of their vector", { vector, columns: read.columns[i] });
+    });
+    const wanted = [stepOf(walk, "scores")[0][4][2], stepOf(walk, "masked_scores")[0][4][2]];
+    const right = wanted.every((one, i) => Math.abs(one - read.numbers[i]) <= 0.50001e-4);
+    check(right && read.share === `${Math.round(100 * stepOf(walk, "weights")[0][4][2])} %`, "the numbers of the pair are the walk's", read);
+    checkQuiet(opened);
+    await page.close();
+}
+
+/** Play adds one word after another in four seconds; there is no button if motion is reduced. */
+export async function testRun() {
+    const opened = await pageOf(flags);
+    const { page } = opened;
+    await page.look({ width: 1440, height: 900 });
+    const counts = await page.run(async () => {
+        const begin = performance.now();
+        const counts = [];
+        document.getElementById("run").click();
+        const sums = () => document.querySelector(".product .part:last-child small").textContent === "added up so far";
+        while (sums() && performance.now() - begin < 8000) {
+            const count = document.querySelectorAll(".curves [data-key]").length;
+            if (counts.at(-1) !== count) counts.push(count);
+            await new Promise((done) => setTimeout(done, 20));
+        }
+        return { counts, seconds: (performance.now() - begin) / 1000 };
+    });
+    check(String(counts.counts) === "1,2,3,4,5", "the curves come one after another", counts);
+    check(counts.seconds > 3 && counts.seconds < 6, "the sum takes four seconds", counts);
+    await page.look({ width: 1440, height: 900, calm: true });
+    await page.mouse("#follow .sentence li:nth-child(2) .word", true);
+    check(await page.run(() => document.getElementById("run") === null), "nothing plays if reduced motion is preferred");
+    checkQuiet(opened);
+    await page.close();
+}
+
+/** A model and an example open on a head that means something; drawn parameters are said to have learned nothing. */
+export async function testOpening() {
+    const pages = [
+        [stories, "“She” looks most at “Lily”, 42 %", "trained model stories, layer 0, head 7"],
+        [["--example", "pronoun"], "“she” looks most at “anna”, 96 %", "set by hand"],
+        [["--example", "adjective"], "“the” looks most at “dog”", "set by hand"],
+        [[], "looks most at", "has learned nothing"],
+    ];
+    for (const [words, answer, origin] of pages) {
+        const opened = await pageOf(words);
+        const read = await opened.page.run(() => [".answer", ".origin"].map((one) => document.querySelector(one).textContent));
+        check(read[0].includes(answer) && read[1].includes(origin), `${words.join(" ")}: the first screen`, read);
+        checkQuiet(opened);
+        await opened.page.close();
+    }
+}
+
+/** A recurrence shows a square for each token, and its decay. */
+export async function testMemory() {
+    const words = ["--attention", "retention", "--form", "recurrent"];
+    const opened = await pageOf(words);
+    const { page } = opened;
+    const walk = jsonOf(words);
+    const read = await page.run(() => ({
+        words: [...document.querySelectorAll(".memory .word")].map((one) => one.textContent),
+        squares: [...document.querySelectorAll(".memory .square")].map((one) => [...one.children].map((i) => Number(i.className.slice(1)))),
+        decays: [...document.querySelectorAll(".memory .number")].map((one) => Number(one.textContent)),
+        height: document.documentElement.scrollHeight,
+    }));
+    const state = stepOf(walk, "state");
+    const most = Math.max(...state.flat(3).map(Math.abs));
+    const wrong = read.squares.flatMap((square, token) =>
+        square.filter((level, i) => Math.abs(level - 20 * (1 + state[0][token].flat()[i] / most)) > 0.51));
+    check(String(read.words) === String(walk.tokens.query[0]) && wrong.length === 0, "the squares are the state after each word", wrong);
+    check(read.decays.length === 6 && read.decays.every((one) => Math.abs(one - stepOf(walk, "decay")[0]) < 1e-4), "the decay is beside it", read.decays);
+    await page.mouse(".memory li:nth-child(3) .word", true);
+    const title = await page.run(() => document.querySelector("#why h2").textContent);
+    check(title.startsWith("state[0,2,0,0] = "), "a word opens its state", title);
+    check(read.height < 2500, "the tables of a recurrence are folded", read.height);
+    checkQuiet(opened);
+    await picture(page, "memory");
+    await page.close();
+}
+
+/** At most ten Tab stops lead to the first word. */
+export async function testTabStops() {
+    for (const words of [flags, [...flags, "--live"], [...stories, "--live"], ["--attention", "retention", "--form", "recurrent"]]) {
+        const opened = await pageOf(words);
+        const { page } = opened;
+        await page.look({ width: 1440, height: 900 });
+        let stops = 0;
+        await page.run(() => new Promise((done) => setTimeout(done, 1500)));
+        const isWord = () => page.run(() => document.activeElement.classList.contains("word"));
+        do await page.key("Tab");
+        while (++stops < 30 && !(await isWord()));
+        check(stops <= 10, `${words.slice(-2).join(" ")}: at most ten Tab stops to the first word`, stops);
+        await page.close();
+    }
+}
+
+/** Each control of an opened list is on the screen and on top. */
+export async function testLists() {
+    for (const words of [flags, [...flags, "--live"], ["notebook", "000"]]) {
+        const opened = await pageOf(words);
+        const { page } = opened;
+        for (const screen of screens) {
+            for (const dark of [false, true]) {
+                await page.look({ ...screen, dark, calm: true });
+                const covered = await page.run(async () => {
+                    document.querySelector("td[data-cell]")?.click();
+                    const found = [];
+                    for (const list of document.querySelectorAll("#keys, #take, #live details")) {
+                        for (const other of document.querySelectorAll("#keys, #take, #live details")) other.open = other === list;
+                        list.scrollIntoView({ block: "nearest", behavior: "instant" });
+                        await new Promise((done) => setTimeout(done, 60));
+                        for (const one of list.querySelectorAll("button, select, input, textarea, dt, dd")) {
+                            // A list that is higher than the window scrolls inside itself.
+                            one.scrollIntoView({ block: "nearest", behavior: "instant" });
+                            const box = one.getBoundingClientRect();
+                            const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+                            if (!top || !one.contains(top)) found.push(one.textContent || one.dataset.knob);
+                        }
+                        list.open = false;
+                    }
+                    return found;
+                });
+                check(covered.length === 0, `${words[0]} ${screen.width} ${dark ? "dark" : "light"}: no control of a list is covered`, covered);
+                const poor = await page.run(checkContrast);
+                check(poor.length === 0, `${words[0]} ${screen.width} ${dark ? "dark" : "light"}: contrast is at least AA`, poor);
+            }
+        }
+        checkQuiet(opened);
+        await page.close();
+    }
+}

@@ -1,0 +1,103 @@
+// Tests the pages of one table, or of text: lens, patch, heads --effect, quiz, tour; and the page of a
+// diagnosis. All have the frame of a walk's page, and a cell names the command that shows it.
+import { execSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { checkContrast, checkNumbers } from "./in_page.mjs";
+import { check, checkQuiet, folder, jsonOf, pageOf, picture, printed, program } from "./pages.mjs";
+
+const text = ["--text", "Lily lost her ball. She"];
+const tables = [
+    ["lens", ...text, "--all"],
+    ["patch", "--text", "The little girl was sad. One day,", "--from", "The little boy was sad. One day,", "--token", " she- he"],
+    ["heads", ...text, "--effect"],
+];
+const texts = [["quiz", "--sheet", "5"], ["tour"]];
+const screens = [390, 800, 1024, 1440].map((width) => ({ width, height: width < 600 ? 844 : 900 }));
+
+export async function testPlainPages() {
+    for (const flags of [...tables, ...texts]) {
+        const opened = await pageOf(flags);
+        const { page } = opened;
+        const name = flags[0];
+        const read = await page.run(() => ({
+            headings: document.querySelectorAll("h1").length,
+            main: document.querySelectorAll("main").length,
+            command: document.querySelector(".command code").textContent,
+            title: document.title,
+            viewport: document.querySelector("meta[name=viewport]") !== null,
+        }));
+        const isFramed = read.headings === 1 && read.main === 1 && read.viewport && read.title !== "";
+        check(isFramed && read.command.startsWith(`attn-explain ${name}`), `${name}: the page has the frame`, read);
+        for (const screen of screens) {
+            for (const dark of [false, true]) {
+                await page.look({ ...screen, dark });
+                const wide = await page.run(() => document.documentElement.scrollWidth - innerWidth);
+                check(wide <= 0, `${name}, ${screen.width}: the page is no wider than the screen`, wide);
+                const poor = await page.run(checkContrast);
+                check(poor.length === 0, `${name}, ${screen.width} ${dark ? "dark" : "light"}: contrast is at least AA`, poor);
+                await picture(page, `plain-${name}-${screen.width}-${dark ? "dark" : "light"}`);
+            }
+        }
+        const color = () => page.run(() => getComputedStyle(document.body).backgroundColor);
+        const dark = await color();
+        await page.run(() => document.getElementById("theme").click());
+        check((await color()) !== dark, `${name}: the theme can be chosen`);
+        checkQuiet(opened);
+        await page.close();
+    }
+}
+
+/** The command of a cell prints the number of the cell. */
+export async function testCellCommands() {
+    const numberOf = (shown) => Number(shown.match(/\d+\.\d+/)[0]);
+    for (const flags of tables) {
+        const opened = await pageOf(flags);
+        const { page } = opened;
+        await page.look({ width: 1440, height: 900 });
+        await page.mouse("#\\31 \\,3", true);
+        await page.key("ArrowRight");
+        const read = await page.run(() => ({
+            told: document.querySelector("#told p").textContent,
+            command: document.querySelector("#told code").textContent,
+            current: document.querySelector("td[aria-current]").id,
+            focus: document.activeElement.id,
+            hash: decodeURIComponent(location.hash),
+        }));
+        check(read.current === "1,4" && read.focus === "1,4" && read.hash === "#1,4", `${flags[0]}: arrow keys select a cell`, read);
+        const ran = String(execSync(read.command.replace("attn-explain", program), { stdio: ["ignore", "pipe", "ignore"] }));
+        const isLens = flags[0] === "lens";
+        const isNear = Math.abs(numberOf(ran) - numberOf(read.told)) <= 0.501e-4;
+        const right = isLens ? isNear : /# (weights|context|x)/.test(ran);
+        check(right, `${flags[0]}: the command of a cell shows where it comes from`, { ...read, ran: ran.slice(0, 200) });
+        checkQuiet(opened);
+        await page.close();
+    }
+}
+
+/** A diagnosis as a page: the user's own numbers, and the mistake beside the step. */
+export async function testDiagnosis() {
+    const walk = ["--text", "a small green frog", "--heads", "2", "--mask", "causal"];
+    const mine = join(folder, "mine.json");
+    writeFileSync(mine, printed([...walk, "--bug", "scale-missing", "--format", "json"]));
+    const opened = await pageOf(["diagnose", mine, ...walk], 1);
+    const { page } = opened;
+    const read = await page.run(() => ({
+        lines: [...document.querySelectorAll("#listing li.off")].map((one) => one.textContent),
+        margins: [...document.querySelectorAll("p.margin")].map((one) => one.textContent),
+        walks: [...document.querySelectorAll("#switch button")].map((one) => one.textContent),
+        title: document.querySelector("#why h2").textContent,
+        command: document.querySelector(".command code").textContent,
+    }));
+    check(read.lines.some((one) => one.includes("WRONG")) && read.margins.some((one) => one.includes("scale-missing")), "the wrong step is named", read);
+    check(String(read.walks) === "your tensors,right" && read.command.startsWith("attn-explain diagnose "), "the page shows both walks, and its command", read);
+    const own = jsonOf([...walk, "--bug", "scale-missing"]).steps.find(({ name }) => name === "scaled_scores").data;
+    const [, indices, value] = /^scaled_scores\[([\d,]+)\] = (.*)$/.exec(read.title) ?? [, "0,0,0", "none"];
+    const cell = indices.split(",").reduce((part, index) => part[Number(index)], own);
+    check(Math.fround(Number(value)) === Math.fround(cell), "the page opens at the first wrong number", read.title);
+    check((await page.run(checkNumbers)).wrong.length === 0, "every number of the diagnosis is right");
+    checkQuiet(opened);
+    await picture(page, "diagnosis");
+    await page.close();
+}
