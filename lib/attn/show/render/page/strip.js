@@ -74,7 +74,7 @@ class Strip {
     /**
      * Selects the first word shown. Of a trained model it is the last one, in the head in which it looks
      * most at an earlier whole word, neither the first nor its neighbour; of an example the word that
-     * looks most at another; otherwise the middle of the sentence, or the last word if that sees no key.
+     * looks most at another which gives it something; otherwise the middle of the sentence, or the last word if that sees no key.
      */
     open(queries) {
         const { state, tabs, walk, model } = this.app;
@@ -88,7 +88,8 @@ class Strip {
                 [tabs.chosen.head, state.query] = [head, query];
                 const keys = this.keys();
                 const [top, most] = [keys, keys.filter((one) => fits(one, query))].map((all) => largestOf(all.map(({ weight }) => weight)));
-                const rank = most === top ? 1 + most : most; // rather the sentence itself than the second best
+                // Rather the sentence itself than the second best, and a key whose value is not 0.
+                const rank = (most === top ? 1 : 0) + most + (made && this.gives(keys.find(({ weight }) => weight === most)) ? 1 : 0);
                 if (rank > best) [best, this.opening] = [rank, { head, query }];
             }
         }
@@ -96,6 +97,13 @@ class Strip {
         Object.assign(state, { query: this.opening.query, key: undefined });
         if (!this.keys().some((one) => !one.hidden)) state.query = last;
         tabs.mark();
+    }
+
+    /** Returns whether the value of a key has a number other than 0. */
+    gives(one) {
+        const { value } = this.roles;
+        const start = one ? this.at(value, one.key) : 0;
+        return times(value.shape.at(-1), (i) => value.values[start + i]).some((number) => number !== 0);
     }
 
     /** Returns the keys of the selected query: word, weight, and whether it is hidden. */
