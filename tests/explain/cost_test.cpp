@@ -74,6 +74,10 @@ TEST_SUITE("document: costs") {
         CHECK(text(cost, "context", StepCost::products) ==
               "2 H T D chunk + H T D^2 + H T D + H T chunk");
     }
+    TEST_CASE("a mean divides once for each block") {
+        CHECK(text(costs("seq-len 6, mask causal, heads 2", "moba"), "block_key",
+                   StepCost::functions) == "H T D / block");
+    }
     TEST_CASE("the polynomials of one walk give the products of twelve others") {
         for (const char* const form : {"parallel", "recurrent", "chunked"}) {
             const WalkCost cost = costs("heads 2, seq-len 4", "retention", form);

@@ -210,19 +210,22 @@ private:
         if (is_sum) add_range(nodes);
         for (std::size_t i = is_sum ? 2 : 0; i < node.parts.size(); ++i)
             count(parts(nodes, i), cost);
-        const auto add = [&](StepCost::Kind to) {
-            cost.numbers[to] = cost[to] + combinations(is_sum ? *node.parts[2] : node);
+        const auto add = [&](StepCost::Kind to, const RuleNode& of) {
+            cost.numbers[to] = cost[to] + combinations(of);
         };
         static const Names exact{"abs", "relu", "min", "max", "floor", "sign", "stop", "half"};
         const bool is_function = node.kind == Kind::call && !exact.contains(node.word);
         const bool has_numbers = reads_cells(node) && node.type == RuleType::number;
         const bool is_product =
             is_operation(node, "*") && reads_cells(*node.parts[0]) && reads_cells(*node.parts[1]);
-        if (has_numbers && (is_product || node.word == "prod")) add(StepCost::products);
+        if (has_numbers && (is_product || node.word == "prod")) {
+            add(StepCost::products, is_sum ? *node.parts[2] : node);
+        }
         if (is_sum) ranges_.pop_back();
         const bool divides = is_operation(node, "/") || is_operation(node, "^");
-        if (has_numbers && (is_function || divides || node.word == "mean"))
-            add(StepCost::functions);
+        if (has_numbers && (is_function || divides || node.word == "mean")) {
+            add(StepCost::functions, node);
+        }
     }
 
     /// Adds the range of a sum.
