@@ -77,9 +77,8 @@ class Next {
         const sum = element("tr", element("th", "sum: its logit"), element("td"), element("td", fixed(chosen.logit, 4)));
         const caption = `what makes “${chosen.token}” likely`;
         const path = tableOf("table.drawn.path", { caption, rows: this.path(chosen), foot: [sum] });
-        const words = "Each layer adds context and MLP to x; the last sum points to a word.";
         const note = apart.length > 0 ? element("p.margin", remark) : "";
-        this.element.replaceChildren(element("h2", "What comes next"), element("p", words), element("div", next, write), path, note);
+        this.element.replaceChildren(element("h2", "What comes next"), element("p", "Each layer adds context and MLP to x; the last sum points to a word."), element("div", next, write), path, note);
         this.element.classList.toggle("dim", apart.length > 0);
     }
 }
@@ -94,7 +93,7 @@ const longestWait = 250;
 const inputs = ["text", "ids", "seq-len", "random"].map((word) => `--${word}`);
 
 /** The controls that are not folded. */
-const firstKnobs = [...inputs, "--mask", "--bug"];
+const firstKnobs = [...inputs, ...["mask", "bug"].map((word) => `--${word}`)];
 
 /** Describes a control for readers who do not know the flag, which is next to it in small type. */
 const plainly = {
