@@ -69,7 +69,7 @@ std::string about_second_value(const Command& command, const Words& words, std::
     const Flag* alone = at > 0 ? rows.named_by(words[at - 1]) : nullptr;
     if (alone != nullptr && alone->may_be_off() &&
         std::ranges::find(truths, word) != truths.end()) {
-        return alone->name + " stands alone: leave " + word + " out; " + alone->name +
+        return alone->name + " takes no value: leave out " + word + "; " + alone->name +
                "=false switches it off";
     }
     const std::string before_it = at > 0 ? words[at - 1] : "";
@@ -112,7 +112,7 @@ std::string about_word(const std::string& word, const Command& command, const Wo
     const auto place = std::find(words.begin(), words.end(), word);
     const auto at = static_cast<std::size_t>(place - words.begin());
     if (place == words.end() || word.empty()) {
-        return "'" + word + "' is not expected: flags begin with --";
+        return "unexpected argument '" + word + "': flags begin with --";
     }
     for (const std::string_view dash : attn::typographic_dashes) {
         if (!word.starts_with(dash)) continue;
@@ -145,12 +145,12 @@ std::string about_word(const std::string& word, const Command& command, const Wo
         meant = with_others(command, words, at, {"--text", sentence}, count);
     }
     if (!meant.empty()) return "'" + word + "' is not a flag; did you mean " + meant + "?";
-    if (!command.name.empty()) return "'" + word + "' is not expected: flags begin with --";
+    if (!command.name.empty()) return "unexpected argument '" + word + "': flags begin with --";
     if (at == 0) meant = attn::closest(word, command_names());
     if (!meant.empty()) return "there is no command '" + word + "'; did you mean " + meant + "?";
     if (at == 0 && !word_help(sentence).empty()) {
-        return "there is no command '" + sentence + "'; did you mean attn-explain help " + sentence +
-               "?";
+        return "there is no command '" + sentence + "'; did you mean attn-explain help " +
+               sentence + "?";
     }
     return "'" + word + "' is neither a command nor a flag: words to attend over are given as " +
            "--text " + shell_quoted(sentence) + " (attn-explain help lists the commands)";
@@ -182,8 +182,8 @@ std::string about_flag(const UnknownFlag& unknown, const Command& command, const
     }
     if (!owners.empty()) {
         const bool is_of_walks = owners.front().empty();
-        return there_is + " here: it belongs to attn-explain" +
-               (is_of_walks ? "" : " " + listed(owners, "and"));
+        return there_is + " here: it is a flag of attn-explain " +
+               (is_of_walks ? "without a command" : listed(owners, "and"));
     }
     if (unknown.has_guess) return unknown.what();
     return there_is + ": attn-explain " + (command.name.empty() ? "" : command.name + " ") +

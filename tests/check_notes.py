@@ -96,7 +96,9 @@ WALKS = """
 --text 'x y' --text 'x y z' --mask padding,window:1
 --dtype float64 --heads 2 --mask causal
 --rng numpy --heads 2 --mask causal
-""".strip().split("\n")
+""".strip().split(
+    "\n"
+)
 
 NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?|nan)"
 CHAINS = {"scores": ["scores", "scaled_scores", "capped_scores", "biased_scores", "masked_scores"]}
@@ -113,8 +115,11 @@ def near(said, value):
     said = float(said)
     if np.isnan(said) or np.isnan(value):
         return np.isnan(said) and np.isnan(value)
-    return abs(said - value) <= max(0.51e-4, 0.51e-3 * abs(value) if abs(value) < 1e-3 else 0,
-                                    1e-3 * abs(value) if abs(value) >= 1e6 else 0)
+    return abs(said - value) <= max(
+        0.51e-4,
+        0.51e-3 * abs(value) if abs(value) < 1e-3 else 0,
+        1e-3 * abs(value) if abs(value) >= 1e6 else 0,
+    )
 
 
 class Walk:
@@ -178,30 +183,44 @@ def check(walk, name, sentence):
         return near(m[1], before.flat[place]) and near(m[2], after.flat[place])
     if m := said(rf"The largest score left{where} is {NUMBER}(?::|, first at) .*"):
         return near(m[1], walk.matrices(name)[g][~np.isneginf(walk.matrices(name)[g])].max())
-    if m := said(rf"(Among queries with a choice, t|T)he largest weight{where} is {NUMBER}: .* attends "
-                 rf"most to .*?(?: and equally to (\d+) others?)?(?: \(an even share would be "
-                 rf"{NUMBER}\))?\."):
+    if m := said(
+        rf"(Among queries with a choice, t|T)he largest weight{where} is {NUMBER}: .* attends "
+        rf"most to .*?(?: and equally to (\d+) others?)?(?: \(an even share would be "
+        rf"{NUMBER}\))?\."
+    ):
         weights, seen = walk.matrices(name)[g], ~np.isneginf(scores[g])
-        choice = [q for q in range(len(weights)) if seen[q].sum() > 1 and not np.isnan(weights[q]).any()
-                  and np.ptp(weights[q][seen[q]]) > 1e-6]
+        choice = [
+            q
+            for q in range(len(weights))
+            if seen[q].sum() > 1
+            and not np.isnan(weights[q]).any()
+            and np.ptp(weights[q][seen[q]]) > 1e-6
+        ]
         best = max(choice, key=lambda q: weights[q].max())
         forced = any(seen[q].sum() == 1 for q in range(len(weights)))
-        return (near(m[2], weights[best].max()) and forced == m[1].startswith("Among") and
-                (m[4] is None or near(m[4], 1 / seen[best].sum())))
+        return (
+            near(m[2], weights[best].max())
+            and forced == m[1].startswith("Among")
+            and (m[4] is None or near(m[4], 1 / seen[best].sum()))
+        )
     if m := said(rf"The largest weight{where} is {NUMBER}(?::|, first at) .* to .*\."):
         return near(m[1], np.nanmax(walk.matrices(name)[g]))
     if m := said(rf"(?:The largest of all is |Elsewhere the largest weight is ){NUMBER}: .*\."):
         weights = walk.matrices(name)
         several = np.where((~np.isneginf(scores)).sum(-1, keepdims=True) > 1, weights, np.nan)
         return near(m[1], np.nanmax(several)) and near(m[1], np.nanmax(several[g]))
-    if m := said(rf"{start}.+ takes the most, {NUMBER}, from .*\."):
+    if m := said(rf"{start}[Tt]he largest share is {NUMBER}: .+ takes it from .*\."):
         weights = walk.matrices([n for n in ("differential_weights", "weights") if walk.has(n)][0])
         seen = ~np.isneginf(scores[0])
-        several = [np.ptp(row[see]) > 1e-6 if see.sum() > 1 else False
-                   for row, see in zip(weights[0], seen)]
+        several = [
+            np.ptp(row[see]) > 1e-6 if see.sum() > 1 else False
+            for row, see in zip(weights[0], seen)
+        ]
         return near(m[1], np.nanmax(weights[0][several]))
-    if m := said(r"(Each row|The row)( that sees a key| without nan)? sums to (1|less than 1|1 at most)"
-                 rf"(?:: it shows how .*|\.|, because the sink takes the rest: that of .* sums to {NUMBER}\.)"):
+    if m := said(
+        r"(Each row|The row)( that sees a key| without nan)? sums to (1|less than 1|1 at most)"
+        rf"(?:: it shows how .*|\.|, because the sink takes the rest: that of .* sums to {NUMBER}\.)"
+    ):
         weights = walk.matrices(name)
         rows = weights.reshape(-1, weights.shape[-1])
         seen = (~np.isneginf(scores)).sum(-1).reshape(-1)
@@ -213,14 +232,18 @@ def check(walk, name, sentence):
         if m[3] == "1":
             return bool(len(rows)) and bool(np.all(np.abs(sums - 1) < 1e-5))
         return bool(np.all(sums <= 1 + 1e-5)) and (m[3] != "less than 1" or bool(np.all(sums < 1)))
-    if m := said(r"Each row( of a query that sees a key| of a query without nan)? is an average of .*"):
+    if m := said(
+        r"Each row( of a query that sees a key| of a query without nan)? is an average of .*"
+    ):
         weights = walk.matrices("weights")
         rows = weights.reshape(-1, weights.shape[-1])
         seen = (~np.isneginf(scores)).sum(-1).reshape(-1)
         rows = rows[seen > 0] if m[1] else rows
         return bool(np.all(np.abs(rows.sum(-1) - 1) < 1e-5))
-    if m := said(rf"The exponentials of each .* add up to a number from 1, if one score dominates, to (the "
-                 rf"number of cells that are not hidden|\d+), if all are equal\."):
+    if m := said(
+        rf"The exponentials of each .* add up to a number from 1, if one score dominates, to (the "
+        rf"number of cells that are not hidden|\d+), if all are equal\."
+    ):
         axis = step_axis(walk)
         whole = array(walk.steps[walk.latest_scores()])
         visible = (~np.isneginf(whole)).sum(axis)
@@ -228,12 +251,17 @@ def check(walk, name, sentence):
         sums = array(step)[known]
         room = 1 if walk.has("sink") else 0
         most = visible if m[1].startswith("the") else int(m[1])
-        return (bool(np.all(visible <= most)) and bool(np.all(sums >= 1 - 1e-5)) and
-                bool(np.all(array(step)[known] <= (most + room + 1e-4 + 0 * visible)[known])) and
-                (m[1].startswith("the") or visible.min() == visible.max() == most))
+        return (
+            bool(np.all(visible <= most))
+            and bool(np.all(sums >= 1 - 1e-5))
+            and bool(np.all(array(step)[known] <= (most + room + 1e-4 + 0 * visible)[known]))
+            and (m[1].startswith("the") or visible.min() == visible.max() == most)
+        )
     if m := said(r"True means hidden: (\d+) of (\d+) cells(?:, (.*))?\."):
         mask = array(step)
-        return mask.sum() == int(m[1]) and mask.size == int(m[2]) and reasons(walk, mask, m[3] or "")
+        return (
+            mask.sum() == int(m[1]) and mask.size == int(m[2]) and reasons(walk, mask, m[3] or "")
+        )
     if said(r"Nothing is hidden: every query may see every key\."):
         return array(step).sum() == 0
     if m := said(rf"{start}(.+?) sees? (.+)\.") if name == "mask" else None:
@@ -244,11 +272,13 @@ def check(walk, name, sentence):
         others = re.search(r"and (\d+) other", m[1])
         count = 1 + (int(others[1]) if others else 0)
         outcome = walk.matrices("weights")[0][hidden]
-        good = {": the sink": walk.has("sink") and bool(np.all(outcome == 0)),
-                ": the weig": walk.config["empty_row"] == "zero" and not walk.has("sink"),
-                ": such a r": walk.config["empty_row"] == "zero" and not walk.has("sink"),
-                ": softmax ": bool(np.all(np.isnan(outcome))),
-                ": all its ": bool(np.all(np.isnan(outcome)))}[rest[:10]]
+        good = {
+            ": the sink": walk.has("sink") and bool(np.all(outcome == 0)),
+            ": the weig": walk.config["empty_row"] == "zero" and not walk.has("sink"),
+            ": such a r": walk.config["empty_row"] == "zero" and not walk.has("sink"),
+            ": softmax ": bool(np.all(np.isnan(outcome))),
+            ": all its ": bool(np.all(np.isnan(outcome))),
+        }[rest[:10]]
         return hidden.sum() == count and good
     if m := said(r"(.+) sees? only .+, so that weight is 1\."):
         return bool(((~np.isneginf(scores[0])).sum(-1) == 1).sum() == 1)
@@ -258,7 +288,9 @@ def check(walk, name, sentence):
         return near(m[1], array(step).reshape(-1, array(step).shape[-1])[0].max())
     if m := said(r"(\d+) of the (\d+) positions? holds? padding .*"):
         ids = array(step)
-        return (ids == int(walk.config["input"]["pad_id"])).sum() == int(m[1]) and ids.size == int(m[2])
+        return (ids == int(walk.config["input"]["pad_id"])).sum() == int(m[1]) and ids.size == int(
+            m[2]
+        )
     if said(r"It is -inf if every cell is hidden\."):
         return bool(np.isneginf(array(step)).any())
     if said(r"A nan among them makes the sum nan\."):
@@ -277,16 +309,24 @@ def step_axis(walk):
 
 def reasons(walk, mask, text):
     """True if each named kind hides a cell, and each kind that hides one is named."""
-    named = {"causal": r"come after the query|come later|later keys", "window": r"back\b|window",
-             "chunk": "chunk", "documents": "document", "padding": "padding"}
+    named = {
+        "causal": r"come after the query|come later|later keys",
+        "window": r"back\b|window",
+        "chunk": "chunk",
+        "documents": "document",
+        "padding": "padding",
+    }
     queries, keys = walk.matrices(walk.latest_scores()).shape[-2:]
     start = keys - queries if walk.config["causal_align"] == "end" or walk.past else 0
     place = np.arange(queries)[:, None] + start
     key = np.arange(keys)[None, :]
     for word in walk.config["mask"].split(","):
         kind, _, number = word.partition(":")
-        hides = {"causal": lambda: key > place, "window": lambda: place - key >= int(number),
-                 "chunk": lambda: key // int(number) != place // int(number)}.get(kind)
+        hides = {
+            "causal": lambda: key > place,
+            "window": lambda: place - key >= int(number),
+            "chunk": lambda: key // int(number) != place // int(number),
+        }.get(kind)
         if hides is not None and bool(hides().any()) != bool(re.search(named[kind], text)):
             return False
     return True
@@ -298,8 +338,10 @@ def sees(walk, group, sentence):
     keys = walk.matrices(walk.latest_scores()).shape[-1]
     visible = keys - np.broadcast_to(mask[group], mask[group].shape[:-1] + (keys,)).sum(-1)
     counts = []
-    for part in re.findall(r" sees (no key|only|a single|all \d+|\d+ of the \d+|itself|'|id|position|"
-                           r"memory)", sentence):
+    for part in re.findall(
+        r" sees (no key|only|a single|all \d+|\d+ of the \d+|itself|'|id|position|" r"memory)",
+        sentence,
+    ):
         number = re.match(r"(?:all )?(\d+)", part)
         counts.append(int(number[1]) if number else 0 if part == "no key" else 1)
     return bool(counts) and min(counts) == visible.min() and max(counts) == visible.max()
@@ -309,8 +351,9 @@ def main():
     program = sys.argv[1]
     kinds, false, unknown = {}, [], {}
     for flags in WALKS:
-        run = subprocess.run([program, *shlex.split(flags), "--format", "json"], capture_output=True,
-                             text=True)
+        run = subprocess.run(
+            [program, *shlex.split(flags), "--format", "json"], capture_output=True, text=True
+        )
         if run.returncode != 0:
             sys.exit(f"{flags}: {run.stderr}")
         walk = Walk(json.loads(run.stdout))
@@ -336,8 +379,10 @@ def main():
             print("not checked:", name, "|", sentence)
     for line in false:
         print("FALSE:", line)
-    print(f"{sum(kinds.values())} sentences of {len(WALKS)} walks recomputed: {len(false)} false; "
-          + ", ".join(f"{name} {count}" for name, count in sorted(kinds.items())))
+    print(
+        f"{sum(kinds.values())} sentences of {len(WALKS)} walks recomputed: {len(false)} false; "
+        + ", ".join(f"{name} {count}" for name, count in sorted(kinds.items()))
+    )
     sys.exit(bool(false))
 
 

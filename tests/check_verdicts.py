@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Tests verdicts close to rounding. Small factors, dropped keys and masks shifted by one, in three
-types and three sizes, must be named or at least not be called right; right programs in 16 bits, as
+types and three sizes, must be named or at least not be called right; correct programs in 16 bits, as
 libraries run them, must not be accused. Every second run passes the type, which files of 32 bits do
 not reveal.
 
@@ -36,7 +36,7 @@ class Program:
         self.dtype, self.causal, self.way = TYPES[dtype], causal, way
         self.given = {"x": (size * r.normal(size=(tokens, features))).astype("f4")}
         for name in ("w_query", "w_key", "w_value"):
-            self.given[name] = (r.normal(size=(features, features)) / features ** .5).astype("f4")
+            self.given[name] = (r.normal(size=(features, features)) / features**0.5).astype("f4")
 
     def low(self, tensor):
         """Rounds to the stored type."""
@@ -48,7 +48,7 @@ class Program:
             return a @ b
         total = torch.zeros(*a.shape[:-1], b.shape[-1], dtype=torch.float32)
         for i in range(a.shape[-1]):
-            total = self.low(total + a[..., i:i + 1] * b[..., i:i + 1, :])
+            total = self.low(total + a[..., i : i + 1] * b[..., i : i + 1, :])
         return total
 
     def softmax(self, s):
@@ -80,9 +80,11 @@ class Program:
         low = self.low
         tensors = {name: low(torch.tensor(t)) for name, t in self.given.items()}
         split = lambda t: t.reshape(t.shape[0], self.heads, -1).transpose(0, 1)
-        q, k, v = (split(low(self.product(tensors["x"], tensors[w].T)))
-                   for w in ("w_query", "w_key", "w_value"))
-        s = low(low(self.product(q, k.transpose(-1, -2))) / q.shape[-1] ** .5)
+        q, k, v = (
+            split(low(self.product(tensors["x"], tensors[w].T)))
+            for w in ("w_query", "w_key", "w_value")
+        )
+        s = low(low(self.product(q, k.transpose(-1, -2))) / q.shape[-1] ** 0.5)
         if wrong == "scores":
             s = low(s * factor)
         tokens = s.shape[-1]
@@ -92,7 +94,8 @@ class Program:
         masked = s.masked_fill(~visible, -torch.inf)
         if wrong == "key":
             masked[..., tokens // 2] = masked[..., tokens // 2].masked_fill(
-                torch.arange(tokens) > tokens // 2, -torch.inf)
+                torch.arange(tokens) > tokens // 2, -torch.inf
+            )
         w, context = self.attend(masked, v)
         if wrong == "weights":
             w = low(w * factor)
@@ -104,8 +107,10 @@ class Program:
     def save(self, folder, tensors):
         np.savez(os.path.join(folder, "given.npz"), **self.given)
         half = self.dtype == torch.float16
-        np.savez(os.path.join(folder, "mine.npz"),
-                 **{n: t.numpy().astype("f2" if half else "f4") for n, t in tensors.items()})
+        np.savez(
+            os.path.join(folder, "mine.npz"),
+            **{n: t.numpy().astype("f2" if half else "f4") for n, t in tensors.items()},
+        )
 
 
 def said_type(dtype, number):
@@ -116,10 +121,21 @@ def said_type(dtype, number):
 def diagnosed(program, tool, tensors, flags):
     with tempfile.TemporaryDirectory() as folder:
         program.save(folder, tensors)
-        words = [tool, "diagnose", os.path.join(folder, "mine.npz"), "--given",
-                 os.path.join(folder, "given.npz"), "--heads", str(program.heads), *flags]
-        ran = subprocess.run(words + (["--mask", "causal"] if program.causal else ["--mask", "none"]),
-                             capture_output=True, text=True)
+        words = [
+            tool,
+            "diagnose",
+            os.path.join(folder, "mine.npz"),
+            "--given",
+            os.path.join(folder, "given.npz"),
+            "--heads",
+            str(program.heads),
+            *flags,
+        ]
+        ran = subprocess.run(
+            words + (["--mask", "causal"] if program.causal else ["--mask", "none"]),
+            capture_output=True,
+            text=True,
+        )
         return ran.returncode, ran.stdout + ran.stderr
 
 
@@ -131,9 +147,22 @@ def without_yarns_factor(tool, dtype, shape, size):
         np.save(x, (size * np.random.default_rng(3).normal(size=(tokens, features))).astype("f4"))
         flags = ["--x", x, "--heads", str(heads), *YARN]
         mine = os.path.join(folder, "mine.npz")
-        subprocess.run([tool, *flags, "--bug", "yarn-factor-missing", "--compute-dtype", dtype,
-                        "--only", "query,key,value,scores,weights,context", "-o", mine],
-                       check=True, capture_output=True)
+        subprocess.run(
+            [
+                tool,
+                *flags,
+                "--bug",
+                "yarn-factor-missing",
+                "--compute-dtype",
+                dtype,
+                "--only",
+                "query,key,value,scores,weights,context",
+                "-o",
+                mine,
+            ],
+            check=True,
+            capture_output=True,
+        )
         ran = subprocess.run([tool, "diagnose", mine, *flags], capture_output=True, text=True)
         return ran.returncode, ran.stdout + ran.stderr
 
@@ -155,21 +184,31 @@ def main():
             counts["wrong: " + ("named" if named else "not right" if code else "RIGHT")] += 1
             if code == 0 or code > 3 or "\nright:" in text:
                 bad += 1
-                print(f"called right: {dtype} {shape} {size} {wrong} {factor}: exit {code}\n{text}",
-                      flush=True)
+                print(
+                    f"called right: {dtype} {shape} {size} {wrong} {factor}: exit {code}\n{text}",
+                    flush=True,
+                )
     for walk in range(asked.count):
         chance = np.random.default_rng(asked.seed * 1000 + walk)
         way, dtype = WAYS[walk % len(WAYS)], list(TYPES)[walk // len(WAYS) % 3]
         size = SIZES[walk // len(WAYS) // 3 % 3]
-        program = Program(int(chance.integers(1 << 30)), SHAPES[int(chance.integers(3))], dtype,
-                          bool(chance.integers(2)), way, size)
+        program = Program(
+            int(chance.integers(1 << 30)),
+            SHAPES[int(chance.integers(3))],
+            dtype,
+            bool(chance.integers(2)),
+            way,
+            size,
+        )
         flags = said_type(dtype, walk // len(WAYS) // 9)
         code, text = diagnosed(program, asked.program, program.run(), flags)
         counts[f"right {dtype}: {'accused' if code else 'right'}"] += 1
         if code:
             bad += 1
-            print(f"accused: {dtype}, {size}, {way or 'plain'}, walk {walk}: exit {code}\n{text}",
-                  flush=True)
+            print(
+                f"accused: {dtype}, {size}, {way or 'plain'}, walk {walk}: exit {code}\n{text}",
+                flush=True,
+            )
     for what, count in sorted(counts.items()):
         print(f"{what}: {count}")
     return 1 if bad else 0

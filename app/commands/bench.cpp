@@ -195,7 +195,7 @@ const std::vector<Flag>& bench_flags() {
 
 Command bench_command() {
     return {"bench",
-            "time loop, vectorized and fused, and plot how they grow",
+            "time the three variants, and plot time against length",
             {bench_flags, json_flags, file_flags},
             run_bench_command,
             {{"attn-explain bench --seq-len 256", "Times the variants at one length."}}};

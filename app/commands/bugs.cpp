@@ -241,7 +241,7 @@ int run_bugs(const Arguments& arguments) {
 
 Command bugs_command() {
     return {"bugs",
-            "list known mistakes, those on a subject, or explain one",
+            "list known mistakes, all or on one subject, or explain one",
             {bugs_flags, json_flags, file_flags},
             run_bugs,
             {{"attn-explain bugs", "Lists the known mistakes."},

@@ -93,7 +93,7 @@ void add_remarks(const DiagnosedWalk& asked, const attn::DiagnoseOptions& option
         }
     }
     if (diagnosis.has_open_end() && !options.pairs) {
-        remarks.emplace_back("no mistake alone explains it: --pairs tries two at once");
+        remarks.emplace_back("no single mistake explains it: --pairs tries two at once");
     }
     std::vector<std::string> assumed = asked.assumed;
     std::ranges::copy(attn::sizes_told(asked.config, plan), std::back_inserter(assumed));

@@ -122,7 +122,7 @@ bool makes_others(const std::string& step) {
 std::string not_used(const char* what, std::vector<std::string> names) {
     for (std::string& name : names) name = attn::visible(name);
     return std::string(what) + " and are not used: " + attn::some_of(names) +
-           "; pass --map theirs:ours for each, as w_query, w_key, w_value and w_output";
+           "; pass --map NAME:STEP for each, as w_query, w_key, w_value and w_output";
 }
 
 }  // namespace
@@ -152,7 +152,9 @@ std::string why_not_judged(const DiagnosedWalk& asked, const attn::Diagnosis& di
         const std::vector<std::string> known = attn::known_steps(each.name);
         const bool is_made = !known.empty() && each.reason == attn::no_such_step(known.front()) &&
                              makes_others(known.front());
-        if (is_made) steps.push_back(attn::visible(each.name) + " (" + known.front() + ")");
+        if (!is_made) continue;
+        steps.push_back(attn::visible(each.name));
+        if (each.name != known.front()) steps.back() += " (" + known.front() + ")";
     }
     if (!steps.empty()) {
         return "your file has steps that this walk lacks: " + attn::some_of(steps) +
@@ -294,7 +296,7 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
     if (begins_later) begin_later(named, settings, asked);
     if (begins_later && begins_at_query) {
         asked.assumed.emplace_back(
-            "query and key are taken as they are: no parameters were given to make them from x");
+            "query and key are taken as given: there are no parameters to compute them from x");
     }
     const attn::Tensor* shown = named.find("weights");
     const bool begins_at_weights = begins_later && attn::given_beginning(named) == "weights";

@@ -23,7 +23,7 @@ struct DiagnosedWalk : attn::AskedWalk {
     std::vector<std::string> unread_parameters{};
     /// Their file has parameters, and neither the x that they multiply nor what they make of it.
     bool lacks_x = false;
-    /// Their x is where the walk starts, and no parameter of theirs makes query, key and value.
+    /// The walk starts from the user's x, but the file has no parameters for query, key and value.
     bool lacks_parameters = false;
 };
 

@@ -44,7 +44,7 @@ int run_examples(const Arguments& arguments) {
 
 Command examples_command() {
     return {"examples",
-            "list the walks whose features have names, or show one",
+            "list the examples with named features, or show one",
             {examples_flags, json_flags},
             run_examples,
             {{"attn-explain examples", "Lists the names for --example."},

@@ -7,7 +7,7 @@
 
 namespace app {
 
-/// A task for a learner: a program with a hole, of data/practice.
+/// An exercise from data/practice: a program with a gap.
 struct Exercise {
     std::string name;                  ///< `04_causal_mask`
     std::string program;               ///< with the solution
@@ -37,13 +37,13 @@ struct Judgement {
     enum class Outcome { right, wrong, not_yet, ended };
     Outcome outcome = Outcome::right;
     std::size_t line = 0;   ///< of the mistake; 0 if it has none
-    std::string mistake{};  ///< its id; empty if it is none that is known
+    std::string mistake{};  ///< id of the mistake; empty if it is unknown
     std::string text{};     ///< in words; empty if the answer is right
 };
 
 /// Runs an answer and compares its variables with those of the solution. A wrong one is explained.
 ///
-/// Errors  as traced_program, except that a program which is ended is a judgement.
+/// Errors  as traced_program; a program that is stopped gets a verdict instead.
 Judgement judge_answer(const Exercise& exercise, const std::string& path, const std::string& python,
                        const Limits& limits);
 

@@ -80,24 +80,28 @@ std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosi
 }
 
 std::string summary(const Explained& explained) {
-    std::size_t wrong = 0, lines = 0;
+    std::size_t wrong = 0, differing = 0, lines = 0;
     std::vector<std::string> places;
     for (const attn::ExplainedAttention& each : explained.found.attentions) {
         for (const ExplainedLine& line : each.lines) {
             ++lines;
+            if (line.verdict == attn::LineVerdict::open) ++differing;
             if (!is_wrong(line.verdict)) continue;
             ++wrong;
             places.push_back(explained.place(line.file, line.line));
         }
     }
     if (lines == 0) {
-        return "no attention was found: no softmax of products whose weights multiply values";
+        return "no attention was found: no line multiplies values by a softmax of products";
     }
     std::string text = fmt::format("{} step{} of attention, ", lines, lines == 1 ? "" : "s");
     if (wrong > 0) {
         return text + fmt::format("{} wrong: line {}", wrong, attn::joined(places));
     }
-    return text + (explained.found.is_right() ? "all right" : "no mistake found; see above");
+    if (explained.found.is_right()) return text + "all right";
+    const std::string open =
+        differing == 0 ? "" : fmt::format("{} differ{}, ", differing, differing == 1 ? "s" : "");
+    return text + "no known mistake; " + open + "see above";
 }
 
 std::string assumed(const attn::ExplainedAttention& attention) {

@@ -140,7 +140,7 @@ attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std
 }
 
 void write_page(const Arguments& arguments, const ModelRun& run, const std::string& heads) {
-    constexpr std::size_t most_cells = 500'000;  // some 10 MB
+    constexpr std::size_t most_cells = 500'000;  // about 10 MB
     std::size_t room = most_cells;
     attn::ModelPage page{command_line("heads", arguments), heads, {}};
     for (std::size_t layer = 0; layer < run.inputs.size(); ++layer) {

@@ -160,12 +160,13 @@ int run_laws(const Arguments& arguments) {
 
 Command laws_command() {
     return {"laws",
-            "list laws of attention, those on a subject, or prove one",
+            "list the laws of attention, all or on one subject, or prove one",
             {laws_flags, json_flags, walk_flags, config_flags},
             run_laws,
             {{"attn-explain laws", "Lists the laws."},
              {"attn-explain laws softmax", "Lists those on a subject."},
-             {"attn-explain laws key-bias", "Shows both sides of one, their difference, a proof."},
+             {"attn-explain laws key-bias",
+              "Shows both sides of one, their difference, and the proof."},
              {"attn-explain laws shift --seed 7 --seq-len 3", "The same on your own walk."}}};
 }
 

@@ -198,7 +198,7 @@ Command lens_command() {
             {lens_flags, model_flags, run_flags, json_flags, file_flags},
             run_lens,
             {{"attn-explain lens --text 'Once upon a time, there was a little girl named'",
-              "The word after each layer, and how likely the last one's is."},
+              "The predicted word after each layer, and the probability of the final prediction."},
              {"attn-explain lens --text 'Once upon a time' --all -o lens.html",
               "All layers and tokens as a page in colour."}}};
 }

@@ -51,7 +51,9 @@ std::string findings_text(const Arguments& arguments,
     }
     text += counted(counts[0], "error") + ", " + counted(counts[1], "warning") + ", " +
             counted(counts[2], "note");
-    return text + (findings.empty() ? "\n" : "; --explain ID explains it\n");
+    return text + (findings.empty()       ? "\n"
+                   : findings.size() == 1 ? "; --explain ID explains it\n"
+                                          : "; --explain ID explains each of them\n");
 }
 
 /// Formats a rule, and its message about the walk if it applies.

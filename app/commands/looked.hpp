@@ -7,7 +7,7 @@
 
 namespace app {
 
-/// Tensors of one walk, each compared with what the others make.
+/// Tensors of one walk, each compared with the result computed from the others.
 struct Looked {
     attn::Diagnosis diagnosis{};
     std::vector<std::string> assumed{};  ///< about the walk

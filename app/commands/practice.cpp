@@ -165,10 +165,9 @@ int run_practice(const Arguments& arguments) {
     const bool is_new = !std::filesystem::is_directory(folder) || files_in(folder).empty();
     if (is_new) {
         const std::size_t written = write_tasks(arguments, folder);
-        StandardOutput::print(
-            fmt::format("{} exercises are in {}: open the first, write your code, and run "
-                        "this again\n",
-                        written, attn::visible(folder.string())));
+        StandardOutput::print(fmt::format(
+            "{} exercises are in {}: open the first, write your code, and run this command again\n",
+            written, attn::visible(folder.string())));
         if (!arguments.has(flags::watch)) return 0;
     }
     if (arguments.has(flags::watch)) watch_folder(folder, python);

@@ -18,7 +18,7 @@ struct RaisedLine {
     std::size_t line = 0;
     /// The tensors of the line and their shapes.
     std::vector<std::pair<std::string, attn::Shape>> shapes{};
-    std::string fits{};  ///< what would fit instead, `k.T would fit, and make (5, 5)`; may be empty
+    std::string fits{};  ///< what would fit instead, `k.T would fit and give (5, 5)`; may be empty
 };
 
 /// A function or class of a program, with its first line and its last.

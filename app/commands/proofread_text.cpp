@@ -101,7 +101,7 @@ std::string lines_of(const nlohmann::json& value) {
 std::string notebook_text(const std::string& bytes, const std::string& label) {
     const auto book = nlohmann::json::parse(bytes, nullptr, false);
     if (!book.is_object() || !book.contains("cells")) {
-        throw attn::InputError(label + ": is no notebook: it has no cells");
+        throw attn::InputError(label + ": not a notebook: it has no cells");
     }
     std::string text;
     for (const auto& cell : book["cells"]) {

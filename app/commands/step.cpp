@@ -19,7 +19,7 @@ int run_step(const Arguments& arguments) {
 
 Command step_command() {
     return {"step",
-            "step through the walk, by keys or from a script",
+            "step through the walk with the keyboard or from a script",
             {step_flags, file_flags, print_flags, bug_flags, config_flags, notebook_walk_flags,
              walk_flags},
             run_step,

@@ -94,7 +94,7 @@ int run_tour(const Arguments& arguments) {
 
 Command tour_command() {
     return {"tour",
-            "twenty-five questions about attention: commands that answer them, and things to try",
+            "twenty-five questions about attention, with commands that answer them and exercises",
             {tour_flags, color_flags},
             run_tour,
             {{"attn-explain tour", "Starts; Enter continues, q quits."},

@@ -27,7 +27,7 @@
 namespace app {
 namespace {
 
-constexpr double most_on_page = 4e6;  // numbers: some 50 MB
+constexpr double most_on_page = 4e6;  // numbers: about 50 MB
 
 /// Returns the steps of a walk, without their numbers.
 std::vector<attn::Section> steps_of(const attn::Plan& plan, const attn::StepTable& table) {
@@ -289,7 +289,7 @@ void tell_same_rules(const attn::Plan& plan, const attn::Ledger& given, const at
         section->margin += proof.verdict == Verdict::proved
                                ? " It is the same function as the step that it replaces, proved "
                                  "for every input of these shapes."
-                               : " It is another function than the step that it replaces.";
+                               : " It is not the same function as the step that it replaces.";
     }
 }
 
@@ -367,8 +367,9 @@ void leave_blank(const Arguments& arguments, attn::Document& document) {
     for (const std::string& name : split(arguments[flags::blank], ',')) {
         const auto found = std::ranges::find(document.sections, name, &attn::Section::name);
         if (found == document.sections.end() || found->completed == nullptr) {
-            throw attn::ConfigError("--blank: '" + name +
-                                    "' is no computed step of this walk: --list-steps lists them");
+            throw attn::ConfigError(
+                "--blank: '" + name +
+                "' is not a computed step of this walk: --list-steps lists them");
         }
         found->blank = true;
     }
@@ -473,11 +474,11 @@ int run_walk(const Arguments& typed) {
 
 Command walk_command() {
     return {"",
-            "attention, step by step, right to the last digit",
+            "attention, step by step, correct to the last digit",
             {walk_flags, notebook_walk_flags, config_flags, bug_flags, walk_own_flags, output_flags,
              file_flags, json_flags, print_flags},
             run_walk,
-            {{"attn-explain", "Walks over a sentence with one small head."},
+            {{"attn-explain", "Computes attention over the default sentence with one small head."},
              {"attn-explain --text 'the cat sat' --heads 2 --mask causal --output-projection",
               "Your words, two heads, no token sees later ones."},
              {"attn-explain --batch 2 --seq-len 4 --embed-dim 8 --format json",

@@ -29,10 +29,8 @@ const std::vector<Flag>& walk_own_flags() {
                  "changed; Ctrl-C ends it"}
                 .in_group("Output")
                 .typed_only(),
-            Flag{
-                flags::bounds, "",
-                "print how far correct code may be from each number, by rounding in the step's own "
-                "rule"}
+            Flag{flags::bounds, "",
+                 "print how far rounding in the step's own rule may move each number"}
                 .in_group("Output")
                 .typed_only()
                 .needing({[](const Arguments& said) { return !said.has(flags::hide_mistake); },
@@ -48,19 +46,18 @@ const std::vector<Flag>& walk_own_flags() {
                           "numbers as text or on a page (certain; leave --heatmap, --summary, "
                           "--hide-mistake, --live and programs out), or --format svg (none and "
                           "numbers)"}),
-            Flag{
-                flags::blank, "STEPS",
-                "leave the cells of these steps empty in a workbook, for a student: a right number "
-                "turns green",
-                such_as(step_names, Takes::Kind::list)}
+            Flag{flags::blank, "STEPS",
+                 "leave the cells of these steps empty in a workbook, for a student: a correct "
+                 "number "
+                 "turns green",
+                 such_as(step_names, Takes::Kind::list)}
                 .in_group("Output")
                 .typed_only()
                 .needing({[](const Arguments& said) { return format_of(said).name == "xlsx"; },
                           nullptr, "--format xlsx"}),
             {flags::list_presets, "", "list the families of models that --preset accepts"},
             Flag{flags::hide_mistake, "",
-                 "make the mistake of --bug but name it nowhere, as an exercise: notes describe "
-                 "correct code"}
+                 "make the mistake of --bug without naming it, as an exercise: there are no notes"}
                 .in_group("Mistakes")
                 .typed_only(),
             Flag{flags::html_compare, "FLAGS",

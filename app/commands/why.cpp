@@ -151,7 +151,7 @@ std::string next_text(const std::string& head, NextToken next, std::size_t top,
     if (next.parts.size() > top) {
         text += fmt::format("    {:9.4f}   {} others\n", rest, next.parts.size() - top);
     }
-    return text + fmt::format("    {:9.4f}   together\n", next.sum);
+    return text + fmt::format("    {:9.4f}   sum\n", next.sum);
 }
 
 std::string next_json(const Model& model, const NextToken& next, std::optional<std::int64_t> other,

@@ -179,8 +179,8 @@ std::vector<Flag> attention_rows() {
             })
             .repeatable(),
         setting(flags::form, "NAME",
-                "the form of the attention that is walked: recurrent; with several attentions one "
-                "for each: retention=recurrent,mamba2=parallel")
+                "which form of the attention to compute: recurrent; with several attentions, name "
+                "each: retention=recurrent,mamba2=parallel")
             .needing(attention),
         setting(flags::settings, "NAME=X", "a number for a setting of the attention: chunk=3")
             .repeatable()

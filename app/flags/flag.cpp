@@ -293,13 +293,13 @@ std::string said_here(const Arguments& arguments, const std::string& word,
 }
 
 void refuse_empty(const Flag& flag) {
-    refuse(flag.name + " is given an empty text: " +
+    refuse(flag.name + " is empty: " +
            (flag.required ? flag.whole_help()
-                          : "it takes " + taken_by(flag) + "; leave it out for the default"));
+                          : "give " + taken_by(flag) + ", or leave it out for the default"));
 }
 
 void refuse_value(const Flag& flag, const std::string& text) {
-    refuse(flag.name + " stands alone: leave =" + text + " out");
+    refuse(flag.name + " takes no value: leave out =" + text);
 }
 
 namespace {
@@ -326,7 +326,7 @@ UnknownFlag::UnknownFlag(const std::string& said, const std::string& meant)
       has_guess(!meant.empty() || !instead_of(said).empty()) {}
 
 UnexpectedWord::UnexpectedWord(const std::string& said)
-    : ConfigError("'" + said + "' is not expected: flags begin with --"), word(said) {}
+    : ConfigError("unexpected argument '" + said + "': flags begin with --"), word(said) {}
 
 void Arguments::parse(const std::vector<std::string>& words, bool flags_alone) {
     const TypedWords typed = read_words(*this, words, flags_alone);

@@ -261,7 +261,7 @@ void note_unused_flags(const Arguments& arguments, const std::vector<Name>& used
 [[noreturn]] void refuse_value(const Flag& flag, const std::string& text);
 
 /// The group that help shows last: flags that reproduce every digit of a notebook.
-constexpr const char* last_group = "Numbers of a notebook, bit by bit";
+constexpr const char* last_group = "Numbers of a notebook, bit for bit";
 
 /// The rows of one group, except for those that have one.
 std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows);

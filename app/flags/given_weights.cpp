@@ -207,7 +207,7 @@ std::map<std::string, std::string> mapped_names(const Arguments& arguments,
         const std::string theirs = entry.substr(0, colon);
         if (colon == std::string::npos || !file.has(theirs)) {
             throw attn::ConfigError("--map '" + entry +
-                                    "' is not like theirs:ours with a name that the file has");
+                                    "' is not NAME:STEP with a name that the file has");
         }
         steps[theirs] = entry.substr(colon + 1);
     }

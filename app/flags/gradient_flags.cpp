@@ -78,7 +78,7 @@ attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
 Flag loss_flag() {
     return Flag{
         flags::loss, "LOSS",
-        "the loss of the gradients: sum or mean of the last step, a cell as 'weights[0,1]', "
+        "the loss of the gradients: sum or mean of the last step, a cell such as 'weights[0,1]', "
         "mse:FILE, FILE with the gradient of the last step, or cross-entropy:WORD of the "
         "next word of a trained model"}
         .usually("sum")

@@ -37,8 +37,8 @@ std::vector<Flag> input_rows() {
              "text to attend over, one sequence per line (- is standard input)", file()}
             .being(of_model | says_x),
         Flag{flags::split, "HOW",
-             "how text is split into tokens: words, chars, or a regular expression whose matches "
-             "they are",
+             "how text is split into tokens: words, chars, or a regular expression that matches "
+             "each token",
              such_as("words chars"), "words"}
             .being(of_model)
             .needing({nullptr, has_tokens<true>, text}),
@@ -48,7 +48,7 @@ std::vector<Flag> input_rows() {
                 "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\"")
             .being(of_arithmetic | says_x | of_source),
         Flag{flags::tokens, "NAMES",
-             "names of the tokens or rows of x, in their order: the,cat,_ (_ leaves the id or "
+             "names of the tokens or rows of x, in their order: the,cat,_ (_ keeps the id or "
              "number); ';' between sequences"}
             .being(of_arithmetic),
         setting(flags::vocab, "HOW",
@@ -72,8 +72,8 @@ std::vector<Flag> input_rows() {
         Flag{flags::memory_ids, "IDS", "cross-attention: token ids of the keys and values"}.being(
             of_model | says_memory),
         Flag{flags::memory, "FILE[:NAME]",
-             "cross-attention: a file with the input of keys and values; with a model, its memory "
-             "limit, such as 8G",
+             "cross-attention: a file with the input of keys and values; with --model-file, the "
+             "most memory to use, such as 8G",
              file()}
             .being(of_model | says_memory),
         setting(flags::batch, "N", "number of sequences of a random x; adds a batch axis")

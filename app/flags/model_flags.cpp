@@ -191,7 +191,7 @@ void set_model_layer(const Arguments& arguments, const ModelRun* run, WalkConfig
     refuse_decided(arguments);
     if (!arguments.has(flags::text) && !arguments.has(flags::ids)) {
         throw attn::ConfigError(
-            "--model-file needs words to walk over: pass --text 'Once upon a time' or --ids");
+            "--model-file needs a text: pass --text 'Once upon a time' or --ids");
     }
     if (run == nullptr) {
         Model model = model_of(arguments);
@@ -257,7 +257,7 @@ const std::vector<Flag>& model_flags() {
 Flag without_flag() {
     return Flag{flags::without, "PART",
                 "leave a part of the trained model out: 3.7 (head 7 of layer 3), 3.attn or 3.mlp "
-                "(all that they add); =mean after it puts the mean over the tokens in its place"}
+                "(everything that it adds); 3.7=mean replaces it by its mean over the tokens"}
         .repeatable()
         .being(of_arithmetic);
 }
@@ -319,7 +319,7 @@ std::string size_text(double bytes) {
 
 void say_cost(const Arguments& arguments, Model& model, const Run& run) {
     constexpr double much = 1e9;          // bytes
-    constexpr double many_numbers = 2e9;  // some two seconds
+    constexpr double many_numbers = 2e9;  // about two seconds
     const std::size_t layers = run.layers.value_or(model.architecture.layers.size());
     attn::models::Cost cost =
         attn::models::cost_of(model, layers, run.tokens, run.hold, run.size, run.branches);

@@ -88,15 +88,15 @@ void check_ending(const Arguments& arguments, const Flag& flag, const std::strin
         (ending.size() > longest || is_written("*") || (!form.empty() && flag.endings.empty())))
         return;
     const std::string name = flag.letter.empty() ? flag.name : flag.letter;
-    const std::string reason = name + " " + path + ": this writes no " + ending;
+    const std::string reason = name + " " + path + ": cannot write " + ending;
     if (made != foreign().end() && is_written(made->write)) {
         const std::string other = path.substr(0, path.size() - ending.size());
         throw attn::ConfigError(reason + ": write " + other + std::string(made->write) + ", and " +
                                 std::string(made->maker) + " makes " + ending + " of it");
     }
     const std::string list = form == "json" ? ".json" : listed(endings);
-    throw attn::ConfigError(reason + ": " +
-                            (list.empty() ? "leave the ending out" : "end the name in " + list));
+    throw attn::ConfigError(reason + "; use a name " +
+                            (list.empty() ? "without that" : "that ends in " + list));
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ void check_written_files(const Arguments& arguments) {
         const auto format = std::ranges::find(formats(), name, &Format::name);
         if (is_to_terminal(arguments) && format != formats().end() && !format->is_for_terminals()) {
             throw attn::ConfigError("--format " + name +
-                                    " is no text for a terminal: pass -o FILE" +
+                                    " is not text for a terminal: pass -o FILE" +
                                     std::string(format->suffixes.front()) + " or a pipe");
         }
     }
@@ -180,7 +180,7 @@ std::string as_text_or_json(const Arguments& arguments, const Printer& text, con
         throw attn::ConfigError(
             (by_file ? "-o " + path : "--format " + std::string(format.name)) +
             ": this is text, or JSON: " +
-            (by_file ? "end the name in .txt or .json" : "pass --json, or leave it out"));
+            (by_file ? "use a name that ends in .txt or .json" : "pass --json, or leave it out"));
     }
     const std::string made = json();
     return made.ends_with('\n') ? made : made + "\n";

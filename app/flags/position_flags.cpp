@@ -44,8 +44,7 @@ std::vector<Flag> position_rows() {
             "head away (Llama, Qwen) or with its neighbour (GPT-J)"),
         setting(flags::rope_theta, "X", "base of the rotary frequencies theta^(-2i/rotary-dim)")
             .needing(rope),
-        setting(flags::rotary_dim, "N",
-                "the first N features of each head rotate, the others do not")
+        setting(flags::rotary_dim, "N", "rotate only the first N features of each head")
             .needing(rope),
         setting(flags::rope_scaling, "KIND:N:...",
                 "rotary frequencies for inputs longer than those of training: linear:F, "
@@ -53,10 +52,9 @@ std::vector<Flag> position_rows() {
                 "lists of a factor for each pair (1,1.1), or yarn:F:LENGTH[:FAST:SLOW], with "
                 "truncate=false, attention_factor=X, mscale=X and mscale_all_dim=X after colons")
             .needing(rope),
-        setting(
-            flags::position_bias, "HOW",
-            "a number added to each score by its distance: alibi, t5 (t5:32:128 are buckets and "
-            "the largest distance), or a file")
+        setting(flags::position_bias, "HOW",
+                "add a number to each score for the distance between query and key: alibi, t5 "
+                "(t5:32:128 are buckets and the largest distance), or a file")
             .set_by(set_position_bias)
             .being(or_file),
         setting("--qk-norm", "OVER",

@@ -80,7 +80,7 @@ std::vector<Flag> variant_rows() {
             .or_alone(),
         setting("--mla", "RANK",
                 "multi-head latent attention (DeepSeek): keys and values of all heads from RANK "
-                "features of each token; --rotary-dim more features of each head rotate"),
+                "features of each token, and --rotary-dim rotated features per head"),
         setting("--mla-query-rank", "RANK", "latent attention: compute queries from a latent, too")
             .needing(mla),
         setting("--mla-absorbed", "",
@@ -93,9 +93,8 @@ std::vector<Flag> variant_rows() {
             "dropout as in training: set numbers to 0 with probability P, and divide the others "
             "by 1 - P"),
         setting("--dropout-place", "WHERE",
-                "the tensor that dropout falls on: the weights, the context (after the product "
-                "with the "
-                "values) or the output of the output projection")
+                "the tensor that dropout is applied to: the weights, the context (after the "
+                "product with the values) or the output of the output projection")
             .needing(dropout),
         setting("--dropout-seed", "N",
                 "seed from which the mask of dropout is drawn, as by torch.manual_seed(N) before "

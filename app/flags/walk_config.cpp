@@ -407,7 +407,7 @@ const std::vector<Flag>& bug_flags() {
         std::vector<Flag> flags =
             grouped("Mistakes", {Flag{flags::bugs, "ID",
                                       "make a known mistake (attn-explain bugs lists them); none: "
-                                      "not even those of --notebook",
+                                      "leave out those of --notebook, too",
                                       such_as(mistake_ids)}
                                      .repeatable()
                                      .recorded("bugs")});

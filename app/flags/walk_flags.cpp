@@ -34,7 +34,8 @@ std::vector<Flag> model_rows() {
     const Need heads{nullptr, has_heads, "several heads: pass --heads 2 or more"};
     return {
         Flag{flags::preset, "NAME",
-             "the settings of a family of models, in small (--list-presets); other flags override "
+             "the settings of a family of models, at small sizes (--list-presets); other flags "
+             "override "
              "them, and --bias=false switches one off",
              one_of(preset_names)}
             .being(of_model),
@@ -52,8 +53,8 @@ std::vector<Flag> model_rows() {
         setting(flags::projection, "KIND",
                 "how query, key and value are computed from x: split and "
                 "matrix have a weight for each of the three, fused one "
-                "for all (GPT-2), fused-by-head the same head by head "
-                "(GPT-NeoX), stacked and per-head weights for each head, "
+                "for all (GPT-2), fused-by-head the same, arranged head by "
+                "head (GPT-NeoX), stacked and per-head weights for each head, "
                 "mha as in nn.MultiheadAttention")
             .being(of_model),
         setting("--init", "HOW", "how projections are drawn, one word or three for q,k,v")
@@ -74,14 +75,13 @@ std::vector<Flag> model_rows() {
             .being(of_model),
         setting("--output-bias", "", "bias on the output projection").being(of_model),
         setting(flags::merge, "", "concatenate the heads at the end").needing(heads),
-        setting(flags::no_merge, "", "leave the heads apart")
+        setting(flags::no_merge, "", "keep the heads separate")
             .instead_of({flags::merge})
             .being(of_model)
             .needing(heads),
-        setting(flags::weights, "FILE", "parameters from a file, by their names; the rest is drawn")
+        setting(flags::weights, "FILE", "parameters from a file, by name; the others are drawn")
             .being(of_model),
-        Flag{flags::map, "NAMES",
-             "your name for a parameter or a step: theirs:ours, as in W1:w_query"}
+        Flag{flags::map, "NAMES", "your name for a parameter or a step, then ours: W1:w_query"}
             .repeatable()
             .being(of_arithmetic)
             .needing({[](const Arguments& arguments) {
@@ -110,10 +110,10 @@ std::vector<Flag> model_rows() {
             .being(of_arithmetic)
             .needing({nullptr, masks, "a mask: add --mask causal or padding"}),
         setting(flags::scale, "HOW",
-                "divide the scores by the square root of head-dim or embed-dim, by nothing "
-                "(none), or multiply them by a number"),
+                "divide the scores by the square root of head-dim or embed-dim, do not divide "
+                "them (none), or multiply them by a number"),
         setting(flags::softcap, "X",
-                "bound the scores softly: X * tanh(score / X), as Gemma 2; 0: none"),
+                "bound the scores softly: X * tanh(score / X), as in Gemma 2; 0 turns it off"),
         setting(flags::softmax_axis, "AXIS", "axis over which the weights sum to 1"),
     };
 }

@@ -284,7 +284,7 @@ class Answer:
 
     @property
     def question(self) -> str:
-        """What only the author knows, where a verdict depends on it."""
+        """A question that only the author can answer, if a verdict depends on it."""
         said = {} if isinstance(self.json, list) else self.json
         lines = [*said.get("remarks", []), *said.get("open", [])]
         return "\n".join(each for each in lines if "?" in each)
@@ -505,7 +505,7 @@ def why(cell: str, **flags: Any) -> Answer:
 
 
 def bugs(about: str = "", **flags: Any) -> Answer:
-    """The mistakes that the program knows, those on a subject, or one of them."""
+    """The mistakes that the program knows, all or on one subject, or one of them."""
     return Answer(*_asked(["bugs"], flags, *([about] if about else [])))
 
 
@@ -752,7 +752,7 @@ class Watched(List[Layer]):
     def diagnose(self, **flags: Any) -> Lines:
         """One line a layer; flags say what was meant, as mask="causal", or for some layers
         mask={"*self_attn": "causal"}. Beside self-attention, one mask for all is not for
-        cross-attention. What was not judged has a line that says why."""
+        cross-attention. A layer that was not judged gets a line with the reason."""
         masks = flags.pop("mask") if isinstance(flags.get("mask"), Mapping) else {}
         crosses = {layer.name for layer in self if "memory" in layer.tensors}
         if isinstance(flags.get("mask"), str) and 0 < len(crosses) < len(self):

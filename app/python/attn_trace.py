@@ -687,7 +687,7 @@ def _fitting(node: ast.AST, shapes: Dict[str, Any]) -> str:
     for way, one, other in ways:
         made = _met(one, other, is_product)
         if made is not None:
-            return f"{way} would fit, and make {tuple(made)}"
+            return f"{way} would fit and give {tuple(made)}"
     return ""
 
 

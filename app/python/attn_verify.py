@@ -323,7 +323,7 @@ class _Evaluator:
     def cell(self, name: str, parts: list[_Tree]) -> _Ball:
         tensor, error = self.tensors.get(name), self.errors.get(name)
         if tensor is None or len(parts) != tensor.ndim:
-            raise ValueError(f"{name} is no earlier tensor, or has other axes")
+            raise ValueError(f"{name} is not an earlier tensor, or has other axes")
         there, places, unsure = np.bool_(True), [], np.bool_(False)
         for (place, off), length in zip(self.balls(parts, True), tensor.shape):
             place = np.nan_to_num(np.rint(place), nan=-1, posinf=-1, neginf=-1).astype(np.int64)

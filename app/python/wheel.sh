@@ -27,7 +27,7 @@ cat > "$tree/$name.dist-info/METADATA" <<END
 Metadata-Version: 2.1
 Name: attn-explain
 Version: $version
-Summary: Attention, step by step, right to the last digit
+Summary: Attention, step by step, correct to the last digit
 License: MIT
 Requires-Python: >=3.9
 END

@@ -21,7 +21,7 @@ constexpr const char* topics =
 /// Flags for a beginner, as they could be typed.
 constexpr std::pair<const char*, const char*> first_month[] = {
     {"--text 'the cat sat'", "words to attend over"},
-    {"--example adjective", "an interpretable head, its matrices set by hand"},
+    {"--example adjective", "an interpretable head with matrices set by hand"},
     {"--heads 2", "number of heads; --head-dim 8: features of each"},
     {"--embed-dim 8", "features of a token; --seq-len 5: random tokens"},
     {"--mask causal", "no token sees later ones; or padding, window:4, ..."},
@@ -269,7 +269,8 @@ std::string whole_help(const Command& command, bool with_rare) {
         std::ranges::count_if(own, [&](const Flag* flag) { return !shows_all && is_rare(*flag); });
     text += flag_list(command, "", [&](const Flag& flag) { return shows_all || !is_rare(flag); });
     if (hidden > 0) {
-        text += fmt::format("\n{} flags that are rarely needed: attn-explain --help all\n", hidden);
+        text += fmt::format(
+            "\nattn-explain --help all lists {} more flags that are rarely needed\n", hidden);
     }
     const std::string others = about_other_flags(command);
     return text + (others.empty() ? "" : "\n" + others + "\n") + example_list(command);

@@ -96,8 +96,9 @@ std::string description(const Command& command) {
                paragraph(
                    "Computes attention, the heart of every transformer, step by step, and prints "
                    "every tensor on the way exactly as PyTorch and NumPy print them. Without flags "
-                   "it walks over a sentence with a small model. The numbers depend on nothing but "
-                   "the flags and the seed.");
+                   "it computes attention over the default sentence with a small model. The "
+                   "numbers "
+                   "depend on nothing but the flags and the seed.");
     }
     std::string does = command.help;
     does.front() = static_cast<char>(does.front() - 'a' + 'A');

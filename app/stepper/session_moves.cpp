@@ -131,7 +131,7 @@ void Session::go_to_cell(const std::string& indices) {
     const std::vector<attn::AxisPart> parts = attn::slice_parts(*tensor(), indices);
     for (const attn::AxisPart& part : parts) {
         if (!part.drops_axis) {
-            throw attn::ConfigError("'" + indices + "' is no cell of " + tensor()->described() +
+            throw attn::ConfigError("'" + indices + "' is not a cell of " + tensor()->described() +
                                     ": give one number for each axis");
         }
     }

@@ -124,7 +124,7 @@ void Session::write(const std::string& path) const {
             if (!each.runs)
                 endings.insert(endings.end(), each.suffixes.begin(), each.suffixes.end());
         }
-        throw attn::ConfigError("write " + path + ": end the name in " + listed(endings));
+        throw attn::ConfigError("write " + path + ": use a name that ends in " + listed(endings));
     }
     if (!format->is_text()) cell();
     const attn::Document document = alone(*this);

@@ -204,7 +204,7 @@ Reply perform(Session& session, const std::string& line) {
     const StepCommand& command = find_command(text.substr(0, end));
     const std::string arguments(attn::trimmed(text.substr(end)));
     if (!arguments.empty() && command.arguments.empty()) {
-        throw attn::ConfigError(command.name + " stands alone: leave '" + arguments + "' out");
+        throw attn::ConfigError(command.name + " takes no argument: leave out '" + arguments + "'");
     }
     if (arguments.empty() && !command.example.empty()) {
         throw attn::ConfigError("something is missing, as in: " + command.example);

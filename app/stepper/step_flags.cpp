@@ -46,14 +46,14 @@ void show(const Session& session, const Reply& reply, const attn::Sink& write) {
 }  // namespace
 
 const std::vector<Flag>& step_flags() {
-    static const std::vector<Flag> all = grouped(
-        "Stepping",
-        {
-            Flag{flags::script, "FILE", "perform the commands in a file, one a line", file()}
-                .typed_only(),
-            {flags::lines, "", "step line by line, on a terminal too"},
-            {flags::full_screen, "", "use the whole screen, without colours too"},
-        });
+    static const std::vector<Flag> all =
+        grouped("Stepping",
+                {
+                    Flag{flags::script, "FILE", "run the commands in a file, one per line", file()}
+                        .typed_only(),
+                    {flags::lines, "", "step line by line, on a terminal too"},
+                    {flags::full_screen, "", "use the whole screen, without colours too"},
+                });
     return all;
 }
 

@@ -25,7 +25,7 @@ std::string parameters(attn::Color color, ColorDepth depth) {
 
 ColorDepth color_depth(const std::string& when, bool to_terminal) {
     if (when != "auto" && when != "always" && when != "never") {
-        throw attn::ConfigError("--color does not know '" + when + "': use auto, always or never");
+        throw attn::ConfigError("--color '" + when + "' is unknown: use auto, always or never");
     }
     const std::string force = environment("FORCE_COLOR");
     bool wanted = when == "always";

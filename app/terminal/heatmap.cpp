@@ -62,7 +62,7 @@ private:
         return view_.label(axis, i, batch_, head_);
     }
 
-    /// Draws the matrices, or the row, or the cell, of each index of the leading axes.
+    /// Draws the matrix (or row, or cell) at each index of the leading axes.
     void draw_axis(std::size_t axis, std::size_t offset) {
         if (axis + 2 >= tensor_.dimension()) {
             draw_matrix(offset);

@@ -181,7 +181,7 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK_MESSAGE(asked.exit_code == 3, asked.out << asked.err);
         CHECK_MESSAGE(guess_tells(asked.out, "with --weight-layout in-out: right; without: "),
                       asked.out);
-        CHECK(guess_tells(asked.out, "Which is it?"));
+        CHECK(guess_tells(asked.out, "Which did you intend?"));
     }
 
     TEST_CASE("a file with x and every parameter needs no other file") {
@@ -250,9 +250,9 @@ TEST_SUITE("app: diagnose does not guess") {
             "--given " + (theirs.folder / "walk.npz") + " --heads 2 --mask causal";
         const program::Result result = theirs.diagnose(given);
         CHECK(guess_tells(result.out,
-                          "your numbers have 3 decimals, and are compared to that precision"));
+                          "your numbers have 3 decimals and are compared at that precision"));
         CHECK(result.exit_code == 0);
-        CHECK_FALSE(guess_tells(result.out, "in other places"));
+        CHECK_FALSE(guess_tells(result.out, "in the wrong places"));
         theirs.file = {{"att", full_of({1, 2, 4, 4}, 0.25F)}};
         CHECK_FALSE(guess_tells(theirs.diagnose(given).out, "pass --heads"));
     }
@@ -380,7 +380,7 @@ TEST_SUITE("app: diagnose does not guess") {
         theirs.save("attn", "weights");
         const program::Result result = theirs.diagnose();
         CHECK_MESSAGE(result.exit_code == 0, result.out);
-        CHECK(guess_tells(result.out, "k_cache, q, v_cache are taken as they are"));
+        CHECK(guess_tells(result.out, "k_cache, q, v_cache are taken as given"));
     }
 
     TEST_CASE("a mistake of the recurrent form is named even if the walk runs the parallel form") {

@@ -48,7 +48,7 @@ TEST_SUITE("app: diagnose") {
             CAPTURE(wide);
             const auto result = run("diagnose " + mine + walk + wide);
             CHECK(result.exit_code == 3);
-            CHECK(has(result.out, "the tolerance judges nothing of weights"));
+            CHECK(has(result.out, "the tolerance is too large for weights"));
         }
         CHECK(run("diagnose " + mine + walk + "--atol 1e-4").exit_code == 1);
     }
@@ -199,7 +199,7 @@ TEST_SUITE("app: diagnose") {
                     .exit_code == 0);
         const program::Result result = run("diagnose " + (folder / "mine.npz") + " --mask causal");
         CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
-        CHECK(result.out.find("are taken as they are") != std::string::npos);
+        CHECK(result.out.find("are taken as given") != std::string::npos);
         const program::Result tried = run("diagnose " + (folder / "mine.npz"));
         CHECK_MESSAGE(tried.exit_code == 3, tried.out << tried.err);
         CHECK(tried.out.find("with --mask causal: right; without: causal-unasked") !=
@@ -224,5 +224,20 @@ TEST_SUITE("app: diagnose") {
         CHECK(result.exit_code == 2);
         CHECK(result.err.find("--map") != std::string::npos);
         CHECK(run("diagnose " + (folder / "other.json") + " --map losses:wieghts").exit_code == 2);
+    }
+
+    TEST_CASE("a step saved twice is listed once, and a fix computes it from the steps before it") {
+        const program::Folder folder;
+        const auto diagnosed = [&](const std::string& walk, const std::string& mistake) {
+            REQUIRE(run(walk + mistake + " -o " + (folder / "mine.npz")).exit_code == 0);
+            return run("diagnose " + (folder / "mine.npz") + " " + walk).out;
+        };
+        const std::string twice = diagnosed("--heads 2 ", "--bug query-scaled-first");
+        CHECK(has(twice, "value, scaled_scores, row_max"));
+        const std::string normed = diagnosed("--qk-norm head ", "--bug qk-norm-layernorm");
+        CHECK(has(normed, "  fix       normed_query, key = rms_norm(query, g_query), "));
+        const std::string sums =
+            diagnosed("", "--rule 'weights[q,k] = exponentials[q,k] / row_sum[q] * 1.1 + 0.01'");
+        CHECK(has(sums, "evidence  each row sums to 1.1600, not to 1"));
     }
 }

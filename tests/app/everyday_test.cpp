@@ -43,9 +43,10 @@ TEST_SUITE("app: everyday") {
                   "The largest weight shown is 0.1910: "));
         CHECK(run("--text 'a b' --text 'b a' -q --only 'weights[1,b,b]'").out ==
               run("--text 'a b' --text 'b a' -q --only 'weights[1,0,0]'").out);
-        program::check_refused("--only 'weights[short,wrod]'",
-                               "'wrod' is no index: write numbers, start:stop:step or ..., as in "
-                               "0,:,1:3, or for an axis of tokens a word of the input");
+        program::check_refused(
+            "--only 'weights[short,wrod]'",
+            "'wrod' is not an index: write numbers, start:stop:step or ..., as in "
+            "0,:,1:3, or for an axis of tokens a word of the input");
         program::check_refused("why 'weights[short]'", "weights[short] has 1 index but");
         program::check_refused("--only 'weights[2]' --figure arcs --format svg -o /dev/null",
                                "a row as weights[2:3]");
@@ -66,7 +67,8 @@ TEST_SUITE("app: everyday") {
             for (const std::string name : {"o.html", "o.npz", "o.svg", "o.ipynb"}) {
                 program::check_refused(command + " -o /nowhere/" + name, name);
             }
-            program::check_refused(command + " --json -o /nowhere/o.md", "end the name in .json");
+            program::check_refused(command + " --json -o /nowhere/o.md",
+                                   "use a name that ends in .json");
         }
     }
 

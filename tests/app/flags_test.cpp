@@ -79,8 +79,8 @@ TEST_SUITE("app: flags") {
                 const std::string flag = line.substr(start, end - start);
                 const bool alone = end + 1 >= line.size() || line[end + 1] == ' ';
                 if (alone) continue;
-                check_refused(command + " " + flag + " ''", flag + " is given an empty text");
-                check_refused(command + " " + flag + "=", flag + " is given an empty text");
+                check_refused(command + " " + flag + " ''", flag + " is empty");
+                check_refused(command + " " + flag + "=", flag + " is empty");
                 ++tried;
             }
         }

@@ -90,7 +90,7 @@ TEST_SUITE("app: heatmap") {
         CHECK(has_escape(shell("unset NO_COLOR; TERM=xterm " + on_a_terminal("attn-explain"))));
         CHECK_FALSE(has_escape(shell("TERM=xterm " + on_a_terminal("attn-explain -q"))));
         const program::Result binary = shell(on_a_terminal("attn-explain --format npz"));
-        CHECK(binary.out.find("is no text for a terminal") != std::string::npos);
+        CHECK(binary.out.find("is not text for a terminal") != std::string::npos);
     }
 
     TEST_CASE("COLORTERM chooses between 24 bits and 256 colours") {

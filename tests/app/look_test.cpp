@@ -32,6 +32,12 @@ TEST_SUITE("app: look") {
         CHECK(has(seen.out, "query as given"));
     }
 
+    TEST_CASE("a weight has an even share beside it only if the rows sum to 1") {
+        CHECK(has(run("look", "A = [[0.25, 0.75], [0.5, 0.5]]").out, "(an even share would be"));
+        const auto other = run("look", "A = [[1, 2], [3, 4]]");
+        CHECK(has(other.out, "largest\n# weight is 4: position 1 attends most to itself.\n"));
+    }
+
     TEST_CASE("a consistent result is confirmed, at the printed decimals") {
         std::string right = by_hand;
         right.replace(right.find("3.54"), 4, "3.34");

@@ -98,7 +98,7 @@ TEST_SUITE("app: model layers") {
     TEST_CASE("tokens are labels, and why traces back to the embeddings") {
         const std::string flags = " --model-file stories --text 'Once upon a time'";
         CHECK(run("why 'weights[0,upon,Once]' --layer 1" + flags)
-                  .out.find("'upon' looks at 'Once'") != std::string::npos);
+                  .out.find("query 'upon', key 'Once'") != std::string::npos);
         CHECK(run("why 'normed_x[upon,3]'" + flags)
                   .out.find("x[t,c] / sqrt((mean i: x[t,i] ^ 2) + 1e-05) * g_x[c]") !=
               std::string::npos);

@@ -82,7 +82,7 @@ TEST_SUITE("app: notebook") {
 
     TEST_CASE("the notes of a walk over words use the words") {
         const std::string one = run("why 'weights[life,eat]' --notebook 003").out;
-        CHECK_MESSAGE(program::has(one, "  'life' looks at 'eat'\n"), one);
+        CHECK_MESSAGE(program::has(one, "  query 'life', key 'eat'\n"), one);
         const std::string note = run("--notebook 003 --only weights").out;
         CHECK_MESSAGE(program::has(note, "that of 'life' (position 0) sums to"), note);
         CHECK(!program::has(note, " id "));

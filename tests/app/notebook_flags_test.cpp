@@ -157,7 +157,7 @@ std::vector<std::string> without_walk(const std::string& notebook) {
 }  // namespace
 
 TEST_SUITE("app: notebook --as-flags") {
-    TEST_CASE("each cell of padding-heads is a plain walk, bit by bit") {
+    TEST_CASE("each cell of padding-heads is a plain walk, bit for bit") {
         CHECK(check_lines("000") == 10);
         CHECK(without_walk("000").empty());
     }
@@ -167,7 +167,7 @@ TEST_SUITE("app: notebook --as-flags") {
         CHECK(without_walk("002") == std::vector<std::string>{"transposed_alike"});
     }
 
-    TEST_CASE("each cell of sentence is a plain walk, bit by bit") {
+    TEST_CASE("each cell of sentence is a plain walk, bit for bit") {
         CHECK(check_lines("003") == 10);
         CHECK(without_walk("003").empty());
     }

@@ -136,7 +136,7 @@ TEST_SUITE("app: --notebook") {
         program::check_refused("lint --notebook 002:wieghts", "did you mean weights?");
         program::check_refused("why 'weights[0,1]' --notebook 002:79",
                                "no walk computes this cell");
-        program::check_refused("--notebook ''", "--notebook is given an empty text");
+        program::check_refused("--notebook ''", "--notebook is empty");
         program::check_refused("--notebook 002:", "has no cell ''");
         program::check_refused("--notebook 000 --model-file stories", "two sources");
         program::check_refused("notebook 000 --model-file stories", "two sources");

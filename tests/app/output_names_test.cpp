@@ -36,7 +36,7 @@ TEST_SUITE("app: output names") {
               {"why 'weights[0,1]'" + at + "yml'", "v2.final.json"},
               {"--seq-len 3" + at + "ods'", "v2.final.csv"},
               {"--seq-len 3" + at + "gz'", ".npz or .safetensors"},
-              {"generate --tokens 2" + at + "pdf'", "end the name in .txt or .json"},
+              {"generate --tokens 2" + at + "pdf'", "use a name that ends in .txt or .json"},
               {"heads --text Once" + at + "csv'", ".json, .html or .npz"},
               {"heads --text Once --json" + at + "html'", "leave --json out"},
               {"bugs scale" + at + "md'", ".txt or .json"},
@@ -45,9 +45,9 @@ TEST_SUITE("app: output names") {
               {"probe" + at + "json'", ".npz or .py"},
               {"probe" + at + "txt'", ".npz or .py"},
               {"bench --seq-len 4 --plot '" + (folder / "t.png'"), "t.svg"},
-              {"man lint" + at + "html'", "leave the ending out"},
+              {"man lint" + at + "html'", "use a name without that"},
               {"export --as gguf" + at + "safetensors'", ".gguf"},
-              {"step" + at + "npz'", "end the name in .txt"},
+              {"step" + at + "npz'", "use a name that ends in .txt"},
               {"--save-config '" + (folder / "c.png'"), ".json or .txt"}}) {
             check_refused(flags, advice);
         }

@@ -8,7 +8,7 @@ TEST_SUITE("app: positions") {
             {"--rope both", "use half or interleaved"},
             {"--rope half --head-dim 3", "pass another --head-dim, or --rotary-dim 2"},
             {"--rope half --head-dim 1", "pass another --head-dim\n"},
-            {"--rope half --rotary-dim 3", "--rotary-dim 3 is no even number"},
+            {"--rope half --rotary-dim 3", "--rotary-dim 3 is not a positive even number"},
             {"--rope half --rotary-dim 8", "pass at most 4"},
             {"--rope half --positions 1,2", "2 for the 6 tokens of x: give one for each"},
             {"--rope half --positions 0,1,2,3,4,-5", "--positions must be at least 0"},

@@ -65,7 +65,7 @@ TEST_SUITE("app: rule") {
         const std::string said =
             run("--rule 'scaled_scores[q,k] = scores[q,k] / D' --only scaled_scores,context").out;
         CHECK(said.find("# scaled_scores[q,k] = scores[q,k] / 4\n") != std::string::npos);
-        CHECK(said.find("# ! Your rule makes this step") != std::string::npos);
+        CHECK(said.find("# ! Your rule computes this step") != std::string::npos);
         CHECK(said.find("(after your rule)") != std::string::npos);
     }
     TEST_CASE("a record and a file keep rules") {

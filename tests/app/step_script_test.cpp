@@ -180,7 +180,7 @@ TEST_SUITE("app: step by script") {
         refused("head 2\n", "ids has no head axis");
         refused("next zero\n", "zero");
         refused("next 0\n", "from 1 on");
-        refused("quit now\n", "stands alone");
+        refused("quit now\n", "takes no argument");
         refused("other\n", "dive");
         refused("back\n", "no dive to return from");
         refused("undo\n", "nothing to undo");
@@ -190,7 +190,7 @@ TEST_SUITE("app: step by script") {
         refused("only nothing\n", "nothing");
         refused("precision 99\n", "20");
         refused("write\n", "as in: write weights.npy");
-        refused("write w.bin\n", "end the name in .txt, .md");
+        refused("write w.bin\n", "use a name that ends in .txt, .md");
         refused("write w.xyz\n", ".html, .svg, .xlsx, .csv, .npy, .npz or .safetensors");
         refused("goto 99\n", "there is no step '99': there are 9 steps");
         refused("set text=hello world\n", "quote a value with spaces: text='the cat'");

@@ -269,7 +269,7 @@ TEST_SUITE("app: tour") {
         CHECK(!has(page, "https:"));
         run("tour 23 -o " + (folder / "late.md"));
         CHECK(!has(program::read_file(folder / "late.md"), "\n## 22. "));
-        program::check_refused("tour -o t.pdf", "this writes no .pdf");
+        program::check_refused("tour -o t.pdf", "cannot write .pdf");
     }
 
     TEST_CASE("the list of pages, and a page that does not exist") {

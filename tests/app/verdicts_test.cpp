@@ -167,7 +167,7 @@ TEST_SUITE("app: verdicts") {
                 {"q", one.q}, {"k", one.k}, {"v", one.v}, {"attn", one.weights}};
             const Result result = diagnosed(saved, "--mask causal");
             CHECK_MESSAGE(result.exit_code == 3, result.out);
-            CHECK(has(result.out, "Which is it?"));
+            CHECK(has(result.out, "Which did you intend?"));
             const Result said = diagnosed(
                 saved, std::string("--mask causal --causal-align ") + (at_end ? "end" : "start"));
             CHECK_MESSAGE(said.exit_code == 0, said.out);

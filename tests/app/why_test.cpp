@@ -8,7 +8,7 @@ TEST_SUITE("app: why") {
     TEST_CASE("a weight is derived from its score, its row and its use, within 25 lines") {
         const program::Result result = run("why 'weights[short,eat]' --variant loop");
         CHECK(result.exit_code == 0);
-        CHECK(result.out.find("'short' looks at 'eat'") != std::string::npos);
+        CHECK(result.out.find("query 'short', key 'eat'") != std::string::npos);
         CHECK(result.out.find("exp(scaled_scores[q,k] - row_max[q]) / row_sum[q]") !=
               std::string::npos);
         CHECK(result.out.find("sum 1.0000") != std::string::npos);

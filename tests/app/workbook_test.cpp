@@ -163,7 +163,7 @@ TEST_SUITE("app: workbook") {
         CHECK(!std::filesystem::exists(folder / "a.xlsx"));
         const auto blank = run("--blank wieghts -o '" + (folder / "a.xlsx") + "'");
         CHECK(blank.exit_code == 2);
-        CHECK(has(blank.err, "'wieghts' is no computed step of this walk"));
+        CHECK(has(blank.err, "'wieghts' is not a computed step of this walk"));
         const auto bare = run("notebook 001 -o '" + (folder / "a.xlsx") + "'");
         CHECK(bare.exit_code == 2);
         CHECK(has(bare.err, "writes formulas, and these numbers have no rules"));

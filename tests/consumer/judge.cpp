@@ -1,4 +1,4 @@
-// Makes a mistake in a walk, compares it with the right one and has diagnose name the mistake.
+// Makes a mistake in a walk, compares it with the correct one and has diagnose name the mistake.
 #include <attn/core/settings/settings.hpp>
 #include <attn/judge/compare/compare.hpp>
 #include <attn/judge/diagnose/diagnose.hpp>

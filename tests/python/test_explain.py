@@ -133,10 +133,10 @@ def test_a_line_that_raised_is_reported_with_its_shapes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line, fits",
     (
-        ("q @ k", "k.T would fit, and make (4, 5)"),
-        ("np.matmul(b, b)", "b.swapaxes(-2, -1) would fit, and make (2, 3, 4, 4)"),
+        ("q @ k", "k.T would fit and give (4, 5)"),
+        ("np.matmul(b, b)", "b.swapaxes(-2, -1) would fit and give (2, 3, 4, 4)"),
         ("b + b[:, 0, 0, :3]", "b[:, 0, 0, :3]"),
-        ("b * h", "h[:, None] would fit, and make (2, 3, 4, 5)"),
+        ("b * h", "h[:, None] would fit and give (2, 3, 4, 5)"),
         ("q.reshape(2, 4, 3)", "reshape(2, 4, 2) would fit"),
         ("q.reshape(len(q), 5)", ""),
     ),
@@ -151,7 +151,7 @@ def test_a_shape_that_would_fit_is_suggested(tmp_path: Path, line: str, fits: st
     if fits.endswith("]"):  # nothing simple fits
         fits = ""
     assert raised["fits"] == fits
-    way, _, size = fits.partition(" would fit, and make ")
+    way, _, size = fits.partition(" would fit and give ")
     if size:  # NumPy confirms it
         names: dict[str, Any] = {"np": np}
         exec(program.rsplit("\n", 2)[0], names)
@@ -514,7 +514,7 @@ def test_dropout_in_training_is_a_step(tmp_path: Path) -> None:
     lines = right.json["attentions"][0]["lines"]
     assert ["dropped_weights"] in [line["steps"] for line in lines]
     always = explained(tmp_path, DROPOUT, DROPPED=f"nn.functional.dropout({weights}, 0.3)")
-    assert always.code == 3 and "line 10: dropout is on here in model.eval()" in always.text
+    assert always.code == 3 and "line 10: dropout stays on after model.eval() here" in always.text
     scale = explained(tmp_path, DROPOUT, DROPPED="self.drop((q @ k.mT).softmax(-1))")
     assert scale.code == 1 and mistakes(scale)[0] == (10, "scale-missing"), scale
 

@@ -10,8 +10,8 @@ words, 3 heads with 4 features each. Compute query, key and value of shape
 (3, 5, 4): heads, words, features of a head.
 
 A reshape straight to (3, 5, 4) has the right shape and the wrong numbers: it
-does not move an axis, so head 0 gets the features of the first words alone
-instead of a part of every word. No error is raised.
+does not move an axis, so head 0 gets all features of the first words only,
+instead of some features of every word. No error is raised.
 
 Hint: First make the shape (words, heads, features), then swap the first two
 axes.

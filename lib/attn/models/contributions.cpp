@@ -101,7 +101,7 @@ Place parse_place(std::string_view word, const Model& model) {
     const bool attention = word.ends_with(".attn");
     const auto layer = parse_whole<std::size_t>(word.substr(0, word.size() - (attention ? 5 : 0)));
     if (!layer || *layer >= count) {
-        throw ConfigError("lens[" + std::string(word) + "] is no place in " + model.label +
+        throw ConfigError("lens[" + std::string(word) + "] is not a place in " + model.label +
                           ": ask for embedding, for a layer from 0 to " +
                           std::to_string(count - 1) + ", or for its attention as 0.attn");
     }

@@ -176,7 +176,7 @@ AttentionNames attention_names(std::string_view word) {
         }
         return names;
     }
-    throw ConfigError("$model does not know '"_told + std::string(word) + "': use " +
+    throw ConfigError("$model '"_told + std::string(word) + "' is unknown: use " +
                       joined(known, " or "));
 }
 

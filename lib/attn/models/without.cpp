@@ -19,9 +19,10 @@ Without parse_without(std::string_view word) {
     const auto layer = parse_whole<std::size_t>(left.substr(0, dot));
     const auto head = parse_whole<std::size_t>(part);
     if (!layer || (part != "attn" && part != "mlp" && !head)) {
-        throw ConfigError("$without "_told + shown(word) +
-                          " is no part of a model: ask for a head as 3.7, or for 3.attn or 3.mlp, "
-                          "with =mean after it for the mean over the tokens");
+        throw ConfigError(
+            "$without "_told + shown(word) +
+            " is not a part of a model: ask for a head as 3.7, or for 3.attn or 3.mlp, "
+            "with =mean after it for the mean over the tokens");
     }
     made.layer = *layer;
     made.head = head.value_or(0);

@@ -100,10 +100,10 @@ TEST_SUITE("settings") {
     TEST_CASE("a setting that a line cannot express is reported by its name") {
         CHECK(refused("heads 0") == "heads must be at least 1, not 0");
         CHECK(refused("heads") == "heads lacks its value");
-        CHECK(refused("bias yes") == "bias stands alone: leave yes out");
+        CHECK(refused("bias yes") == "bias takes no value: leave out yes");
         CHECK(refused("head 3") == "there is no setting 'head'; did you mean heads?");
         CHECK(refused("mask causal,causal") == "mask says causal twice: leave one out");
-        CHECK(refused("rope sideways") == "rope does not know 'sideways': use half or interleaved");
+        CHECK(refused("rope sideways") == "rope 'sideways' is unknown: use half or interleaved");
         CHECK(refused("vocab-size 3") == "vocab-size belongs to text or ids: set them first");
         CHECK(refused("weights w.npz") ==
               "weights cannot be set in a line: the caller of the library must read it");

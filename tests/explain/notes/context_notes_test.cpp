@@ -26,7 +26,7 @@ TEST_SUITE("notes: context") {
             context_note({{0.5, 0.25, 0.25}, {0.125, 0.125, 0.75}, {0.5, 0.25, 0.25}},
                          {{1, 0.75}, {1.625, 1.625}, {1, 0.75}}, values);
         CHECK_SAYS(note, "Each row is an average of the value rows, weighted by attention.");
-        CHECK_SAYS(note, "'green' takes the most, 0.7500, from 'blue'.");
+        CHECK_SAYS(note, "The largest share is 0.7500: 'green' takes it from 'blue'.");
     }
 
     TEST_CASE("an even row receives the mean") {
@@ -40,7 +40,7 @@ TEST_SUITE("notes: context") {
     TEST_CASE("weights that do not sum to 1 make no average") {
         CHECK_SAYS(context_note({{0.5, 0.25, 0}, {0.5, 0.25, 0}, {0.5, 0.25, 0}},
                                 {{0.5, 0.25}, {0.5, 0.25}, {0.5, 0.25}}, values),
-                   "The weights do not sum to 1, so it is not an average.");
+                   "The weights do not sum to 1, so a row is not an average.");
     }
 
     TEST_CASE("nan is traced to the weights, or to a value") {

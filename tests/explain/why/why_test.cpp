@@ -124,7 +124,7 @@ TEST_SUITE("explain: why") {
                     continue;
                 }
                 if (!(words >> number >> next)) continue;
-                if (next == "together") {
+                if (next == "sum") {
                     together = number;
                 } else {
                     sum += number;

@@ -218,7 +218,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
         };
         const Diagnosis windowed = hidden("k <= q - 3");
         CHECK(says(windowed, "a query sees 3 keys with its own, none that is later"));
-        CHECK(says(windowed, "query 3 sees keys 1 to 3, where it should see keys 0 to 3"));
+        CHECK(says(windowed, "query 3 sees keys 1 to 3, but should see keys 0 to 3"));
         CHECK(says(
             diagnosed(seeded(62),
                       follows("scaled_scores[q,k] = scaled_scores[q,k] - 0.25 * abs(q - k)"), true),

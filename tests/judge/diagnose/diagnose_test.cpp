@@ -126,7 +126,7 @@ TEST_SUITE("explain: diagnose") {
         const Tensor right({"query", "key"}, Array<double>{{1.0, hidden}, {1.0, 2.0}});
         const Tensor theirs({"query", "key"}, Array<double>{{1.0, -1e4}, {1.0, 2.0}});
         for (const std::string& sign : evidence_of("masked_scores", theirs, right)) {
-            CHECK(sign.find("in other places") == std::string::npos);
+            CHECK(sign.find("in the wrong places") == std::string::npos);
         }
     }
 

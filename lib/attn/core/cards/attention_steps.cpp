@@ -56,7 +56,7 @@ public:
                       [&] { with_heads_in_mind([&] { replaces ? replace(i) : add(i); }); });
             put_in_ = replaces ? std::string() : name;
         }
-        if (is_shipped()) return;  // tests check its mistakes
+        if (is_shipped()) return;  // the tests check the mistakes of a built-in file
         for (const AttentionMistake& each : file_->mistakes) {
             file_->at(each.line, [&] { check(each); });
         }

@@ -56,7 +56,7 @@ inline const Tensor& tensor_of(const Input& input, const Ledger& ledger, const s
 /// The eps of norms: of latents, and of the context.
 inline constexpr double latent_norm_eps = 1e-6, context_norm_eps = 1e-5;
 
-// Biases of scores by the distance of query and key.
+// Biases of scores by the distance between query and key.
 
 /// Returns the number of heads with consecutive powers of two as slopes; the others use every
 /// second power of the next series.

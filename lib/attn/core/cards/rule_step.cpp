@@ -183,7 +183,7 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
         step.is_told = false;
         step.mistake_ids = users_rule;
         step.of_user = true;
-        step.mistake = "Your rule makes this step and what follows from it.";
+        step.mistake = "Your rule computes this step, and later steps follow from it.";
         const Outline made = step.outline(plan);
         const bool in_float32 = plan.compute_dtype == DType::float32;
         std::vector<std::string> remarks = remarks_on(whole, made, in_float32);

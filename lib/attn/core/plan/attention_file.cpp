@@ -318,7 +318,7 @@ private:
                                  return is_of_name(c) || (c == '-' && line_.word != "setting" &&
                                                           line_.word != "axis");
                              });
-        if (!is_name) refuse("'" + text + "' is no name: letters, digits and _");
+        if (!is_name) refuse("'" + text + "' is not a name: letters, digits and _");
         return text;
     }
 

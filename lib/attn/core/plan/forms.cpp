@@ -92,23 +92,24 @@ void refuse_prefill(const Plan& plan) {
     const WalkConfig& config = plan.config;
     const std::string scaling(config.rotary.scaling ? word(config.rotary.scaling->kind)
                                                     : std::string_view());
-    refuse_unless(!config.prefill || *config.prefill > 0, "prefill must be at least 1");
+    refuse_unless(!config.prefill || *config.prefill > 0, "$prefill must be at least 1"_told);
     refuse_unless(config.mask.is_causal(),
-                  "prefill walks the tokens in chunks, and no query may see the keys of a later "
+                  "$prefill walks the tokens in chunks, and no query may see the keys of a later "
                   "chunk: add $mask causal"_told);
-    refuse_unless(!plan.has_memory && plan.past_len == 0,
-                  "prefill fills the cache from x alone: leave the memory and the past out");
+    refuse_unless(
+        !plan.has_memory && plan.past_len == 0,
+        "$prefill fills the cache from x alone: leave out $past and the flags of a memory"_told);
     refuse_unless(!plan.drops(),
-                  "prefill is for writing, when dropout is off: leave $dropout out"_told);
-    refuse_unless(!config.mask.given, "prefill cannot cut a mask file: leave it out");
+                  "$prefill is for generation, when dropout is off: leave $dropout out"_told);
+    refuse_unless(!config.mask.given, "$prefill cannot cut a mask file: leave it out"_told);
     refuse_unless(!config.rotary.scaling || !config.rotary.scaling->follows_length() ||
                       !config.rotary.scaling->exceeds(plan.rotary_tokens()),
-                  "prefill with $rope-scaling "_told + scaling +
+                  "$prefill with $rope-scaling "_told + scaling +
                       " would rotate the keys of each chunk by another base or list, which follow "
                       "the longest "
                       "position so far: pass another scaling");
     refuse_unless(config.softmax_axis == SoftmaxAxis::key,
-                  "prefill needs softmax over the keys: leave $softmax-axis out"_told);
+                  "$prefill needs softmax over the keys: leave $softmax-axis out"_told);
 }
 
 }  // namespace attn

@@ -45,7 +45,7 @@ public:
     /// that step: the input of masked_scores.
     const Entry* find_latest(Chain chain, std::string_view before = {}) const;
 
-    /// Returns its tensor.  Errors  ConfigError if there is none.
+    /// Returns the tensor of that step.  Errors  ConfigError if there is none.
     const Tensor& latest(Chain chain, std::string_view before = {}) const;
 
     /// Returns a copy without the tensor with that name.

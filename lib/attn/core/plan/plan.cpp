@@ -304,8 +304,8 @@ void resolve_mask_and_softmax(Plan& plan) {
                           std::to_string(plan.batch) + ": give one for each sequence");
         for (const std::int64_t length : config.lengths) {
             refuse_unless(length >= 0 && length <= static_cast<std::int64_t>(plan.key_len),
-                          "length " + std::to_string(length) + " is not between 0 and the " +
-                              std::to_string(plan.key_len) + " keys there are");
+                          "length " + std::to_string(length) + " is not between 0 and " +
+                              std::to_string(plan.key_len) + ", the number of keys");
         }
     }
     for (const MaskKind& kind : mask_kinds()) {

@@ -93,7 +93,7 @@ void resolve_rotary(Plan& plan) {
     rotary.dim = rotary.dim.value_or(head_dim);
     const std::string given = "$rotary-dim "_told + std::to_string(*rotary.dim);
     refuse_unless(*rotary.dim >= 2 && *rotary.dim % 2 == 0,
-                  given + " is no even number from 2 on: features rotate in pairs");
+                  given + " is not a positive even number: features rotate in pairs");
     refuse_unless(*rotary.dim <= head_dim, given + " is more than the " + width +
                                                " features of a head: pass at most " + width);
     refuse_unless(

@@ -19,7 +19,7 @@ public:
                 return each.rule.step == name && each.form == group.form;
             });
             if (step == file.steps.end()) {
-                refuse("together names " + name + ", which is no step of this form");
+                refuse("together names " + name + ", which is not a step of this form");
             }
             rules_.push_back(step->rule);
             const Letters& own = step->rule.indices;

@@ -154,8 +154,8 @@ void refuse_word(std::string_view called, const std::string& text,
     const std::string value = here.substr(std::min(here.find(' ') + 1, here.size()));
     std::string meant = here.empty() ? closest(text, words) : value;
     if (meant.ends_with(':')) meant += colon + 1 < text.size() ? text.substr(colon + 1) : "4";
-    refuse(called, " does not know '" + text +
-                       "': " + (meant.empty() ? "" : "did you mean " + meant + "? ") + "use " +
+    refuse(called, " '" + text + "' is unknown: " +
+                       (meant.empty() ? "use " : "did you mean " + meant + "? Use ") +
                        listed(words));
 }
 

@@ -134,8 +134,8 @@ void configure(WalkConfig& config, std::string_view line) {
                               " cannot be set in a line: the caller of the library must read it");
         }
         if (setting.alone != text.empty() && !setting.takes.or_nothing) {
-            throw ConfigError(name + (setting.alone ? " stands alone: leave " + text + " out"
-                                                    : " lacks its value"));
+            throw ConfigError(
+                name + (setting.alone ? " takes no value: leave out " + text : " lacks its value"));
         }
         if (!text.empty()) check(setting.takes, name, text);
         setting.set(config, name, text);

@@ -211,7 +211,7 @@ private:
             for (const std::string& each : node.readers) {
                 all += (all.empty() ? "" : &each == &node.readers.back() ? " and " : ", ") + each;
             }
-            return "It is read by " + all + ": the gradients from them are added up.";
+            return name + " is read by " + all + ": their gradients are added up.";
         }
         if (reader.starts_with("rotated_")) return "Rotated back, by the opposite angle.";
         if (reader.starts_with("repeated_")) return "The heads that share it are added up.";

@@ -161,8 +161,8 @@ void add_rules(Document& document, const Plan& plan, const StepTable& table) {
 
 namespace {
 
-/// Returns the largest distance of correct code from the walk's numbers, which are rounded, too:
-/// the radius is relative to the exact ones.
+/// Returns the largest difference between correct code and the walk's numbers, which are rounded,
+/// too: the radius is relative to the exact ones.
 Tensor bound_of(const Tensor& tensor, const Ball& ball) {
     if (tensor.shape() != ball.middle.shape()) return ball.radius;
     Array<double> cells = ball.radius.as<double>();

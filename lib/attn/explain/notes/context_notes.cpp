@@ -65,8 +65,8 @@ std::string example(const Subject& subject, const std::vector<AttentionRow>& row
     if (const std::optional<std::size_t> query = strongest(rows)) {
         const AttentionRow& row = rows[*query];
         if (row.equals == 1) {
-            say(note, of_first_matrix(subject, row_label(subject, *query) + " takes the most, " +
-                                                   number(row.weight) + ", from " +
+            say(note, of_first_matrix(subject, "the largest share is " + number(row.weight) + ": " +
+                                                   row_label(subject, *query) + " takes it from " +
                                                    seen_label(subject, *query, row.best) + "."));
         }
     }
@@ -184,12 +184,12 @@ std::string mixing_note(const Subject& subject) {
                             " is an average of the value rows, weighted by attention."
                   : subject.has("sink")
                       ? mixes + " They sum to less than 1: the sink's share has no value."
-                      : mixes + " The weights do not sum to 1, so it is not an average.");
+                      : mixes + " The weights do not sum to 1, so a row is not an average.");
         if (averages) say(note, example(subject, rows));
     } else {
         say(note, mixes);
         if (!averages) {
-            say(note, "The weights do not sum to 1, so it is not an average.");
+            say(note, "The weights do not sum to 1, so a row is not an average.");
         }
     }
     say(note, nan_sentence(subject, rows));

@@ -99,8 +99,8 @@ std::string gradient_note(const Subject& subject, const std::string& how) {
                                 : "Each cell of " + name + " counts the same in the loss.");
         return note;
     }
-    say(note, "The loss changes most with " + name + place_text(largest, subject.tensor.shape()) +
-                  ": " + number(cells[largest]) + " times the change of that cell.");
+    say(note, "The loss reacts most to " + name + place_text(largest, subject.tensor.shape()) +
+                  ": it changes " + number(cells[largest]) + " times as much as that cell.");
     return note;
 }
 

@@ -110,7 +110,7 @@ std::string looked_up(const Start& start, const Subject& subject, const Tokens& 
                      : "position " + std::to_string(subject.excerpt.index("token", 0))) +
            " takes row " + std::to_string(id) + "." +
            (tokens.by_word && !subject.plan.config.parameters.has(table)
-                ? " A word's row is drawn from a seed made of the word and " +
+                ? " A word's row is drawn from a seed computed from the word and " +
                       std::to_string(subject.plan.config.seed) + ": it is the same in every text."
                 : "");
 }
@@ -176,7 +176,7 @@ std::string embedding_note(const Start& start, const Subject& subject) {
     std::string note = "One row of " + counted(features, "feature") +
                        " for each id; training would learn them, here they are " +
                        (given     ? "as given."
-                        : by_word ? "drawn from a seed made of the word."
+                        : by_word ? "drawn from a seed computed from the word."
                                   : "drawn at random.");
     if (tokens != nullptr && tokens->pad_id && *tokens->pad_id >= 0) {
         const auto padding = static_cast<std::size_t>(*tokens->pad_id);

@@ -106,7 +106,8 @@ std::string rotated_note(const Subject& subject) {
         (factor == 1 ? "keeps its length." : "becomes " + brief(factor) + " times as long.");
     say(note, capitalised(rotated_pair(subject)));
     if (subject.step.chain == Chain::keys) {
-        say(note, "A score now depends on the distance of query and key, not on their positions.");
+        say(note,
+            "A score now depends on the distance between query and key, not on their positions.");
     }
     return note;
 }

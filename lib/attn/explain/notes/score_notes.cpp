@@ -112,7 +112,8 @@ std::string scaled_note(const Subject& subject) {
     if (factor == 1 && as_told) return note;
     say(note, largest->sentence);
     if (as_told && plan.config.scale.by == ScaleChoice::By::head_dim) {
-        say(note, "Otherwise a large head_dim makes scores large and softmax nearly one-hot.");
+        say(note,
+            "Without the division a wide head has large scores, and softmax is nearly one-hot.");
     }
     return note;
 }

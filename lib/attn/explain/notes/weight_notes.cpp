@@ -86,9 +86,10 @@ std::string strongest_sentence(const Subject& subject, const std::vector<Attenti
     return std::string(forced ? "Among queries with a choice, the" : "The") + " largest weight" +
            shown_here(subject) + within_matrix(subject) + " is " + number(row.weight) + ": " +
            attends_text(subject, *query, row) +
-           (subject.has("sink") ? "."
-                                : " (an even share would be " +
-                                      number(1.0 / static_cast<double>(row.visible)) + ").");
+           (row_sums(subject.ledger).to_other
+                ? "."
+                : " (an even share would be " + number(1.0 / static_cast<double>(row.visible)) +
+                      ").");
 }
 
 /// Describes queries that see a single key: their weight is 1 whatever the score.

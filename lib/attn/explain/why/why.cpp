@@ -47,7 +47,8 @@ std::string tokens_sentence(const WalkView& view) {
         const auto& list = in_head(names, head == view.place.end() ? 0 : head->second);
         return visible(list[view.place.at(tensor.axes()[last])]) + " of " + query + key;
     }
-    return query.empty() || key.empty() ? "token " + query + key : query + " looks at " + key;
+    return query.empty() || key.empty() ? "token " + query + key
+                                        : "query " + query + ", key " + key;
 }
 
 bool reads(const Step& step, const Plan& plan, Chain chain) {
@@ -103,7 +104,7 @@ std::string used_by(const WalkView& view) {
         case Chain::keys:
             return "scores of every query with this key";
         case Chain::values:
-            return "context of every query, as much as its weight on this key";
+            return "context of every query, times its weight on this key";
         case Chain::weights:
             return "context of the same query: adds " +
                    four_decimals(view.at(view.step.name).value) + " * value of this key";

@@ -92,7 +92,7 @@ void add_terms(std::string& text, const std::string& indent, const Derivation& d
     if (left != 0) {
         text += fmt::format("{}  {:>12}   rounding\n", indent, decimals.text_of_units(left));
     }
-    text += fmt::format("{}  {:>12}   together\n", indent, decimals.text(derivation.cell.value));
+    text += fmt::format("{}  {:>12}   sum\n", indent, decimals.text(derivation.cell.value));
 }
 
 /// Returns the distinct sources to derive next.

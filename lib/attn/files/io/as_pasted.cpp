@@ -18,7 +18,7 @@ std::string with_decimal_point(std::string field) {
 }
 
 std::string rows_on_lines(std::string_view inside) {
-    constexpr std::size_t shortest_printed = 60;  // NumPy fills lines of 75 letters
+    constexpr std::size_t shortest_printed = 60;  // NumPy breaks lines at 75 characters
     if (inside.find_first_of(",;[]\"'") != inside.npos) return {};
     if (inside.find('\n') >= shortest_printed) return {};
     std::string rows;
@@ -42,7 +42,7 @@ std::string arrays_alone(std::string_view text) {
     std::string alone;
     std::size_t depth = 0, opened = 0;  // brackets, and the start of the innermost
     bool has_rows = false;              // it contains a semicolon that ends a row
-    bool is_flat = true;                // no list is in the outermost
+    bool is_flat = true;                // no list is nested in the outermost one
     char quote = '\0';
     for (std::size_t i = 0; i < text.size(); ++i) {
         const char letter = text[i];

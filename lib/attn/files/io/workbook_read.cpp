@@ -163,7 +163,7 @@ public:
             const ReadCell& read = cell == cells.end() ? empty : cell->second;
             if (!read.number && !read.is_error && !trimmed(read.text).empty()) {
                 fail(name + index_text(indices) + " is " + shown(read.text) +
-                     ", which is no number");
+                     ", which is not a number");
             }
             const double value = read.number.value_or(std::numeric_limits<double>::quiet_NaN());
             constexpr double infinite = 1e290;

@@ -25,7 +25,7 @@ void multiply_rows(const T* a, std::size_t a_stride, const T* b, T* result,
                    std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
                    Second second);
 
-/// Computes it by OpenBLAS, whatever the sizes.
+/// Computes the same product with OpenBLAS, for any size.
 template <class T>
 void blas_multiply(const T* a, std::size_t a_stride, const T* b, T* result,
                    std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
@@ -43,8 +43,8 @@ std::string blas_core_type();
 /// Returns the processor whose kernels OpenBLAS should use instead of its choice, if this processor
 /// has AVX2 or AVX-512 and the chosen kernels use neither; else null.
 ///
-/// Why  OpenBLAS goes by model numbers. For a processor that is newer than OpenBLAS, it uses the
-///      kernels of a Prescott, of 2004.
+/// Why  OpenBLAS chooses kernels by model number. For a processor newer than OpenBLAS it uses those
+///      of the Prescott (2004).
 const char* better_blas_core(std::string_view chosen);
 
 }  // namespace attn

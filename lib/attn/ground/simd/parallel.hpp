@@ -47,7 +47,7 @@ struct EvenParts {
 };
 
 /// Returns the number of threads for `multiply_adds` of work, at most `most`, or one per core if
-/// that is 0: starting a thread costs as much as about 0.1 ms of work.
+/// that is 0: starting a thread takes as long as about 0.1 ms of work.
 inline std::size_t worthwhile_threads(std::size_t most, double multiply_adds, std::size_t tasks) {
     constexpr double too_small = 3e7;
     if (multiply_adds < too_small) return 1;

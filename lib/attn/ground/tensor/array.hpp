@@ -18,7 +18,7 @@ using Shape = std::vector<std::size_t>;
 
 /// Returns the number of elements of a shape. The empty shape is a scalar, with one element.
 std::size_t element_count(const Shape& shape);
-/// Returns it for a shape whose number of elements may overflow.
+/// Returns the number of elements as a double, for a shape whose number may overflow.
 double cell_count(const Shape& shape);
 
 /// Returns the row-major index of the element at `indices`, which has one index per axis.

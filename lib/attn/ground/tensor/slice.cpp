@@ -32,9 +32,10 @@ std::optional<std::ptrdiff_t> number(std::string_view text, std::string_view who
     std::ptrdiff_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size()) {
-        throw ConfigError("'" + std::string(whole) +
-                          "' is no index: write numbers, start:stop:step or ..., as in 0,:,1:3, "
-                          "or for an axis of tokens a word of the input");
+        throw ConfigError(
+            "'" + std::string(whole) +
+            "' is not an index: write numbers, start:stop:step or ..., as in 0,:,1:3, "
+            "or for an axis of tokens a word of the input");
     }
     return value;
 }
@@ -52,7 +53,7 @@ AxisPart range(const std::vector<std::string_view>& parts, std::ptrdiff_t length
                std::string_view whole) {
     const std::ptrdiff_t step = parts.size() > 2 ? number(parts[2], whole).value_or(1) : 1;
     if (step == 0 || parts.size() > 3) {
-        throw ConfigError("'" + std::string(whole) + "' is no slice: the step must not be 0");
+        throw ConfigError("'" + std::string(whole) + "' is not a slice: the step must not be 0");
     }
     // Clamp as Python does: a slice may be out of range, an index may not.
     const auto clamp = [&](std::optional<std::ptrdiff_t> given, std::ptrdiff_t otherwise) {

@@ -32,7 +32,7 @@ std::vector<Exactness> printed_in(const Ledger& theirs) {
         return std::to_string(count) + " " + unit + (count == 1 ? "" : "s");
     };
     const auto remark = [](const std::string& digits) {
-        return "your numbers have " + digits + ", and are compared to that precision";
+        return "your numbers have " + digits + " and are compared at that precision";
     };
     if (are_whole(theirs)) return all;
     // PyTorch prints each tensor in decimals, or its largest or smallest numbers as 1.2345e-03.
@@ -168,10 +168,10 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
         intake.given.record(step->second, ways.front().tensor);
         taken.insert(name);
     }
-    if (!taken.empty() && options.says_what_is_taken) {
+    if (!taken.empty() && options.reports_inputs_as_given) {
         intake.remarks.push_back(
             joined({taken.begin(), taken.end()}) +
-            " are taken as they are: no parameters were given to make them from x");
+            " are taken as given: there are no parameters to compute them from x");
     }
     return intake;
 }
@@ -186,8 +186,7 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
     for (const auto& entry : reference.entries()) ours.push_back(entry.name);
     throw ConfigError((names.empty() ? "there is no tensor to compare"
                                      : "none of " + some_of(names) + " is a step of this walk") +
-                      ": say which is which with $map theirs:ours; the steps are "_told +
-                      joined(ours));
+                      ": name them with $map NAME:STEP; the steps are "_told + joined(ours));
 }
 
 /// State shared by all readings, and the tensors to be read.
@@ -229,7 +228,7 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOpti
     for (Finding& finding : diagnosis.findings) {
         const std::string& name = row_of(diagnosis, finding).theirs_name;
         if (finding.asked) {
-            open.push_back("the results are right, and do not follow from " + name +
+            open.push_back("the results are correct but do not follow from " + name +
                            ": save the tensor that they were computed from");
         } else if (finding.mistake() && finding.mistake()->id == "no-output-projection" &&
                    name != "output" && !saves_before) {
@@ -252,8 +251,8 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOpti
     const auto first = std::ranges::find_if(diagnosis.steps, differs);
     if (diagnosis.findings.empty() && first != diagnosis.steps.end()) {
         open.push_back(first->name +
-                       " differs from the reference, though each step before it is right by "
-                       "itself: save more of the steps before it");
+                       " differs from the reference, although each step before it is correct on "
+                       "its own: save more of those steps");
     }
     return open;
 }

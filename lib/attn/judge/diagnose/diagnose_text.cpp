@@ -35,7 +35,9 @@ void add_paragraph(std::string& text, const std::string& head, const std::string
 /// Lists the tensors that were compared and are right, and counts those that were not compared.
 std::string summary(const Diagnosis& diagnosis) {
     std::vector<std::string> steps;
-    for (const StepVerdict& step : diagnosis.steps) steps.push_back(step.name);
+    for (const StepVerdict& step : diagnosis.steps) {
+        if (std::ranges::count(steps, step.name) == 0) steps.push_back(step.name);
+    }
     const std::string names = joined(steps);
     const std::size_t skipped = diagnosis.skipped.size();
     if (steps.empty()) return "nothing was judged";
@@ -81,11 +83,11 @@ Paragraphs mistake_paragraphs(const Finding& finding) {
     };
     if (finding.step != "mask" && finding.replayed) {
         std::string match =
-            "replaying it on your tensors reproduces yours " +
+            "with this mistake, your inputs give your numbers " +
             (finding.difference == 0 ? std::string("exactly") : "to " + brief(finding.difference));
         for (const Mistake* nearest : finding.as(Role::nearest)) {
             match +=
-                "; next best " + nearest->id + " (max " + brief(finding.nearest_difference) + ")";
+                "; next best: " + nearest->id + " (max " + brief(finding.nearest_difference) + ")";
         }
         add_evidence(match);
     }
@@ -117,16 +119,21 @@ std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
         {"merged", {"merged"}},
         {"output", {"output"}}};
     const StepTable& table = step_table(*diagnosis.plan);
-    const auto name_of = [&](const std::string& word) {
+    // The step is assigned from tensors before it: `normed_query = rms_norm(query)`.
+    const auto name_of = [&](const std::string& word, bool is_assigned) {
         const auto steps = steps_of.find(word);
         std::string name = word;
         if (steps == steps_of.end()) return name;
+        const std::size_t end = place_of(table, finding.step) + (is_assigned ? 1 : 0);
+        bool is_found = false;
         for (const StepVerdict& each : diagnosis.steps) {
             const bool is_it = std::ranges::count(steps->second, each.name) > 0;
-            const bool is_later = place_of(table, each.name) > place_of(table, finding.step);
+            const bool is_later = place_of(table, each.name) >= end;
             const std::string theirs = variable_in(each.theirs_name);
             const bool is_word = std::ranges::all_of(theirs, is_of_name);
-            if (is_it && is_word && (name == word || !is_later)) name = theirs;
+            if (!is_it || !is_word || (is_found && is_later)) continue;
+            name = theirs;
+            is_found = true;
         }
         return name;
     };
@@ -142,7 +149,8 @@ std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
             continue;
         }
         const bool is_name = before != '.' && before != '\'';
-        text += is_name ? name_of(word) : word;
+        const bool is_assigned = fix.find(" = ", i) < fix.find_first_of("\n#", i);
+        text += is_name ? name_of(word, is_assigned) : word;
         word.clear();
         if (i < fix.size()) text += c;
         if (c == '#') return text + fix.substr(i + 1);

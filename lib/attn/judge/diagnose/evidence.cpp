@@ -35,7 +35,9 @@ void sums_of_weights(const Tensor& theirs, std::vector<std::string>& found) {
     const std::size_t last = theirs.dimension() - 1;
     const auto [low, high] = sums_along(theirs, last);
     if (near(low, 1) && near(high, 1)) return;
-    found.push_back("rows sum to between " + four_decimals(low) + " and " + four_decimals(high) +
+    const std::string least = four_decimals(low), most = four_decimals(high);
+    found.push_back((least == most ? "each row sums to " + least
+                                   : "rows sum to between " + least + " and " + most) +
                     ", not to 1");
     for (std::size_t axis = 0; axis < last; ++axis) {
         const auto [lowest, highest] = sums_along(theirs, axis);
@@ -161,7 +163,7 @@ void same_numbers_elsewhere(const Tensor& theirs, const Tensor& expected,
     for (std::size_t i = 0; i < a.size(); ++i) {
         if (a[i] != b[i] && !near(a[i], b[i])) return;
     }
-    found.push_back("the numbers are the right ones, in other places");
+    found.push_back("the numbers are correct but in the wrong places");
 }
 
 /// Reports whether the matrices are transposed or symmetric.

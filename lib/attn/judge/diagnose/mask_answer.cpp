@@ -94,7 +94,7 @@ MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& re
         const MaskReading& nearest = *std::ranges::min_element(ways, {}, apart);
         finding.evidence.push_back(std::to_string(apart(nearest)) + " of " +
                                    std::to_string(right.cells.size()) +
-                                   " cells are hidden here and seen there");
+                                   " cells are hidden here and visible in yours");
         answer.hidden = nearest.hidden;
         answer.layout = nearest.layout;
     }

@@ -26,7 +26,7 @@ bool is_farther(const Diagnosis& tried, const Diagnosis& best) {
 }
 
 /// True if a mistake is the absence of a mask, or fills it with a number that is none of the usual:
-/// a mask that nobody has asked for and no cell shows is no explanation.
+/// a mask that was not requested and that no cell shows explains nothing.
 bool shows_no_mask(const Finding& finding) {
     const Mistake* const mistake = finding.mistake();
     if (mistake == nullptr || !mistake->id.starts_with("mask-")) return false;
@@ -48,8 +48,17 @@ bool is_behind_mask(const Diagnosis& diagnosis) {
 std::string verdict_of(const Diagnosis& diagnosis) {
     if (diagnosis.is_right()) return "right";
     std::vector<std::string> ids;
+    std::size_t unknown = 0;
     for (const Finding& finding : diagnosis.findings) {
-        if (!finding.harmless) ids.push_back(finding.mistake() ? finding.mistake()->id : "unknown");
+        if (finding.harmless) continue;
+        if (finding.mistake() == nullptr) {
+            ++unknown;
+        } else {
+            ids.push_back(finding.mistake()->id);
+        }
+    }
+    if (unknown > 0) {
+        ids.push_back(unknown == 1 ? "unknown" : std::to_string(unknown) + " unknown differences");
     }
     return joined(ids);
 }
@@ -261,7 +270,7 @@ private:
         first.remarks.push_back(
             "with $causal-align start, the queries are the first tokens: "_told + at_start +
             "; with $causal-align end, the last ones: "_told + at_end +
-            ". Which is it? Pass the one that you meant");
+            ". Which did you intend? Pass that one");
         return true;
     }
 
@@ -303,7 +312,7 @@ private:
         }
         if (taken.empty()) return false;
         best.remarks.push_back("with " + taken + ": " + verdict_of(best) + "; without: " + without +
-                               ". Which is it? Pass " + taken + " if it is what you meant");
+                               ". Which did you intend? If it is the first, pass " + taken);
         return true;
     }
 
@@ -341,8 +350,8 @@ private:
                 continue;  // these gradients do not fit that setting
             }
             best_.diagnosis.remarks.push_back(
-                "with " + other.text() + " the gradients are right; without, not" +
-                ". Which is it? Pass " + other.text() + " if it is what you meant");
+                "with " + other.text() + " the gradients are right; without it they are not" +
+                ". Which did you intend? If it is the first, pass " + other.text());
             return;
         }
     }
@@ -364,9 +373,9 @@ void refuse_wide_tolerance(const DiagnoseOptions& options, Diagnosis& diagnosis)
             options.tolerance->absolute + options.tolerance->relative * largest >= largest;
         if (!lets_zeros_pass) continue;
         step.global = step.local = Verdict::not_compared;
-        diagnosis.open.push_back("the tolerance judges nothing of " + step.name +
+        diagnosis.open.push_back("the tolerance is too large for " + step.name +
                                  ": its largest number is " + brief(largest) +
-                                 ", and zeros would pass. Pass a smaller $atol or $rtol"_told);
+                                 ", so zeros would pass. Pass a smaller $atol or $rtol"_told);
     }
 }
 

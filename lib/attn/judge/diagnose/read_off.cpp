@@ -176,8 +176,7 @@ void keys_that_are_seen(const Plan& plan, const std::string& step, const Tensor&
     const std::string mask = mask_of(plan, seen);
     if (!mask.empty()) evidence.push_back(mask);
     evidence.push_back("query " + std::to_string(row % plan.query_len) + " sees " +
-                       keys_in(seen, row, keys) + ", where it should see " +
-                       keys_in(should, row, keys));
+                       keys_in(seen, row, keys) + ", but should see " + keys_in(should, row, keys));
     if (!is_weights) return;
     // The rest is right if softmax over these keys gives the user's weights.
     Numbers shares = theirs.numbers();
@@ -311,7 +310,8 @@ void angles_of_rotation(const Plan& plan, const std::string& step, const Tensor&
     const Tensor before = *start;
     const std::optional<Turn> turn = turn_read(before, theirs, heads);
     const std::optional<Turn> meant = turn_read(before, *replay.step(step), heads);
-    if (!turn) evidence.emplace_back("no pairs of features keep their length: it is no rotation");
+    if (!turn)
+        evidence.emplace_back("no pairs of features keep their length: it is not a rotation");
     if (!turn || !meant) return;
     // The angle per token: the difference of neighbours, whatever position the first token has.
     const auto rates = [](const Turn& of) {

@@ -272,7 +272,7 @@ std::string why_stray(const std::string& name, const Tensor& tensor, const Plan&
     if (!steps.empty()) {
         if (steps.front() != "mask" || !mask_readings(tensor, plan).empty()) return {};
         std::erase(steps, "mask");
-        return steps.empty() ? "it is no mask of this walk, by its shape or its values" : "";
+        return steps.empty() ? "it is not a mask of this walk, by its shape or its values" : "";
     }
     const std::vector<std::string> known = known_steps(name, kept_table(plan));
     const bool may_be_any =

@@ -26,7 +26,7 @@ struct DiagnoseOptions {
     /// The walk starts from the user's query, key and value if no parameters make them.
     bool takes_projections = false;
     /// A remark lists the tensors that the walk starts from.
-    bool says_what_is_taken = true;
+    bool reports_inputs_as_given = true;
     /// The user's code began from a probe: there are no other parameters.
     bool has_all_inputs = false;
     /// Gradients are judged afterwards, so the forward pass may have nothing to compare.

@@ -33,7 +33,7 @@ Value value_called(const std::string& name, const MistakeText& text) {
     if (const auto condition = find_condition(replaced_all(name, "_", " "))) {
         return [condition](const Plan& plan) { return double(condition(plan)); };
     }
-    text.refuse("needs names '" + name + "', which is no fact, no step and no condition");
+    text.refuse("needs names '" + name + "', which is not a fact, a step or a condition");
 }
 
 Value value_of(const RuleNode& node, const MistakeText& text, double number) {
@@ -66,7 +66,7 @@ Need need_of(std::string_view says, const MistakeText& text, double number) {
     const std::size_t at = says.find(otherwise);
     if (at == says.npos) {
         text.refuse("'" + std::string(says) +
-                    "' is no need with a name, and lacks its reason, as "
+                    "' is not a named need, and lacks its reason, as "
                     "in needs Tk > 1 else there is only one key");
     }
     return {value_of(*parse_expression(says.substr(0, at)), text, number),

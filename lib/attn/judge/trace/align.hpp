@@ -8,10 +8,10 @@
 
 namespace attn {
 
-/// What only the author of a program knows, about one of its lines.
+/// A question about one line that only the author of the program can answer.
 struct LineQuestion {
     std::string file{};    ///< empty for the main program
-    std::size_t line = 0;  ///< 0 if it is about none
+    std::size_t line = 0;  ///< 0 if it is about no line
     std::string text{};
 };
 

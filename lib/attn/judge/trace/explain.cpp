@@ -39,7 +39,7 @@ bool names_no_roles(const Alignment& alignment, const std::vector<Traced>& trace
            std::ranges::none_of(alignment.parameters, is_named);
 }
 
-/// True if a program names neither those nor its scores and weights: it may be no attention.
+/// True if a program also does not name its scores and weights: it may not be attention.
 bool names_nothing(const Alignment& alignment, const std::vector<Traced>& trace) {
     const auto is_named = [&](const auto& each) {
         const bool is_told = each.second.ends_with("scores") || each.second == "weights";
@@ -49,7 +49,7 @@ bool names_nothing(const Alignment& alignment, const std::vector<Traced>& trace)
 }
 
 constexpr const char* not_scaled =
-    "the scores are not divided by the square root of the width: is it intended?";
+    "the scores are not divided by the square root of the width: is this intended?";
 
 /// A question instead of a mistake that many make on purpose; empty for other lines.
 std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
@@ -58,18 +58,18 @@ std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
         std::ranges::any_of(alignment.asked.theirs.entries(),
                             [](const auto& entry) { return is_16_bit(entry.tensor.dtype()); });
     if (line.verdict == LineVerdict::unknown && is_coarse) {
-        return "in 16 bits these numbers are too coarse to tell: is it intended?";
+        return "in 16 bits these numbers are too coarse to decide. Is this intended?";
     }
     if (line.verdict != LineVerdict::wrong) return {};
     const std::string& id = line.finding->mistake()->id;
     const bool is_of_columns = id == "softmax-axis=query" || id == "softmax-sum=query";
     if (is_of_columns && names_nothing(alignment, trace)) {
-        return "each column of the weights sums to 1, not each row: is it intended?";
+        return "each column of the weights sums to 1, not each row: is this intended?";
     }
     if (id == "scale-missing" && names_no_roles(alignment, trace)) {
         return not_scaled;
     }
-    if (id == "dropout-at-eval") return "cells were dropped, as in training: is it intended?";
+    if (id == "dropout-at-eval") return "cells were dropped, as in training: is this intended?";
     return {};
 }
 
@@ -303,7 +303,7 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
         DiagnoseOptions of_this = options;
         of_this.steps = each.steps;
         of_this.takes_projections = each.takes_projections;
-        of_this.says_what_is_taken = false;  // the lines do
+        of_this.reports_inputs_as_given = false;  // the listing of lines reports them
         AskedWalk walk = each.asked;
         if (!answers.entries().empty()) {
             walk.theirs = answers_to(each, trace, answers);

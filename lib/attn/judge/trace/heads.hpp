@@ -31,14 +31,14 @@ Alignment alignment_of(const std::vector<Traced>& trace, const std::vector<std::
 bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std::size_t tokens);
 
 /// Keys hidden in addition to a causal mask: none, or keys that no query sees.
-/// `hidden` holds square matrices of cells: those after the diagonal, with it or one less, or the
-/// others, and such keys. Returns nullopt for any other mask.
+/// `hidden` holds square matrices: the cells above the diagonal (with or without it, or one row
+/// lower) or all others, plus such keys. Returns nullopt for any other mask.
 std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidden,
                                                  std::size_t keys);
 
 /// The question about a causal mask that an attention does not use.
 inline constexpr const char* no_mask_here =
-    "the program has a causal mask, and this attention does not use it: is it intended?";
+    "the program has a causal mask, and this attention does not use it: is this intended?";
 
 /// Returns a question about the line of a tensor.
 inline LineQuestion asked_of(const Traced& tensor, std::string text) {
@@ -59,8 +59,8 @@ bool hides_nothing(const Heads& heads);
 /// The logit of each head, of logits by (batch, head, query, 1) that are the same for all queries.
 Arranged sink_of_heads(const Arranged& logits);
 
-/// True if each number of a bias (head, query, key) is the slope of its head times the distance of
-/// key and query, added or subtracted, up to the query at least.
+/// True if each number of a bias (head, query, key) is the slope of its head times the distance
+/// between key and query, added or subtracted, up to the query at least.
 bool is_alibi(const std::vector<double>& bias, std::size_t heads, std::size_t tokens);
 
 /// True if the heads take the channels of a token in turn; the role has an origin.

@@ -38,7 +38,7 @@ void ask_about_order(const std::vector<Traced>& trace, const Origins& origins, c
     const auto cut = origins.same_numbers(first.numbers.all, parts.front().result, first.place + 1);
     made.questions.push_back(asked_of(trace[cut.value_or(parts.front().result)],
                                       "the parts of this projection are used as " + joined(roles) +
-                                          ", in this order: is it intended?"));
+                                          ", in this order: is this intended?"));
 }
 
 /// Asks about a matrix for the output that no line uses.
@@ -62,7 +62,7 @@ void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::s
         }
         made.questions.push_back(asked_of(
             trace[last],
-            "the context is not multiplied by " + visible(each.name) + ": is it intended?"));
+            "the context is not multiplied by " + visible(each.name) + ": is this intended?"));
         return;
     }
 }
@@ -90,7 +90,7 @@ void ask_about_sharing(const std::vector<Traced>& trace, const Projections& all,
             if (!is_shared) continue;
             made.questions.push_back(asked_of(trace[std::max(all[i].place, all[j].place)],
                                               all[i].role + " and " + all[j].role +
-                                                  " come from the same matrix: is it intended?"));
+                                                  " come from the same matrix: is this intended?"));
             return;
         }
     }
@@ -111,7 +111,7 @@ void ask_about_layout(const std::vector<Traced>& trace, const Projections& all, 
         made.questions.push_back(
             asked_of(trace[those[0]->origin->result],
                      "the matrix of the " + those[0]->role +
-                         " is used transposed, unlike the others: is it intended?"));
+                         " is used transposed, unlike the others: is this intended?"));
         return;
     }
 }
@@ -172,8 +172,8 @@ void ask_about_mask(const std::vector<Traced>& trace, const Heads& heads,
     const auto masked = std::ranges::find(heads.scores, "masked_scores", &ScoreStep::step);
     const std::size_t place = masked == heads.scores.end() ? heads.core.softmaxed : masked->place;
     made.questions.push_back(
-        asked_of(trace[place], hides_itself ? "no token sees itself: is it intended?"
-                                            : "no token sees an earlier one: is it intended?"));
+        asked_of(trace[place], hides_itself ? "no token sees itself: is this intended?"
+                                            : "no token sees an earlier one: is this intended?"));
 }
 
 std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidden,
@@ -225,7 +225,7 @@ void ask_about_dropout(const Traced& dropped, const std::string& statement, Alig
         (mode != statement.npos && statement.compare(mode, 13, "training=True") != 0))
         return;
     made.questions.push_back(
-        asked_of(dropped, "dropout is on here in model.eval(), too: is it intended?"));
+        asked_of(dropped, "dropout stays on after model.eval() here: is this intended?"));
 }
 
 bool hides_nothing(const Heads& heads) {

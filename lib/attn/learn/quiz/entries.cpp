@@ -20,21 +20,23 @@ constexpr ToldSetting settings_told[]{
     {"random randn", ""},
     {"projection none", ""},
     {"dtype float64", ""},
-    {"batch", "a batch of #"},
-    {"seq-len", "a sequence length of #"},
-    {"heads", "# heads"},
-    {"kv-heads", "# heads of keys and values"},
-    {"head-dim", "# features per head"},
-    {"past", "# earlier tokens in the cache, before the new ones"},
-    {"output-projection", "an output as wide as all heads side by side"},
-    {"scale none", "scores that are not scaled"},
-    {"rope half", "RoPE with positions from 0, which rotates each pair of features by its angle"},
-    {"rope-theta", "the base theta #"},
-    {"mask causal", "a causal mask"},
-    {"mask causal,window:", "a causal mask, a sliding window of # keys with the query's own"},
-    {"mask causal,chunk:", "a causal mask, chunks of # tokens that are kept apart"},
-    {"mask prefix:", "a prefix of # tokens that all see, after it a causal mask"},
-    {backward, "the sum of all numbers of context as loss"},
+    {"batch", "The batch size is #."},
+    {"seq-len", "The sequence length is #."},
+    {"heads", "There are # heads."},
+    {"kv-heads", "There are # key and value heads."},
+    {"head-dim", "Each head has # features."},
+    {"past", "The cache contains # earlier tokens."},
+    {"output-projection", "The output is as wide as all heads side by side."},
+    {"scale none", "The scores are not scaled."},
+    {"rope half", "RoPE rotates each pair of features by its angle; positions begin at 0."},
+    {"rope-theta", "Its base is #."},
+    {"mask causal", "The mask is causal."},
+    {"mask causal,window:",
+     "The mask is causal, with a sliding window of # keys, including the query's own."},
+    {"mask causal,chunk:", "The mask is causal, and separates chunks of # tokens."},
+    {"mask prefix:",
+     "A prefix of # tokens is visible to every query; later tokens have a causal mask."},
+    {backward, "The loss is the sum of all numbers of context."},
 };
 
 /// A setting of a walk with a random number in a range.
@@ -59,7 +61,7 @@ void put(QuizWalk& walk, Dice& dice, const With& with) {
         std::string told(std::ranges::find(settings_told, each.line, &ToldSetting::line)->told);
         if (told.empty()) continue;
         if (told.find('#') != told.npos) told.replace(told.find('#'), 1, text);
-        walk.told += (walk.told.empty() ? "" : ", ") + told;
+        walk.told += (walk.told.empty() ? "" : " ") + told;
     }
 }
 
@@ -128,13 +130,13 @@ auto logarithms(const Sizes& sizes, const With& with = {}) {
 QuizWalk scaled(Dice& dice) {
     const std::size_t features = dice.pick<std::size_t>({2, 4, 4, 9, 16});
     QuizWalk walk = whole(dice, {2, 3, features});
-    walk.told = std::to_string(features) + " features per head";
+    walk.told = "Each head has " + std::to_string(features) + " features.";
     return walk;
 }
 
 QuizWalk three_tokens(Dice& dice) {
     QuizWalk walk = whole(dice, {3, 3, 2});
-    walk.told = "1 head, 2 features per head";
+    walk.told = "There is 1 head with 2 features.";
     put(walk, dice, dice.below(2) == 0 ? With{{"mask causal"}} : With{});
     return walk;
 }
@@ -181,8 +183,8 @@ QuizWalk remembered(Dice& dice) {
     put_attention(walk, "retention");
     put_form(walk, "recurrent");
     walk.told =
-        "1 head whose state begins as 0; with each token it is multiplied by 31/32, then "
-        "state[0,t,f,g] grows by key[0,t,f] * value[0,t,g]";
+        "There is 1 head. Its state starts at 0; at each token it is multiplied by 31/32, then "
+        "key[0,t,f] * value[0,t,g] is added to state[0,t,f,g].";
     return walk;
 }
 
@@ -193,7 +195,7 @@ QuizWalk one_form(Dice& dice) {
     QuizWalk walk = drawn(dice, {{"seq-len", 4}, {"heads", 2}, {"mask causal"}});
     const std::vector<std::string>& forms = put_attention(walk, name).forms;
     put_form(walk, forms[dice.below(forms.size())]);
-    walk.told = name + ", " + walk.told;
+    walk.told = "The attention is " + name + ". " + walk.told;
     return walk;
 }
 

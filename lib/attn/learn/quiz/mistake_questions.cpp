@@ -105,7 +105,7 @@ MaybeQuestion ask_mistake(const QuizWalk& walk, Dice& dice) {
     });
     if (choices.size() < 3) return std::nullopt;
     const Mistake& mistake = *choices.front().mistake;
-    question.asks = given(walk) + "One mistake made these numbers. Which?";
+    question.asks = given(walk) + "One mistake produced these numbers. Which one?";
     question.shown = seen.front();
     question.mistake = &mistake;
     question.cell = mistake.step;
@@ -142,7 +142,7 @@ MaybeQuestion ask_line(const QuizWalk& walk, Dice& dice) {
     });
     if (question.right.names.size() != 1) return std::nullopt;
     question.asks =
-        given(walk) + "This should be its attention. Which line is wrong? Give its number.";
+        given(walk) + "These lines should compute attention. Which one is wrong? Give its number.";
     question.hints = {"it is not line " + question.right.others.front()};
     question.why = about(*question.mistake);
     return question;
@@ -165,7 +165,7 @@ MaybeQuestion ask_rule(const QuizWalk& walk, Dice& dice) {
         return choices.size() == most_choices;
     });
     if (choices.size() < 3) return std::nullopt;
-    Question question{.walk = walk, .asks = given(walk) + "Which rule makes " + step + "?"};
+    Question question{.walk = walk, .asks = given(walk) + "Which rule computes " + step + "?"};
     question.cell = step;
     question.hints = {"q counts queries, k keys, f features"};
     question.why = formula_of(find_step(right.table, step), right.plan, right.table) + "\n";
@@ -175,7 +175,7 @@ MaybeQuestion ask_rule(const QuizWalk& walk, Dice& dice) {
 
 MaybeQuestion ask_form(const QuizWalk& walk, Dice& dice) {
     const AttentionFile& file = *walk.config.attentions.front();
-    Question question{.walk = walk, .asks = given(walk) + "Which of its forms is this?"};
+    Question question{.walk = walk, .asks = given(walk) + "Which form of the attention is this?"};
     std::vector<QuizChoice> choices{{walk.config.form}};
     for (const std::string& form : file.forms) {
         if (form != walk.config.form) choices.push_back({form});

@@ -131,7 +131,8 @@ Asks ask_cell(const std::string& step, const std::vector<std::string>& shown, st
         question.mistaken = mistaken_cells(walk, step, tensor, number);
         if (question.mistaken.size() < 2 || dice.below(4) != 0) {
             const bool is_whole = question.answer.find_first_of(".l") == std::string::npos;
-            if (!is_whole) question.asks += " Give two significant digits, or 2/3, ln 2, ...";
+            if (!is_whole)
+                question.asks += " Give two digits or more, or an exact form such as 2/3 or ln 2.";
             return question;
         }
         std::vector<QuizChoice> choices = question.mistaken;
@@ -155,7 +156,7 @@ Asks ask_shape(const std::vector<std::string>& steps) {
                                std::ranges::find(tensor.axes(), "head") != tensor.axes().end();
         return Question{.walk = walk,
                         .asks = given(walk) + "What is the shape of " + step +
-                                (has_heads ? ", heads before tokens" : "") +
+                                (has_heads ? ", with the head axis before the token axis" : "") +
                                 (walk.config.batch ? "?" : ", without a batch axis?"),
                         .right = {.kind = RightAnswer::Kind::shape, .shape = tensor.shape()},
                         .answer = shape_text(tensor.shape()),
@@ -177,10 +178,10 @@ Asks ask_origin(const std::string& step, const std::string& of) {
         const auto from = indices_of(static_cast<std::size_t>(place), source.shape());
         return Question{
             .walk = walk,
-            .asks = fmt::format("{}{} is {}; {} is computed from it and is {}. Which cell of "
-                                "{} is {}? Give its indices, from 0.",
-                                given(walk), of, source.described(), step, tensor.described(), of,
-                                cell_text(cell)),
+            .asks = fmt::format(
+                "{}{} has shape {}; {}, computed from it, has shape {}. Which cell of "
+                "{} is {}? Give its indices, from 0.",
+                given(walk), of, source.described(), step, tensor.described(), of, cell_text(cell)),
             .right = {.kind = RightAnswer::Kind::shape, .shape = from},
             .answer = of + index_text(from),
             .hints = {formula_in(made, step)},
@@ -221,9 +222,7 @@ MaybeQuestion ask_keys(const QuizWalk& walk, Dice& dice) {
     return question;
 }
 
-std::string given(const QuizWalk& walk) {
-    return walk.told.empty() ? "" : "Given: " + walk.told + ". ";
-}
+std::string given(const QuizWalk& walk) { return walk.told.empty() ? "" : walk.told + " "; }
 
 std::string quiz_number(double number) {
     const auto is_whole = [](double n) { return std::abs(n - std::round(n)) < 1e-9; };
@@ -291,7 +290,7 @@ QuizSession::QuizSession(const QuizWalk& own, const std::string& topic, std::uin
     for (const QuizEntry& entry : own_) {
         if (topic.empty() || entry.topic == topic) topics_.push_back(entry.topic);
     }
-    if (topics_.empty()) throw ConfigError("$topic "_told + topic + " is no step of this walk");
+    if (topics_.empty()) throw ConfigError("$topic "_told + topic + " is not a step of this walk");
 }
 
 Question QuizSession::next() {

@@ -77,7 +77,7 @@ private:
 struct QuizWalk {
     WalkConfig config{};
     std::string flags{};     ///< that make it
-    std::string told{};      ///< settings that are given to the reader: `2 heads, a causal mask`
+    std::string told{};      ///< for the reader: `There are 2 heads. The mask is causal.`
     bool goes_back = false;  ///< it has gradients, of the sum of its last step
 
     Walked made(const Mistake* mistake = nullptr) const;
