@@ -162,11 +162,13 @@ TEST_SUITE("app: reference") {
         CHECK(fish("attn-explain -o LICEN") == Words{"LICENSE"});
     }
     TEST_CASE("words of the field need no quotes, and may be the beginning of one") {
-        CHECK(has(run("help kv cache").out, "kv cache (cache, past)\n"));
-        CHECK(has(run("help multi-head attention").out, "head (heads, multi-head attention)\n"));
-        CHECK(has(run("help scaled dot product").out, "attention (self-attention"));
-        CHECK(has(run("help decode").out, "decoder (language model)\n"));
-        CHECK(run("help kv cash").exit_code == 2);
+        CHECK(program::has(program::run("help kv cache").out, "kv cache (cache, past)\n"));
+        CHECK(program::has(program::run("help multi-head attention").out,
+                           "head (heads, multi-head attention)\n"));
+        CHECK(
+            program::has(program::run("help scaled dot product").out, "attention (self-attention"));
+        CHECK(program::has(program::run("help decode").out, "decoder (language model)\n"));
+        CHECK(program::run("help kv cash").exit_code == 2);
     }
     TEST_CASE("zsh offers the same completions") {
         if (!is_installed("zsh")) return;
