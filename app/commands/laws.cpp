@@ -160,7 +160,7 @@ int run_laws(const Arguments& arguments) {
 
 Command laws_command() {
     return {"laws",
-            "list the laws of attention, all or on one subject, or prove one",
+            "list laws of attention, all or on one subject, or prove one",
             {laws_flags, json_flags, walk_flags, config_flags},
             run_laws,
             {{"attn-explain laws", "Lists the laws."},

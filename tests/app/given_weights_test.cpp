@@ -300,7 +300,7 @@ TEST_SUITE("app: given weights") {
         check_refused(flags + "--embed-dim 7", "the given w_query has shape (6, 10)");
         check_refused("--weights '" + (folder / "none.npz") + "'", "none.npz");
         check_refused(flags + "--layer 2", "--layer needs --model");
-        check_refused(flags + "--model gpt5 --heads 2", "use gpt2 or bert");
+        check_refused(flags + "--model gpt5 --heads 2", "Use gpt2 or bert");
     }
     TEST_CASE("the table of T5 and the gain of a norm of x are read back as they were written") {
         const program::Folder folder;

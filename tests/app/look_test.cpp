@@ -33,7 +33,7 @@ TEST_SUITE("app: look") {
     }
 
     TEST_CASE("a weight has an even share beside it only if the rows sum to 1") {
-        CHECK(has(run("look", "A = [[0.25, 0.75], [0.5, 0.5]]").out, "(an even share would be"));
+        CHECK(has(run("look", "A = [[0.25, 0.75], [0.5, 0.5]]").out, "share would be 0.5000)"));
         const auto other = run("look", "A = [[1, 2], [3, 4]]");
         CHECK(has(other.out, "largest\n# weight is 4: position 1 attends most to itself.\n"));
     }

@@ -29,7 +29,7 @@ bool is_farther(const Diagnosis& tried, const Diagnosis& best) {
 /// a mask that was not requested and that no cell shows explains nothing.
 bool shows_no_mask(const Finding& finding) {
     const Mistake* const mistake = finding.mistake();
-    if (mistake == nullptr || !mistake->id.starts_with("mask-")) return false;
+    if (mistake == nullptr || finding.harmless || !mistake->id.starts_with("mask-")) return false;
     return mistake->id == "mask-not-applied" ||
            std::ranges::none_of(mistakes(),
                                 [&](const Mistake& known) { return known.id == mistake->id; });
