@@ -256,7 +256,7 @@ void try_other_shapes(const Plan& plan, bool goes_back, std::vector<FormComparis
                     for (FormComparison& each : all) {
                         if (!pair.is_of(each, name) || !each.equal()) continue;
                         if (proof.verdict == Proof::Verdict::proved) {
-                            each.shapes.push_back(shape.text);
+                            if (shape.is_size) each.shapes.push_back(shape.text);
                         } else if (proof.verdict == Proof::Verdict::undecided) {
                             open.push_back(&each);
                         } else {

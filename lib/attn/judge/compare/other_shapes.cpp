@@ -5,7 +5,6 @@
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/ground/tensor/error.hpp"
-#include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
@@ -58,10 +57,12 @@ void add_other_parameters(const Plan& plan, std::vector<OtherShape>& all) {
         }
     }
     if (names.empty()) return;
-    all.push_back({"another " + joined(names), [=](WalkConfig& config) {
+    all.push_back({"another " + joined(names),
+                   [=](WalkConfig& config) {
                        config.parameters = others;
                        config.query_len = static_cast<std::int64_t>(plan.query_len);
-                   }});
+                   },
+                   false});
 }
 
 }  // namespace
@@ -97,8 +98,8 @@ std::vector<OtherShape> shapes_of(const Plan& plan) {
         for (const AttentionNumber& each : file->settings) {
             const double number = settings.at(each.name);
             const bool is_size = each.value->kind == RuleNode::Kind::number;
-            if (!is_size || number != std::floor(number)) continue;
-            all.push_back({"$set "_told + each.name + "=" + brief(number + 1),
+            if (!is_size || number != std::floor(number) || std::abs(number) > 1e9) continue;
+            all.push_back({"$set "_told + each.name + "=" + std::to_string(std::lround(number + 1)),
                            [=, name = each.name](WalkConfig& config) {
                                std::erase_if(config.attention_settings,
                                              [&](const auto& said) { return said.first == name; });
