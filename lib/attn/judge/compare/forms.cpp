@@ -80,8 +80,8 @@ void compare_step(const WalkedForm& one, const WalkedForm& other, FormBounds bou
         step.tolerance.absolute = usual_scatter(one.plan, left, rounding_of(type));
         if (bounds == FormBounds::all || !distance(left, right, step.tolerance).within()) {
             // Without a bound, float64 has digits to spare.
-            const double usual =
-                type == DType::float64 ? 1e-8 * usual_size(left) : 10 * step.tolerance.absolute;
+            const double usual = type == DType::float64 ? 1e-8 * usual_size(left) + 1e-13
+                                                        : 10 * step.tolerance.absolute;
             step.is_bounded = true;
             bound = allowed_between(one, other, step.name, usual, step.is_bounded);
             if (!bound) step.tolerance.absolute = usual;
