@@ -121,6 +121,7 @@ std::string precision_text(const attn::Plan& plan, const attn::AttentionFile& fi
 int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
     const Arguments walk = with_flags(arguments, {std::string(flags::attentions), file.text});
     const attn::Plan plan = attn::resolve(config_of(walk));
+    attn::require_comparable(plan);
     const attn::Ledger given = attn::draw(plan);
     std::string text;
     std::vector<attn::JsonText> forms, promises;
@@ -149,6 +150,7 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
         promises.push_back(attn::json_of(each));
     }
     std::vector<attn::JsonText> precision;
+    if (compared.empty()) text += "this file declares no tensors to be the same\n";
     if (arguments.has(flags::compute_dtype)) text += precision_text(plan, file, precision);
     write_text_or_json(
         arguments, [&] { return text; },
@@ -236,6 +238,7 @@ int write_derived(const Arguments& arguments, const attn::AttentionFile& file) {
         attn::parse_attention(text, "the derived form"))};
     config.form.clear();
     const attn::Plan derived = attn::resolve(config);
+    attn::require_comparable(derived);
     const attn::Ledger given = attn::draw(derived);
     const std::vector<attn::FormComparison> compared =
         attn::compare_forms(derived, given, attn::walk(derived, given), attn::FormBounds::all);

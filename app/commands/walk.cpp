@@ -259,7 +259,7 @@ void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::L
     std::vector<attn::JsonText> off;
     for (const attn::FormComparison& each :
          attn::compare_forms(plan, given, ledger, attn::FormBounds::where_far)) {
-        if (each.step.equal()) continue;
+        if (each.equal()) continue;
         document.is_wrong = true;
         document.verdict += (document.verdict.empty() ? "" : "; ") + each.text();
         const std::vector<std::int64_t> cell(each.step.cell.begin(), each.step.cell.end());
@@ -284,12 +284,20 @@ void tell_same_rules(const attn::Plan& plan, const attn::Ledger& given, const at
         const std::string step = attn::Rule(plan.config.rules[n]).step;
         const auto section = std::ranges::find(document.sections, step, &attn::Section::name);
         if (section == document.sections.end() || ledger[step].size() > large) continue;
-        const attn::Proof proof = attn::prove_rule(plan, n, given, ledger);
-        if (proof.verdict == Verdict::undecided) continue;
-        section->margin += proof.verdict == Verdict::proved
-                               ? " It is the same function as the step that it replaces, proved "
-                                 "for every input of these shapes."
-                               : " It is not the same function as the step that it replaces.";
+        const attn::FormComparison found = attn::compare_rule(plan, n, given, ledger);
+        const bool is_other = found.step.is_bounded && !found.step.equal();
+        if (found.proof.verdict == Verdict::proved) {
+            section->margin +=
+                " It is the same function as the step that it replaces, proved for every input of "
+                "these shapes.";
+        } else if (found.proof.verdict == Verdict::refuted || is_other) {
+            section->margin += " It is not the same function as the step that it replaces.";
+        } else {
+            section->margin +=
+                " Whether it is the same function as the step that it replaces is undecided: " +
+                found.proof.why + ". On this walk their numbers are " +
+                attn::brief(found.step.distance.absolute) + " apart at most.";
+        }
     }
 }
 

@@ -155,6 +155,29 @@ TEST_SUITE("app: attentions") {
         CHECK(run("attentions " + file + " --forms").exit_code == 1);
         CHECK(run("attentions retention --forms").exit_code == 0);
     }
+    TEST_CASE("two attentions with forms are compared, each with its own") {
+        const program::Result both = run("--attention alibi --attention forgetting -q");
+        CHECK_MESSAGE(both.exit_code == 0, both.err);
+    }
+    TEST_CASE("forms that work out too many numbers are refused before they are walked") {
+        const program::Folder folder;
+        const std::string file = folder / "mine.attn";
+        std::ofstream(file) << "attention mine\nform a\n"
+                               "step context[q,f] = sum k: sum i in 0..Tk: sum j in 0..Tk: "
+                               "values[q,f] * values[k,f] * values[i,f] * values[j,f]\n"
+                               "form b\nstep context[q,f] = values[q,f]\nsame context\n";
+        const auto large = run("attentions " + file + " --forms --seq-len 60");
+        CHECK(large.exit_code == 2);
+        CHECK(has(large.err, "form a works out some "));
+        CHECK(has(large.err, "numbers, too many to compare: use fewer tokens or features\n"));
+        std::ofstream(file) << "attention mine\naxis n < 100000000\nstep big[n] = n\nform a\n"
+                               "step context[q,f] = big[0]\nform b\n"
+                               "step context[q,f] = 0\nsame context\n";
+        CHECK(run("attentions " + file + " --forms").exit_code == 2);
+        std::ofstream(file) << "attention mine\nstep context[q,f] = values[q,f]\n";
+        CHECK(run("attentions " + file + " --forms").out ==
+              "this file declares no tensors to be the same\n");
+    }
     TEST_CASE("a file can be started from flags that name no file") {
         const program::Folder folder;
         const std::string file = folder / "mine.attn";

@@ -169,6 +169,6 @@ TEST_SUITE("app: laws") {
                          "same scaled_scores\n");
         const auto result = run("attentions " + (folder / "near.attn") + " --forms");
         CHECK(result.exit_code == 1);
-        CHECK(has(result.out, "is not the same function, although rounding hides it here"));
+        CHECK(has(result.out, "is not the same function, although its numbers are the same here"));
     }
 }

@@ -49,6 +49,19 @@ TEST_SUITE("app: rule") {
         CHECK(run("why 'weights[0,1]' " + two).out.find("exponentials[q,k] / row_sum[q]") !=
               std::string::npos);
     }
+    TEST_CASE("a rule is proved, refuted by algebra or by its numbers, or undecided, with reason") {
+        const auto said = [](const std::string& rule) {
+            return run("--seq-len 4 --mask causal --only scaled_scores --rule "
+                       "'scaled_scores[q,k] = " +
+                       rule + "'")
+                .out;
+        };
+        CHECK(has(said("scores[q,k] * max(sqrt(2), 1) / sqrt(8)"), "proved for every input"));
+        CHECK(has(said("scores[q,k] / 2 * cos(2 * pi * q)"), "proved for every input"));
+        CHECK(has(said("sqrt((scores[q,k] / 2) ^ 2)"), "It is another function\n# than the step"));
+        const std::string open = said("relu(scores[q,k] / 2) - relu(-scores[q,k] / 2)");
+        CHECK(has(open, "undecided: relu is not simplified\n# here."));
+    }
     TEST_CASE("any number may be rounded down to an index") {
         const std::string walk = "--position-bias t5 --seq-len 40 --only position_bias -q ";
         // T5's buckets beyond 8 tokens, for a head that looks both ways.

@@ -222,8 +222,9 @@ TEST_SUITE("compare: proofs") {
             "step context[h,q,f] = total[h,Tk - 1,f]\nsame context\n";
         const auto all = compared(config_of(right));
         CHECK(all[0].equal());
-        CHECK(all[0].shapes ==
-              std::vector<std::string>{"seq-len 1", "seq-len 2", "seq-len 7", "heads 3"});
+        CHECK(all[0].shapes == std::vector<std::string>{"seq-len 1", "seq-len 2", "seq-len 7",
+                                                        "seq-len 12", "heads 3", "value-dim 5",
+                                                        "embed-dim 10", "embed-dim 12"});
     }
     TEST_CASE("gradients of inputs and parameters are proved, too") {
         const Plan plan = resolve(config_of(shipped_attention("gated-linear")));
@@ -240,7 +241,7 @@ TEST_SUITE("compare: proofs") {
             config.rules = {"scores[q,k] = sum f: queries[q,f] * keys[k,f]", rule};
             const Plan plan = resolve(config);
             const Ledger given = draw(plan);
-            return prove_rule(plan, 1, given, walk(plan, given)).verdict;
+            return compare_rule(plan, 1, given, walk(plan, given)).proof.verdict;
         };
         CHECK(verdict("weights[q,k] = softmax k: latest scores[q,k]") == Verdict::proved);
         CHECK(verdict("scaled_scores[q,k] = scores[q,k] / sqrt(D)") == Verdict::proved);

@@ -135,7 +135,7 @@ private:
         RuleNode node = *tree;
         if (node.kind == DerivedNode::reduce) {
             if (is_over_keys(node)) {
-                throw ConfigError("there is no such form: it needs all keys at once for " +
+                throw ConfigError("no such form is found: it needs all keys at once for " +
                                   expression_text(*tree));
             }
             scope.push_back(node.index);
@@ -154,7 +154,7 @@ private:
             is_number(end, all) || (end.kind == DerivedNode::name && end.word == "Tk");
         if (!is_number(*sum->parts[0], 0) || (!is_to_query && !is_whole)) {
             throw ConfigError(
-                "there is no such form: the keys of a query are neither all nor "
+                "no such form is found: the keys of a query are neither all nor "
                 "all until now in " +
                 expression_text(*sum));
         }

@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -19,8 +21,9 @@ public:
 /// `value` is taken modulo a prime p, `exponent` modulo a prime q that divides p - 1. exp() raises
 /// an element of order q to the exponent, so that exp(a + b) = exp(a) exp(b) holds exactly.
 /// cos and sin are sums of such powers, and a logarithm remembers its argument. Roots of 2, 3, 5
-/// and 7 are roots modulo both primes. Any other function is opaque: a hash of its arguments, about
-/// which only that is known.
+/// and 7 are roots modulo both primes. pi is an element of its own, of which angles know more: a
+/// rotation by n / 420 of it is a root of unity modulo p. Any other function is opaque: a hash of
+/// its arguments, about which only that is known.
 ///
 /// Source  Schwartz 1980, Fast probabilistic algorithms for verification of polynomial identities.
 struct ExactNumber {
@@ -36,6 +39,12 @@ struct ExactNumber {
     std::uint64_t power = 0;
     /// The first opaque function in the formula, or nullptr.
     const char* opaque = nullptr;
+    /// Its float64 value if no input or parameter changes it, otherwise nan: the order of constants
+    /// is known.
+    double constant = std::numeric_limits<double>::quiet_NaN();
+    /// How many times it contains pi, modulo q, and true if that is unknown: pi times an input.
+    std::uint64_t turns = 0;
+    bool mixes_pi = false;
 
     bool is_zero() const { return state == State::finite && value == 0; }
     bool is_finite() const { return state == State::finite; }
@@ -48,6 +57,7 @@ struct ExactNumber {
 
 /// Returns the rational number of the shortest decimal text of `number`: 0.1 is 1 / 10.
 ExactNumber exact_constant(double number);
+ExactNumber exact_pi();
 /// Returns a random element, the same for the same name and place.
 ExactNumber exact_variable(std::string_view name, std::size_t place);
 
@@ -58,13 +68,18 @@ ExactNumber operator*(const ExactNumber& a, const ExactNumber& b);
 /// Errors  Undecided as `*`, and for a number other than 0 divided by 0.
 ExactNumber operator/(const ExactNumber& a, const ExactNumber& b);
 ExactNumber exact_power(const ExactNumber& base, std::int64_t times);
-/// `base ^ exponent` for any exponent, as exp(exponent * log(base)) with an opaque logarithm.
+/// Returns `base ^ exponent`: a product for an integer, roots for halves, and for any other
+/// exponent exp(exponent * log(base)) with an opaque logarithm.
 ExactNumber exact_power(const ExactNumber& base, const ExactNumber& exponent);
-/// Returns the square root of a constant with prime factors 2, 3, 5 and 7; opaque for others.
-ExactNumber exact_root(const ExactNumber& of, double constant);
+/// Returns -1, 0 or 1 if x is known to be less than, equal to or greater than y.
+std::optional<int> exact_order(const ExactNumber& x, const ExactNumber& y);
+/// Returns the largest integer that is not above a constant; nullopt if it is unknown.
+std::optional<ExactNumber> exact_floor(const ExactNumber& x);
 
-/// Computes exp, log, cos, sin, tanh, sigmoid, silu, softplus and logsigmoid by their algebra; any
-/// other function is opaque. `x` must be finite except for exp().
+/// Computes exp, log, cos, sin, tanh, sigmoid, silu, softplus and logsigmoid by their algebra, abs,
+/// relu, elu and sign of a number with a known sign, floor of a constant, and square roots of
+/// fractions with prime factors 2, 3, 5 and 7. Otherwise the function is opaque. `x` must be finite
+/// except for exp().
 ExactNumber exact_call(const char* function, const ExactNumber& x);
 /// Returns a number of which only the function and its arguments are known.
 /// `function` must outlive the number.

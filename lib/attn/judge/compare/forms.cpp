@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
@@ -9,9 +10,11 @@
 #include "attn/explain/backward/backward.hpp"
 #include "attn/explain/bounds/bounds.hpp"
 #include "attn/explain/bounds/radius.hpp"
+#include "attn/explain/document/cost.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/judge/compare/other_shapes.hpp"
 
 namespace attn {
 
@@ -42,10 +45,10 @@ double usual_scatter(const Plan& plan, const Tensor& tensor, const Rounding& rou
 }
 
 /// Returns the difference that rounding may cause in the cells of a step, by the rules of both
-/// forms. The worst case of a long recurrence exceeds the numbers themselves: then ten times the
-/// usual distance of sums. Returns nullopt if a rule has no bound.
+/// forms. The worst case of a long recurrence exceeds the numbers themselves: then `usual`, and it
+/// is not certain. Returns nullopt if a rule has no bound.
 std::optional<Tensor> allowed_between(const WalkedForm& one, const WalkedForm& other,
-                                      const std::string& step) {
+                                      const std::string& step, double usual, bool& is_certain) {
     const Tensor& tensor = one.made[step];
     const Ledger shared = shared_by(one, other);
     const Rounding rounding = rounding_of(coarser_type(tensor, other.made[step]));
@@ -58,8 +61,10 @@ std::optional<Tensor> allowed_between(const WalkedForm& one, const WalkedForm& o
         for (std::size_t i = 0; i < both.size(); ++i) both.data()[i] += ball->radius.at(i);
     }
     const double most = usual_size(tensor) / 100;
-    const double usual = 10 * usual_scatter(one.plan, tensor, rounding);
-    for (double& each : both) each = each <= most ? each : usual;
+    for (double& each : both) {
+        is_certain = is_certain && each <= most;
+        each = each <= most ? each : usual;
+    }
     return Tensor(tensor.axes(), std::move(both));
 }
 
@@ -71,11 +76,16 @@ void compare_step(const WalkedForm& one, const WalkedForm& other, FormBounds bou
     if (!step.same_shape() || left.size() == 0) return;
     std::optional<Tensor> bound;
     if (left.is_floating() && !same_numbers(left, right)) {
-        step.tolerance.absolute =
-            usual_scatter(one.plan, left, rounding_of(coarser_type(left, right)));
+        const DType type = coarser_type(left, right);
+        step.tolerance.absolute = usual_scatter(one.plan, left, rounding_of(type));
         if (bounds == FormBounds::all || !distance(left, right, step.tolerance).within()) {
-            bound = allowed_between(one, other, step.name);
-            step.is_bounded = bound.has_value();
+            // Without a bound, float64 has digits to spare.
+            const double usual = type == DType::float64 ? 1e-8 * usual_size(left) + 1e-13
+                                                        : 10 * step.tolerance.absolute;
+            step.is_bounded = true;
+            bound = allowed_between(one, other, step.name, usual, step.is_bounded);
+            if (!bound) step.tolerance.absolute = usual;
+            step.is_bounded = step.is_bounded && bound.has_value();
         }
     }
     step.distance = distance(left, right, step.tolerance, bound ? &*bound : nullptr);
@@ -88,75 +98,12 @@ void compare_step(const WalkedForm& one, const WalkedForm& other, FormBounds bou
 
 }  // namespace
 
-std::string FormComparison::text() const {
-    const std::string both = " in " + left + " and ";
-    if (!step.same_shape()) {
-        return step.name + " is " + shape_text(step.left) + both + shape_text(step.right) + " in " +
-               right;
-    }
-    if (equal()) {
-        const std::string apart = step.distance.absolute == 0
-                                      ? "to the last bit"
-                                      : brief(step.distance.absolute) +
-                                            " apart at most, and rounding explains up to " +
-                                            brief(step.tolerance.absolute);
-        if (proof.verdict == Proof::Verdict::proved) {
-            const std::string more =
-                shapes.empty() ? "" : "; proved with other sizes, too: " + joined(shapes, ", ");
-            return step.name + " is the same" + both + right +
-                   ", proved for every input of these shapes: here " + apart + more;
-        }
-        return step.name + " is the same" + both + right + " on this walk: " + apart +
-               (proof.why.empty() ? "" : " (undecided for other inputs: " + proof.why + ")");
-    }
-    const std::string cell = step.name + index_text(indices_of(proof.cell, proof.shape));
-    if (!refuted_at.empty()) {
-        return step.name + " is the same" + both + right + " here, but not " + refuted_at + ": " +
-               cell + " differs";
-    }
-    if (step.equal()) {
-        return cell + both + right +
-               " is not the same function, although rounding hides it here: " +
-               brief(step.distance.absolute) + " apart at most";
-    }
-    return step.name + index_text(step.cell) + " is " + brief(step.left_value) + both +
-           brief(step.right_value) + " in " + right + ": " + brief(step.distance.absolute) +
-           " apart at most, and rounding explains up to " + brief(step.tolerance.absolute);
-}
-
-JsonText json_of(const FormComparison& compared) {
-    using Verdict = Proof::Verdict;
-    const StepComparison& step = compared.step;
-    const Proof& proof = compared.proof;
-    const bool is_proved = proof.verdict == Verdict::proved;
-    const bool is_refuted = proof.verdict == Verdict::refuted;
-    const std::vector<std::size_t> at =
-        is_refuted ? indices_of(proof.cell, proof.shape) : step.cell;
-    const std::vector<std::int64_t> cell(at.begin(), at.end());
-    return {{"name", step.name},
-            {"left", compared.left},
-            {"right", compared.right},
-            {"apart", step.distance.absolute},
-            {"bound", step.tolerance.absolute},
-            {"same", compared.equal()},
-            {"proof", is_proved    ? "proved"
-                      : is_refuted ? "refuted"
-                                   : "undecided"},
-            {"undecided", proof.why},
-            {"step", step.name},
-            {"forms", std::vector<std::string>{compared.left, compared.right}},
-            {"verdict", !compared.equal() ? "differs"
-                        : is_proved       ? "proved"
-                                          : "holds"},
-            {"why", proof.why + compared.refuted_at},
-            {"shapes", compared.shapes},
-            {"cell", compared.equal() ? std::vector<std::int64_t>() : cell}};
-}
-
 Plan with_form(const Plan& plan, const AttentionFile& file, const std::string& form) {
     Plan other = plan;
-    const bool is_alone = plan.config.attentions.size() == 1;
-    other.config.form = is_alone ? form : plan.config.form + "," + file.name + "=" + form;
+    std::string& all = other.config.form;
+    all = plan.config.attentions.size() == 1
+              ? form
+              : all + (all.empty() ? "" : ",") + file.name + "=" + form;
     return other;
 }
 
@@ -184,12 +131,27 @@ StepTable table_of(const Plan& plan, bool goes_back) {
 struct FormPair {
     const AttentionFile& file;
     std::string left, right;
+
+    bool is_of(const FormComparison& each, const std::string& step) const {
+        return each.file == file.name && each.right == right && each.step.name == step;
+    }
 };
 
 class Forms {
 public:
     Forms(const Plan& plan, const Ledger& given, bool goes_back)
-        : plan_(plan), given_(given), goes_back_(goes_back), table_(table_of(plan, goes_back)) {}
+        : plan_(plan), given_(given), goes_back_(goes_back) {
+        for (const auto& file : plan.config.attentions) {
+            for (const std::string& form : goes_back ? file->forms : std::vector<std::string>()) {
+                for (const Step& step : table_of(with_form(plan, *file, form), true)) {
+                    const bool is_gradient = step.name == "d_" + step.gradient_of;
+                    if (is_gradient && given.has(step.gradient_of))
+                        leaves_.insert(step.gradient_of);
+                }
+            }
+        }
+        table_ = table(plan);
+    }
 
     /// Calls `use` for each pair with the walks of both forms.
     template <class Use>
@@ -202,11 +164,11 @@ public:
             for (const std::string& form : file->forms) {
                 if (form == own) continue;
                 const Plan other = with_form(plan_, *file, form);
-                const StepTable table = table_of(other, goes_back_);
+                const StepTable table = this->table(other);
                 const Ledger other_made = walk(other, given_, table);
                 ExactWalk other_exact(other, table, given_, other_made);
                 const WalkedForm one{plan_, table_, made}, another{other, table, other_made};
-                for (const std::string& name : shared(*file, other, table)) {
+                for (const std::string& name : shared(*file)) {
                     use(FormPair{*file, own, form}, name, one, another, exact, other_exact);
                 }
             }
@@ -215,123 +177,99 @@ public:
 
 private:
     /// Returns the tensors that both forms should make alike.
-    std::vector<std::string> shared(const AttentionFile& file, const Plan& other,
-                                    const StepTable& table) const {
+    std::vector<std::string> shared(const AttentionFile& file) const {
         if (!goes_back_) return file.same;
         std::vector<std::string> names;
-        for (const Step& step : table_) {
-            const Tensor* const leaf = given_.find(step.gradient_of);
-            const bool is_gradient = leaf != nullptr && step.name == "d_" + step.gradient_of;
-            if (is_gradient && has_step(table, other, step.name)) names.push_back(step.name);
-        }
+        for (const std::string& leaf : leaves_) names.push_back("d_" + leaf);
         return names;
+    }
+
+    /// Returns the table of a form, with gradients of 0 for what only other forms depend on.
+    StepTable table(const Plan& plan) const {
+        StepTable table = table_of(plan, goes_back_);
+        for (const std::string& leaf : leaves_) {
+            if (has_step(table, plan, "d_" + leaf)) continue;
+            Step none;
+            none.name = "d_" + leaf;
+            none.gradient_of = leaf;
+            none.outline = find_step(table, leaf).outline;
+            table.push_back(std::move(none));
+            follow_rule(table.back(), {plan, table, table.back()},
+                        Rule("", "d_" + leaf, {}, number_node(0)));
+        }
+        return table;
     }
 
     const Plan& plan_;
     const Ledger& given_;
     bool goes_back_;
+    std::set<std::string> leaves_;  ///< inputs and parameters that some form depends on
     StepTable table_;
 };
 
-/// The same walk with other sizes.
-struct OtherShape {
-    std::string text;
-    std::int64_t tokens;
-    bool is_wider = false;  ///< more heads, if there are several, and more features of values
-};
-
-/// Returns the plan with random inputs of other sizes; nullopt if its inputs are given, or its
-/// settings do not allow them.
-std::optional<Plan> reshaped(const Plan& plan, const OtherShape& shape) {
-    WalkConfig config = plan.config;
-    const bool is_given = config.example || config.mask.given || config.memory ||
-                          config.models_own || !config.parameters.entries().empty() ||
-                          (config.position_bias && config.position_bias->given);
-    if (is_given) return std::nullopt;
-    config.input = RandomInput{};
-    config.names.clear();
-    config.feature_names.clear();
-    config.positions.clear();
-    config.query_len = shape.tokens;
-    config.embed_dim = static_cast<std::int64_t>(plan.embed_dim);
-    if (shape.is_wider) {
-        const std::size_t width = plan.embed_dim / plan.heads;
-        config.heads += plan.heads > 1 ? 1 : 0;
-        if (config.kv_heads == plan.config.heads) config.kv_heads = config.heads;
-        config.embed_dim = static_cast<std::int64_t>(width) * config.heads;
-        config.value_dim = static_cast<std::int64_t>(plan.value_dim) + 1;
-    }
-    try {
-        return resolve(config);
-    } catch (const Error&) {
-        return std::nullopt;  // a setting fixes the sizes
-    }
-}
-
-/// Proves what the comparisons found at other shapes, too.
-void try_other_shapes(const Plan& plan, bool goes_back, std::vector<FormComparison>& all) {
-    const std::string wider = plan.heads > 1
-                                  ? "$heads "_told + std::to_string(plan.heads + 1)
-                                  : "$value-dim "_told + std::to_string(plan.value_dim + 1);
-    const OtherShape shapes[]{
-        {"$seq-len 1"_told, 1}, {"$seq-len 2"_told, 2}, {"$seq-len 7"_told, 7}, {wider, 3, true}};
-    for (const OtherShape& shape : shapes) {
-        const std::optional<Plan> other = reshaped(plan, shape);
-        if (!other) continue;
-        try {
-            const Ledger given = draw(*other);
-            Forms(*other, given, goes_back)
-                .each_pair(nullptr, [&](const FormPair& pair, const std::string& name, auto&, auto&,
-                                        ExactWalk& exact, ExactWalk& other_exact) {
-                    const Proof proof = prove_same(exact, other_exact, name);
-                    for (FormComparison& each : all) {
-                        const bool is_it = each.file == pair.file.name &&
-                                           each.right == pair.right && each.step.name == name &&
-                                           each.equal();
-                        if (!is_it || proof.verdict == Proof::Verdict::undecided) continue;
-                        if (proof.verdict == Proof::Verdict::proved) {
-                            each.shapes.push_back(shape.text);
-                        } else {
-                            each.proof = proof;
-                            each.refuted_at = "with " + shape.text;
-                        }
-                    }
-                });
-        } catch (const Error&) {
-            continue;  // the file fixes the sizes
-        }
-    }
-}
-
-/// Compares undecided steps in float64, where rounding hides less.
-void try_float64(const Plan& plan, bool goes_back, std::vector<FormComparison>& all) {
-    const auto is_open = [](const FormComparison& each) {
-        return each.proof.verdict == Proof::Verdict::undecided && each.equal();
-    };
-    if (plan.compute_dtype != DType::float32 || std::ranges::none_of(all, is_open)) return;
+/// Compares steps in float64, where rounding hides less, and explains less. `shape` is that of the
+/// plan if it has other sizes.
+void try_float64(const Plan& plan, bool goes_back, const std::string& shape,
+                 const std::vector<FormComparison*>& open) {
+    if (open.empty() || (shape.empty() && plan.compute_dtype == DType::float64)) return;
     Plan finer = plan;
     finer.config.compute_dtype = finer.compute_dtype = DType::float64;
     const Ledger given = draw(finer);
     Forms(finer, given, goes_back)
         .each_pair(nullptr, [&](const FormPair& pair, const std::string& name,
                                 const WalkedForm& one, const WalkedForm& other, auto&, auto&) {
-            for (FormComparison& each : all) {
-                const bool is_it = each.file == pair.file.name && each.right == pair.right &&
-                                   each.step.name == name && is_open(each);
-                if (!is_it) continue;
+            for (FormComparison* each : open) {
+                if (!pair.is_of(*each, name)) continue;
                 StepComparison step;
                 step.name = name;
                 compare_step(one, other, FormBounds::all, step);
-                if (step.equal()) continue;
-                each.refuted_at = "in float64, " + brief(step.distance.absolute) +
-                                  " apart at most, where rounding explains up to " +
-                                  brief(step.tolerance.absolute);
-                each.proof = {Proof::Verdict::refuted,
-                              {},
-                              step.distance.first.value_or(step.distance.worst),
-                              step.left};
+                if (step.equal()) {
+                    if (shape.empty()) each->is_rounding = !each->step.equal();
+                    if (!shape.empty()) each->held.push_back(shape);
+                } else if (each->equal()) {
+                    each->refuted_at = (shape.empty() ? "" : "with " + shape + ", ") +
+                                       "in float64, " + brief(step.distance.absolute) +
+                                       " apart at most, where rounding explains up to " +
+                                       brief(step.tolerance.absolute);
+                    each->proof = {Proof::Verdict::refuted,
+                                   {},
+                                   step.distance.first.value_or(step.distance.worst),
+                                   step.left};
+                }
             }
         });
+}
+
+/// Proves what the comparisons found at other shapes, too; what is undecided there is compared in
+/// float64.
+void try_other_shapes(const Plan& plan, bool goes_back, std::vector<FormComparison>& all) {
+    for (const OtherShape& shape : shapes_of(plan)) {
+        const std::optional<Plan> other = reshaped(plan, shape);
+        if (!other) continue;
+        try {
+            const Ledger given = draw(*other);
+            std::vector<FormComparison*> open;
+            Forms(*other, given, goes_back)
+                .each_pair(nullptr, [&](const FormPair& pair, const std::string& name, auto&, auto&,
+                                        ExactWalk& exact, ExactWalk& other_exact) {
+                    const Proof proof = prove_same(exact, other_exact, name);
+                    for (FormComparison& each : all) {
+                        if (!pair.is_of(each, name) || !each.equal()) continue;
+                        if (proof.verdict == Proof::Verdict::proved) {
+                            if (shape.is_size) each.shapes.push_back(shape.text);
+                        } else if (proof.verdict == Proof::Verdict::undecided) {
+                            open.push_back(&each);
+                        } else {
+                            each.proof = proof;
+                            each.refuted_at = "with " + shape.text;
+                        }
+                    }
+                });
+            try_float64(*other, goes_back, shape.text, open);
+        } catch (const Error&) {
+            continue;  // the file fixes the sizes
+        }
+    }
 }
 
 std::vector<FormComparison> compared(const Plan& plan, const Ledger& given, const Ledger* ledger,
@@ -347,21 +285,56 @@ std::vector<FormComparison> compared(const Plan& plan, const Ledger& given, cons
             if (proves) found.proof = prove_same(exact, other_exact, name);
             all.push_back(std::move(found));
         });
-    if (!proves) return all;
-    try_float64(plan, goes_back, all);
-    try_other_shapes(plan, goes_back, all);
+    std::vector<FormComparison*> open;
+    for (FormComparison& each : all) {
+        const bool is_decided = each.proof.verdict != Proof::Verdict::undecided;
+        const bool is_open = each.step.equal() ? proves && !is_decided : !each.step.is_bounded;
+        if (is_open && each.step.same_shape()) open.push_back(&each);
+    }
+    try_float64(plan, goes_back, "", open);
+    if (proves) try_other_shapes(plan, goes_back, all);
     return all;
 }
 
 }  // namespace
 
-std::optional<Plan> with_tokens(const Plan& plan, std::int64_t tokens) {
-    return reshaped(plan, {"", tokens});
+void require_comparable(const Plan& plan) {
+    constexpr double most = 5e7;
+    for (const auto& file : plan.config.attentions) {
+        for (const std::string& form : file->forms) {
+            const Plan own = with_form(plan, *file, form);
+            const StepTable& table = step_table(own);
+            double numbers = 0;
+            for (const Step& step : table) {
+                if (!step.rule || !step.applies(own)) continue;
+                numbers += static_cast<double>(element_count(step.outline(own).shape)) +
+                           products_of({own, table, step});
+            }
+            if (numbers <= most) continue;
+            throw ConfigError("form " + form + " works out some " + brief(numbers) +
+                              " numbers, too many to compare: use fewer tokens or features");
+        }
+    }
 }
 
 std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
                                           const Ledger& ledger, FormBounds bounds) {
     return compared(plan, given, &ledger, bounds, false);
+}
+
+FormComparison compare_rule(const Plan& plan, std::size_t n, const Ledger& given,
+                            const Ledger& made) {
+    Plan before = plan;
+    before.config.rules.erase(before.config.rules.begin() + static_cast<std::ptrdiff_t>(n));
+    const StepTable &table = step_table(before), &with_rule = step_table(plan);
+    const Ledger made_before = walk(before, given, table);
+    FormComparison found;
+    found.step.name = Rule(plan.config.rules[n]).step;
+    compare_step({before, table, made_before}, {plan, with_rule, made}, FormBounds::where_far,
+                 found.step);
+    ExactWalk one(before, table, given, made_before), other(plan, with_rule, given, made);
+    found.proof = prove_same(one, other, found.step.name);
+    return found;
 }
 
 std::vector<FormComparison> compare_gradients(const Plan& plan, const Ledger& given) {

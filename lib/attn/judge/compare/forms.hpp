@@ -15,13 +15,21 @@ struct FormComparison {
     std::string file, left, right;  ///< the attention and the two forms
     StepComparison step;
     Proof proof{};
-    /// Other shapes at which it is proved, too: `$seq-len 7`.
-    std::vector<std::string> shapes{};
+    /// Other shapes at which it is proved, too: `$seq-len 7`; and those at which it is undecided,
+    /// but float64 finds no difference.
+    std::vector<std::string> shapes{}, held{};
+    /// No rule bounds the difference, but float64 shows that it is rounding.
+    bool is_rounding = false;
     /// Where it is refuted if that is not this walk: another shape, or float64.
     std::string refuted_at{};
 
-    /// True if the forms agree: to rounding on this walk, and exactly if that is decided.
-    bool equal() const { return step.equal() && proof.verdict != Proof::Verdict::refuted; }
+    /// True if the forms agree: to rounding on this walk, and exactly if that is decided. A proof
+    /// counts for more than a guess at what rounding explains.
+    bool equal() const {
+        if (!step.same_shape() || proof.verdict == Proof::Verdict::refuted) return false;
+        const bool is_proved = proof.verdict == Proof::Verdict::proved && !step.is_bounded;
+        return step.equal() || is_rounding || is_proved;
+    }
     /// `context[0,1] is 0.5 in parallel and 0.7 in recurrent: 0.2 apart at most, and rounding
     /// explains up to 1e-06`
     std::string text() const;
@@ -34,6 +42,8 @@ JsonText json_of(const FormComparison& compared);
 /// of that many terms usually do, or for all tensors, with a proof.
 enum class FormBounds { where_far, all };
 
+/// Errors  ConfigError if the walk of a form would take more than some seconds.
+void require_comparable(const Plan& plan);
 /// Walks the other forms of a plan's attentions from the same numbers, and compares the tensors
 /// that their files declare to be equal; `ledger` is the walk of the plan's own form. With proofs,
 /// other shapes are tried, too, and undecided ones are compared in float64.
@@ -44,9 +54,9 @@ std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
 /// Compares the gradients of inputs and parameters in the same way, for a loss that multiplies each
 /// number of the last step by one of its own.
 std::vector<FormComparison> compare_gradients(const Plan& plan, const Ledger& given);
-/// Returns the walk with random inputs and that many tokens; nullopt if its inputs are given, or
-/// its settings do not allow it.
-std::optional<Plan> with_tokens(const Plan& plan, std::int64_t tokens);
+/// Compares the n-th rule of the user with the rule that it replaces. `made` is the walk with it.
+FormComparison compare_rule(const Plan& plan, std::size_t n, const Ledger& given,
+                            const Ledger& made);
 /// Returns the plan with another form of a file.
 Plan with_form(const Plan& plan, const AttentionFile& file, const std::string& form);
 

@@ -11,6 +11,7 @@
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/judge/compare/forms.hpp"
+#include "attn/judge/compare/other_shapes.hpp"
 
 namespace attn {
 namespace {
@@ -63,7 +64,8 @@ std::vector<FormPrecision> precision_of_forms(const Plan& plan, const AttentionF
         FormPrecision& precision = all.emplace_back(FormPrecision{form});
         double seconds = 0, before = 0;
         for (const std::int64_t tokens : {64, 256, 1024}) {
-            const std::optional<Plan> longer = with_tokens(with_form(plan, file, form), tokens);
+            const std::optional<Plan> longer =
+                reshaped(with_form(plan, file, form), with_length(tokens));
             // A quadratic form takes 16 times as long, a cubic one 64 times: as much more as
             // before.
             const double next = seconds * std::max(before > 0 ? seconds / before : 0, 16.0);

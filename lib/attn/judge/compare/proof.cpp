@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <optional>
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/rules/indices.hpp"
 #include "attn/core/walk/step_rule.hpp"
-#include "attn/core/walk/walk.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 using Kind = RuleNode::Kind;
 
 /// Some seconds of work.
-constexpr std::size_t most_work = 20'000'000;
+constexpr std::size_t most_work = 20'000'000, work_of_function = 20;
 /// A recurrence that runs backwards has one level of recursion per token.
 constexpr std::size_t most_tokens = 512;
 constexpr const char* too_large = "the walk is too large: use fewer tokens";
@@ -38,25 +38,13 @@ double beyond(const ExactNumber& number) {
     return number.state == ExactNumber::State::infinite ? number.sign * infinity : std::nan("");
 }
 
-/// The rule of a parameter that an attention file gives as an expression.
-std::optional<Rule> rule_of_parameter(const PlannedStep& of) {
-    for (const auto& file : of.plan.config.attentions) {
-        for (const AttentionParameter& each : file->parameters) {
-            if (each.name != of.step.name || each.value == nullptr) continue;
-            return completed(Rule("", each.name, each.letters, each.value),
-                             of.step.outline(of.plan), rule_names(of));
-        }
-    }
-    return std::nullopt;
-}
-
 }  // namespace
 
 /// A rule that is evaluated cell by cell.
 class ExactWalk::ExactRule : RuleIndices {
 public:
     ExactRule(ExactWalk& walk, const Rule& rule, BoundTree tree)
-        : RuleIndices(rule, tree.indices), walk_(walk), tree_(std::move(tree)) {
+        : RuleIndices(rule, tree.indices), step_(rule.step), walk_(walk), tree_(std::move(tree)) {
         require_known_places(tree_.root);
     }
 
@@ -87,12 +75,12 @@ private:
             const bool is_place =
                 kind == Kind::cell || (kind == Kind::reduce && &part != &node.parts.back());
             if (is_place && reads_numbers(part)) {
-                throw Undecided("numbers choose an index of " + node.node->word);
+                throw Undecided("in " + step_ + " numbers choose an index of " + node.node->word);
             }
         }
         const bool is_whole = kind != Kind::cell && node.node->type == RuleType::whole;
         if (is_whole && reads_numbers(node))
-            throw Undecided("it depends on comparisons of numbers");
+            throw Undecided(step_ + " depends on comparisons of numbers");
         if (node.tensor != nullptr && node.node->type != RuleType::number &&
             walk_.follows_from_numbers(node.node->word)) {
             throw Undecided(node.node->word + " depends on comparisons of numbers");
@@ -110,6 +98,7 @@ private:
             case Kind::reduce:
                 return reduced(node);
             case Kind::number:
+                return walk_.constant(node.node->number);
             case Kind::name:
                 return exact_constant(value(node));
             default:
@@ -120,15 +109,23 @@ private:
             return truth.holds ? exact_constant(*truth.holds ? 1 : 0) : truth.hash;
         }
         if (node.node->type == RuleType::whole) return exact_constant(value(node));
-        if (node.node->word == "sqrt") return root(node.parts[0]);
-        if (node.node->word == "^") return power(node.parts[0], node.parts[1]);
         const ExactNumber x = number(node.parts[0]);
         if (node.parts.size() == 2) return joined(node, x, number(node.parts[1]));
         if (node.node->word == "-") return -x;
-        if (node.node->word == "exp" || x.is_finite()) {
-            return exact_call(node.function->name, x);
+        if (node.node->word != "exp" && !x.is_finite()) {
+            return exact_constant(node.function->value(beyond(x), beyond(x)));
         }
-        return exact_constant(node.function->value(beyond(x), beyond(x)));
+        walk_.work_ += work_of_function;
+        return with_constant(node, exact_call(node.function->name, x), x, x);
+    }
+
+    /// Adds the float64 value of a function of constants, which tells its sign.
+    static ExactNumber with_constant(const BoundRule& node, ExactNumber result,
+                                     const ExactNumber& x, const ExactNumber& y) {
+        if (!std::isnan(result.constant) || !result.is_finite()) return result;
+        result.constant = node.function->value(x.constant, y.constant);
+        if (std::abs(result.constant) > 1e-9) result.sign = result.constant < 0 ? -1 : 1;
+        return result;
     }
 
     ExactNumber joined(const BoundRule& node, const ExactNumber& x, const ExactNumber& y) {
@@ -136,27 +133,12 @@ private:
         if (word == "+") return x + y;
         if (word == "-") return x + -y;
         if (word == "*") return x * y;
+        walk_.work_ += work_of_function;
         if (word == "/") return x / y;
-        if (!reads_numbers(node)) return exact_constant(value(node));
-        return exact_opaque(node.function->name, std::vector{x, y});
-    }
-
-    ExactNumber root(const BoundRule& of) {
-        const ExactNumber x = number(of);
-        return reads_numbers(of) ? exact_opaque("sqrt", {&x, 1}) : exact_root(x, value(of));
-    }
-
-    ExactNumber power(const BoundRule& base, const BoundRule& exponent) {
-        const ExactNumber x = number(base);
-        if (reads_numbers(exponent)) return exact_power(x, number(exponent));
-        const double times = value(exponent), halves = 2 * times;
-        if (times == std::floor(times) && std::abs(times) < 1e6) {
-            return exact_power(x, static_cast<std::int64_t>(times));
-        }
-        if (halves == std::floor(halves) && std::abs(halves) < 1e6) {
-            return exact_power(root(base), static_cast<std::int64_t>(halves));
-        }
-        return exact_power(x, number(exponent));
+        if (word == "^") return with_constant(node, exact_power(x, y), x, y);
+        if (word == "max" || word == "min") return extreme(word, {x, y});
+        if (const auto down = exact_floor(x / y)) return word == "%" ? x + -(*down * y) : *down;
+        return with_constant(node, exact_opaque(node.function->name, std::vector{x, y}), x, y);
     }
 
     ExactNumber chosen(const BoundRule& node) {
@@ -188,6 +170,7 @@ private:
             return {{}, exact_opaque("not", {&truth.hash, 1})};
         }
         const ExactNumber x = number(node.parts[0]), y = number(node.parts[1]);
+        if (const auto order = exact_order(x, y)) return {node.function->value(*order, 0) != 0};
         if (x.is_finite() && y.is_finite()) {
             return {{}, exact_opaque(node.function->name, std::vector{x, y})};
         }
@@ -212,22 +195,30 @@ private:
                 compared.push_back(next);
             }
         }
-        if (is_extreme) return extreme(node, compared);
+        if (is_extreme && compared.empty()) return result;
+        if (is_extreme) return extreme(word, compared);
         return word == "mean" ? result / exact_constant(static_cast<double>(end - first)) : result;
     }
 
-    /// Returns the largest or smallest of some numbers whose order is unknown.
-    ExactNumber extreme(const BoundRule& node, const std::vector<ExactNumber>& of) {
-        const std::string& word = node.node->word;
-        if (of.empty()) return exact_constant(start_of(word));
-        if (of.size() == 1 || std::ranges::count(of, of[0]) == std::ssize(of)) return of[0];
-        if (!reads_numbers(node)) return exact_constant(value(node));
+    /// Returns the largest or smallest of some numbers, whose order may be unknown.
+    ExactNumber extreme(const std::string& word, const std::vector<ExactNumber>& of) {
+        ExactNumber best = of[0];
+        for (const ExactNumber& each : of) {
+            const std::optional<int> order = exact_order(each, best);
+            if (!order) return unknown_extreme(word, of);
+            if (word == "max" ? *order > 0 : *order < 0) best = each;
+        }
+        return best;
+    }
+
+    ExactNumber unknown_extreme(const std::string& word, const std::vector<ExactNumber>& of) {
         const auto beyond = std::ranges::find(of, false, &ExactNumber::is_finite);
         if (beyond != of.end()) return *beyond;
         const ExactNumber unknown = exact_opaque(joins(word).name, of);
         return walk_.draw_ == 0 ? unknown : exact_variable(word, unknown.value ^ walk_.draw_);
     }
 
+    const std::string step_;
     ExactWalk& walk_;
     BoundTree tree_;
 };
@@ -259,23 +250,46 @@ bool ExactWalk::follows_from_numbers(const std::string& step) {
     return follows_[step] = follows;
 }
 
+ExactNumber ExactWalk::constant(double number) {
+    if (!std::isfinite(number)) return exact_constant(number);
+    if (constants_.empty()) {
+        constants_[std::numbers::pi] = exact_pi();
+        const std::map<std::string, double> settings = rule_settings(plan_);
+        const RuleNames names{[](const std::string& name) { return name; },
+                              [](const std::string&) { return Outline(); }, settings};
+        const RuleScope scope{
+            [this](const std::string& name) -> const Tensor& { return made_[name]; }, {}};
+        for (const auto& file : plan_.config.attentions) {
+            for (const AttentionNumber& each : file->settings) {
+                const double value = settings.at(each.name);
+                if (value != number_of(each.value, settings)) continue;  // the user's number
+                const Rule rule = completed(Rule("", each.name, {}, each.value), {}, names);
+                ExactRule exact(*this, rule, bind_rule(rule, {}, {}, scope));
+                constants_.emplace(value, exact.at(0));
+            }
+        }
+    }
+    const auto known = constants_.find(number);
+    return known == constants_.end() ? exact_constant(number) : known->second;
+}
+
 ExactWalk::ExactTensor& ExactWalk::tensor(const std::string& name) {
     std::unique_ptr<ExactTensor>& held = tensors_[name];
     if (held) return *held;
-    held = std::make_unique<ExactTensor>();
-    ExactTensor& tensor = *held;
-    tensor.step = name;
     const Tensor& made = made_[name];
-    tensor.cells.resize(made.size());
-    tensor.known.resize(made.size(), 0);
-    const PlannedStep of{plan_, table_, find_step(table_, name)};
-    tensor.rule = given_.find(name) != nullptr ? rule_of_parameter(of) : rule_of(of);
-    if (!tensor.rule) return tensor;
-    const RuleScope scope{[this](const std::string& read) -> const Tensor& { return made_[read]; },
-                          {}};
-    tensor.evaluates = std::make_unique<ExactRule>(
-        *this, *tensor.rule, bind_rule(*tensor.rule, made.axes(), made.shape(), scope));
-    return tensor;
+    auto tensor = std::make_unique<ExactTensor>(ExactTensor{name});
+    tensor->cells.resize(made.size());
+    tensor->known.resize(made.size(), 0);
+    // What training changes is random, even if it begins as an expression.
+    if (!given_.has(name)) tensor->rule = rule_of({plan_, table_, find_step(table_, name)});
+    if (tensor->rule) {
+        const RuleScope scope{
+            [this](const std::string& read) -> const Tensor& { return made_[read]; }, {}};
+        tensor->evaluates = std::make_unique<ExactRule>(
+            *this, *tensor->rule, bind_rule(*tensor->rule, made.axes(), made.shape(), scope));
+    }
+    held = std::move(tensor);  // not before its rule is known to be decidable
+    return *held;
 }
 
 const ExactNumber& ExactWalk::cell(ExactTensor& tensor, std::size_t place) {
@@ -308,19 +322,23 @@ std::vector<ExactNumber> ExactWalk::cells_without_extremes(const std::string& st
 
 namespace {
 
-/// Returns the first cell that differs although neither side depends on a maximum or minimum.
-std::optional<std::size_t> differs_without_extremes(const ExactWalk& one, const ExactWalk& other,
-                                                    const std::string& step) {
+/// Compares the cells without their maxima and minima: the first that differs although neither side
+/// depends on them, or else the function that stands in the way.
+Proof compared_without_extremes(const ExactWalk& one, const ExactWalk& other,
+                                const std::string& step, const Shape& shape) {
     const std::vector<ExactNumber> left = one.cells_without_extremes(step, 1),
                                    right = other.cells_without_extremes(step, 1),
                                    again_left = one.cells_without_extremes(step, 2),
                                    again_right = other.cells_without_extremes(step, 2);
+    Proof proof;
     for (std::size_t i = 0; i < left.size(); ++i) {
-        const bool is_known = left[i].opaque == nullptr && right[i].opaque == nullptr;
+        if (left[i] == right[i]) continue;
+        const char* const opaque = left[i].opaque != nullptr ? left[i].opaque : right[i].opaque;
         const bool depends = left[i] != again_left[i] || right[i] != again_right[i];
-        if (is_known && !depends && left[i] != right[i]) return i;
+        if (opaque == nullptr && !depends) return {Proof::Verdict::refuted, {}, i, shape};
+        if (opaque != nullptr) proof.why = std::string(opaque) + " is not simplified here";
     }
-    return std::nullopt;
+    return proof;
 }
 
 }  // namespace
@@ -339,23 +357,13 @@ Proof prove_same(ExactWalk& one, ExactWalk& other, const std::string& step) {
         }
         if (proof.verdict == Proof::Verdict::proved) other.take(step, left);
         if (proof.verdict == Proof::Verdict::undecided) {
-            const std::optional<std::size_t> cell = differs_without_extremes(one, other, step);
-            if (cell) return {Proof::Verdict::refuted, {}, *cell, shape};
+            const Proof without = compared_without_extremes(one, other, step, shape);
+            if (without.verdict == Proof::Verdict::refuted || !without.why.empty()) return without;
         }
         return proof;
     } catch (const Undecided& reason) {
         return {Proof::Verdict::undecided, reason.what()};
     }
-}
-
-Proof prove_rule(const Plan& plan, std::size_t n, const Ledger& given, const Ledger& made) {
-    if (plan.key_len > most_tokens) return {Proof::Verdict::undecided, too_large};
-    Plan before = plan;
-    before.config.rules.erase(before.config.rules.begin() + static_cast<std::ptrdiff_t>(n));
-    const StepTable &table = step_table(before), &with_rule = step_table(plan);
-    const Ledger made_before = walk(before, given, table);
-    ExactWalk one(before, table, given, made_before), other(plan, with_rule, given, made);
-    return prove_same(one, other, Rule(plan.config.rules[n]).step);
 }
 
 }  // namespace attn

@@ -38,6 +38,8 @@ private:
 
     ExactTensor& tensor(const std::string& step);
     const ExactNumber& cell(ExactTensor& tensor, std::size_t place);
+    /// Returns a number of a rule: pi and settings such as `1 / 3` are more than their digits.
+    ExactNumber constant(double number);
     /// True if integers or booleans depend on numbers, such as the indices of the largest keys.
     bool follows_from_numbers(const std::string& step);
 
@@ -47,6 +49,7 @@ private:
     const Ledger& made_;
     std::map<std::string, std::unique_ptr<ExactTensor>> tensors_;
     std::map<std::string, bool> follows_;
+    std::map<double, ExactNumber> constants_;
     std::size_t work_ = 0;
     std::uint64_t draw_ = 0;  ///< of numbers in place of extremes; 0: none
 };
@@ -67,8 +70,5 @@ struct Proof {
 /// Range  `refuted` only if all functions involved have an algebra, or have no effect; otherwise
 ///        `undecided`.
 Proof prove_same(ExactWalk& one, ExactWalk& other, const std::string& step);
-
-/// Compares the n-th rule of the user with the rule that it replaces. `made` is the walk with it.
-Proof prove_rule(const Plan& plan, std::size_t n, const Ledger& given, const Ledger& made);
 
 }  // namespace attn

@@ -67,7 +67,7 @@ public:
 
 private:
     [[noreturn]] static void refuse(const RuleNode& node) {
-        throw ConfigError("there is no such form: " + expression_text(node) +
+        throw ConfigError("no such form is found: " + expression_text(node) +
                           " depends on query and key together, and is no product of a number of "
                           "each and a fade per token");
     }

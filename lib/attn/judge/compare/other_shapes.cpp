@@ -1,0 +1,114 @@
+#include "attn/judge/compare/other_shapes.hpp"
+
+#include <cmath>
+
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
+
+namespace attn {
+
+std::optional<Plan> reshaped(const Plan& plan, const OtherShape& shape) {
+    WalkConfig config = plan.config;
+    const bool is_given = config.example || config.mask.given || config.memory ||
+                          config.models_own || !config.parameters.entries().empty() ||
+                          (config.position_bias && config.position_bias->given);
+    if (is_given) return std::nullopt;
+    config.input = RandomInput{};
+    config.names.clear();
+    config.feature_names.clear();
+    config.positions.clear();
+    config.query_len = 3;
+    config.embed_dim = static_cast<std::int64_t>(plan.embed_dim);
+    try {
+        shape.change(config);
+        return resolve(config);
+    } catch (const Error&) {
+        return std::nullopt;  // a setting fixes the sizes
+    }
+}
+
+OtherShape with_length(std::int64_t tokens) {
+    return {"$seq-len "_told + std::to_string(tokens),
+            [=](WalkConfig& config) { config.query_len = tokens; }};
+}
+
+namespace {
+
+/// Adds a walk with another start of the parameters that begin as an expression: with gain = 1, a
+/// form that forgets the gain computes the same numbers.
+void add_other_parameters(const Plan& plan, std::vector<OtherShape>& all) {
+    const Ledger given = draw(plan);
+    std::vector<std::string> names;
+    Ledger others;
+    for (const auto& file : plan.config.attentions) {
+        for (const AttentionParameter& each : file->parameters) {
+            if (each.value == nullptr) continue;
+            Array<double> cells = cast(given[each.name], DType::float64).as<double>();
+            for (std::size_t i = 0; i < cells.size(); ++i) {
+                double& cell = cells.data()[i];  // slightly smaller, with the same sign
+                const double less = 0.01 / (1 + static_cast<double>(i % 7));
+                cell = cell == 0 ? less : cell * (1 - less);
+            }
+            const Tensor other(given[each.name].axes(), std::move(cells));
+            others.record(each.name, cast(other, plan.dtype));
+            names.push_back(each.name);
+        }
+    }
+    if (names.empty()) return;
+    all.push_back({"another " + joined(names),
+                   [=](WalkConfig& config) {
+                       config.parameters = others;
+                       config.query_len = static_cast<std::int64_t>(plan.query_len);
+                   },
+                   false});
+}
+
+}  // namespace
+
+std::vector<OtherShape> shapes_of(const Plan& plan) {
+    std::vector<OtherShape> all{with_length(1), with_length(2), with_length(7), with_length(12)};
+    const auto size = [](std::size_t number) { return static_cast<std::int64_t>(number); };
+    const std::int64_t heads = size(plan.heads), kv_heads = size(plan.kv_heads);
+    const std::int64_t width = size(plan.embed_dim) / heads, value_dim = size(plan.value_dim);
+    const std::int64_t more = kv_heads == heads ? 1 : kv_heads;  // of heads
+    if (heads > 1) {
+        all.push_back({"$heads "_told + std::to_string(heads + more), [=](WalkConfig& config) {
+                           config.heads += more;
+                           if (kv_heads == heads) config.kv_heads = config.heads;
+                           config.embed_dim = width * config.heads;
+                       }});
+    }
+    all.push_back({"$value-dim "_told + std::to_string(value_dim + 1),
+                   [=](WalkConfig& config) { config.value_dim = value_dim + 1; }});
+    for (const std::int64_t wider : {width + 1, width + 2}) {  // odd, unless features are in pairs
+        all.push_back({"$embed-dim "_told + std::to_string(wider * heads), [=](WalkConfig& config) {
+                           config.embed_dim = wider * heads;
+                           if (config.head_dim) *config.head_dim += wider - width;
+                       }});
+    }
+    for (const std::int64_t other : {std::int64_t{1}, heads}) {
+        if (kv_heads == heads || kv_heads == other) continue;
+        all.push_back({"$kv-heads "_told + std::to_string(other),
+                       [=](WalkConfig& config) { config.kv_heads = other; }});
+    }
+    const std::map<std::string, double> settings = rule_settings(plan);
+    for (const auto& file : plan.config.attentions) {
+        for (const AttentionNumber& each : file->settings) {
+            const double number = settings.at(each.name);
+            const bool is_size = each.value->kind == RuleNode::Kind::number;
+            if (!is_size || number != std::floor(number) || std::abs(number) > 1e9) continue;
+            all.push_back({"$set "_told + each.name + "=" + std::to_string(std::lround(number + 1)),
+                           [=, name = each.name](WalkConfig& config) {
+                               std::erase_if(config.attention_settings,
+                                             [&](const auto& said) { return said.first == name; });
+                               config.attention_settings.emplace_back(name, number + 1);
+                           }});
+        }
+    }
+    add_other_parameters(plan, all);
+    return all;
+}
+
+}  // namespace attn

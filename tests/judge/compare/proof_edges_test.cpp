@@ -1,0 +1,155 @@
+// What a proof must not claim: parameters that begin as constants, tensors that are not decided,
+// constants that are not their digits, and sizes that were not tried.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/attention_file.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/core/plan/plan.hpp"
+#include "attn/core/settings/settings.hpp"
+#include "attn/core/walk/walk.hpp"
+#include "attn/judge/compare/forms.hpp"
+
+using namespace attn;
+
+namespace {
+
+using Judged = Proof::Verdict;
+
+Plan plan_of_forms(const std::string& text, const std::string& walk = "heads 2, mask causal") {
+    WalkConfig config = configured("seq-len 6, embed-dim 8, " + walk);
+    config.attentions = {std::make_shared<const AttentionFile>(parse_attention(text, "a.attn"))};
+    return resolve(config);
+}
+
+std::vector<FormComparison> judged(const Plan& plan) {
+    const Ledger given = draw(plan);
+    return compare_forms(plan, given, walk(plan, given), FormBounds::all);
+}
+
+/// The comparison of two weights, after lines that both forms share.
+FormComparison of_weights(const std::string& head, const std::string& one, const std::string& other,
+                          const std::string& walk = "heads 2, mask causal") {
+    const std::string rule = "step weights[h,q,k] = if k > q then 0 else ";
+    INFO(one << " against " << other);
+    return judged(plan_of_forms("attention a\n" + head + "form one\n" + rule + one +
+                                    "\nform two\n" + rule + other + "\nsame weights\n",
+                                walk))
+        .at(0);
+}
+
+Judged verdict_of(const std::string& one, const std::string& other) {
+    const auto needs = [&](const char* name) { return (one + other).find(name) != one.npos; };
+    return of_weights(std::string(needs("third") ? "setting third = 1 / 3\n" : "") +
+                          (needs("gate") ? "parameter gate[h,t] ~ normal\n" : ""),
+                      "scores[h,q,k] * (" + one + ")", "scores[h,q,k] * (" + other + ")")
+        .proof.verdict;
+}
+
+}  // namespace
+
+TEST_SUITE("compare: what proofs must not claim") {
+    TEST_CASE("a parameter that begins as a constant is trained: it is no constant") {
+        const std::string head = "parameter gain[h] = 1\n";
+        CHECK(of_weights(head, "gain[h] * scores[h,q,k]", "scores[h,q,k]").proof.verdict ==
+              Judged::refuted);
+        const FormComparison hidden =
+            of_weights(head, "gain[h] * relu(scores[h,q,k])", "relu(scores[h,q,k])");
+        CHECK(hidden.text().find("not with another gain") != std::string::npos);
+        const Plan plan = plan_of_forms("attention a\n" + head +
+                                        "form one\nstep context[h,q,f] = gain[h] * values[h,q,f]\n"
+                                        "form two\nstep context[h,q,f] = values[h,q,f]\n"
+                                        "same context\n");
+        const auto gradients = compare_gradients(plan, draw(plan));
+        const auto of_gain = std::ranges::find_if(
+            gradients, [](const FormComparison& each) { return each.step.name == "d_gain"; });
+        REQUIRE(of_gain != gradients.end());
+        CHECK_FALSE(of_gain->equal());
+    }
+    TEST_CASE("what reads an undecided tensor is undecided, for the same reason") {
+        const auto top = [](const std::string& count) {
+            return "step kept[h,q,k] = if (rank k: masked_scores[h,q,k]) < " + count +
+                   " then masked_scores[h,q,k] else -inf\n"
+                   "step weights[h,q,k] = softmax k: kept[h,q,k]\n";
+        };
+        for (const FormComparison& each :
+             judged(plan_of_forms("attention a\nform one\n" + top("6") + "form two\n" + top("5.5") +
+                                  "same kept weights context\n"))) {
+            CHECK(each.proof.verdict == Judged::undecided);
+            CHECK(each.proof.why == "kept depends on comparisons of numbers");
+        }
+        for (const FormComparison& each :
+             judged(plan_of_forms("attention a\nform one\n" + top("6") + "form two\n" + top("7") +
+                                  "same kept weights context\n"))) {
+            CHECK_FALSE(each.equal());  // with 7 tokens
+        }
+    }
+    TEST_CASE("constants are more than their digits") {
+        const std::pair<std::string, std::string> same[] = {
+            {"cos(2 * pi * (q - k))", "1"},
+            {"cos(pi * k)", "1 - k % 2 * 2"},
+            {"sin(scores[h,q,k] + pi / 2)", "cos(scores[h,q,k])"},
+            {"cos(pi / 12) * 4", "sqrt(6) + sqrt(2)"},
+            {"third * 3", "1"},
+            {"max(sqrt(2), 1) / sqrt(2)", "1"},
+            {"max(third, k / 3)", "if k == 0 then third else k / 3"},
+            {"min(1, exp(-(q - k) / 10))", "exp((k - q) / 10)"},
+            {"0.7 % 0.2", "0.1"},
+            {"sqrt(8 / 3)", "2 * sqrt(6) / 3"},
+            {"abs(-0.5) + log(1) + sqrt(0)", "1 / 2"},
+            {"exp((q - k) * log(sigmoid(gate[h,q])))", "sigmoid(gate[h,q]) ^ (q - k)"},
+            {"exp(-gate[h,q] * log(1 + q - k))", "(1 + q - k) ^ (-gate[h,q])"}};
+        for (const auto& [one, other] : same) {
+            CAPTURE(one);
+            CHECK(verdict_of(one, other) == Judged::proved);
+        }
+        const std::pair<std::string, std::string> others[] = {
+            {"cos(pi * k / 3 + 1e-9)", "cos(pi * k / 3)"},
+            {"third", "0.33333333333"},
+            {"max(sqrt(2), 1.5)", "sqrt(2)"}};
+        for (const auto& [one, other] : others) {
+            CAPTURE(one);
+            CHECK(verdict_of(one, other) == Judged::refuted);
+        }
+        // Multiples of pi without an algebra here are not refuted.
+        CHECK(verdict_of("cos(pi * (k + 1) / 11)", "-cos(pi * (k - 10) / 11)") ==
+              Judged::undecided);
+    }
+    TEST_CASE("a form that is right at one size is refuted at another, which is named") {
+        struct Case {
+            const char *head, *one, *other, *size, *walk = "heads 2, mask causal";
+        };
+        const Case cases[] = {
+            {"", "scores[h,q,k] / D", "scores[h,q,k] / 4", "embed-dim 10"},
+            {"", "relu(scores[h,q,k] / sqrt(D))", "relu(scores[h,q,k] / 2)",
+             "embed-dim 10, in float64"},
+            {"", "relu(scores[h,q,k])", "if k < 6 then relu(scores[h,q,k]) else 0",
+             "seq-len 7, in float64"},
+            {"setting chunk = 2\n", "scores[h,q,k] / chunk", "scores[h,q,k] / 2", "set chunk=3"},
+            {"", "scores[h,q,k] * (h // group)", "scores[h,q,k] * (h // 2)", "heads 6",
+             "heads 4, kv-heads 2, mask causal"}};
+        for (const auto& [head, one, other, size, walk] : cases) {
+            const std::string said = of_weights(head, one, other, walk).text();
+            CHECK_MESSAGE(said.find(std::string("not with ") + size) != std::string::npos, said);
+        }
+        const FormComparison open =
+            of_weights("", "relu(scores[h,q,k])", "abs(relu(scores[h,q,k]))");
+        CHECK(open.equal());
+        CHECK(open.shapes == std::vector<std::string>());
+        CHECK(std::ranges::count(open.held, "embed-dim 10") == 1);
+    }
+    TEST_CASE("a guess at what rounding explains does not overrule a proof, or float64") {
+        FormComparison found{"a", "one", "two", {}};
+        found.step.left = found.step.right = {1};
+        found.step.distance.absolute = 1e-3;
+        found.step.distance.beyond = 1;
+        CHECK_FALSE(found.equal());
+        found.proof.verdict = Judged::proved;
+        CHECK(found.equal());
+        found.step.is_bounded = true;
+        CHECK_FALSE(found.equal());
+    }
+}
