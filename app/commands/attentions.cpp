@@ -62,10 +62,11 @@ const std::vector<Flag>& attentions_flags() {
              "count the products and functions of each step, the numbers kept for the backward "
              "pass and those cached, in letters: H heads, T tokens, D features"},
         Flag{flags::derive, "FORM",
-             "write its file with one more form, recurrent or chunked:8, and prove it the same",
+             "write its file with one more form, recurrent or chunked:8, and prove that they are "
+             "the same",
              such_as("recurrent chunked:8")},
         Flag{flags::fresh, "FILE",
-             "write a file to start from: an example with remarks, or a copy of NAME; existing "
+             "write a file to start from: an example with comments, or a copy of NAME; existing "
              "files are kept",
              file()}
             .writing({".attn", "*"}),
@@ -355,19 +356,20 @@ int run_attentions(const Arguments& arguments) {
 }  // namespace
 
 Command attentions_command() {
-    return {"attentions",
-            "list attentions, show one, or compare its forms",
-            {attentions_flags, json_flags, walk_flags, config_flags},
-            run_attentions,
-            {{"attn-explain attentions", "Lists the names for --attention."},
-             {"attn-explain attentions standard", "Shows the text of the ordinary walk."},
-             {"attn-explain attentions retention", "Shows its file."},
-             {"attn-explain attentions retention -o mine.attn", "Writes it, for you to edit."},
-             {"attn-explain attentions retention --forms", "Walks all its forms: do they agree?"},
-             {"attn-explain attentions retention --cost",
-              "From how many tokens on is a state cheaper?"},
-             {"attn-explain attentions alibi --derive recurrent",
-              "Says which factor stands in the way of a state of fixed size."}}};
+    return {
+        "attentions",
+        "list attentions, show one, or compare its forms",
+        {attentions_flags, json_flags, walk_flags, config_flags},
+        run_attentions,
+        {{"attn-explain attentions", "Lists the names for --attention."},
+         {"attn-explain attentions standard", "Shows the text of the ordinary walk."},
+         {"attn-explain attentions retention", "Shows its file."},
+         {"attn-explain attentions retention -o mine.attn", "Writes it, for you to edit."},
+         {"attn-explain attentions retention --forms", "Computes all its forms and compares them."},
+         {"attn-explain attentions retention --cost",
+          "From how many tokens on is a state cheaper?"},
+         {"attn-explain attentions alibi --derive recurrent",
+          "Names the factor that makes a state of fixed size impossible."}}};
 }
 
 }  // namespace app

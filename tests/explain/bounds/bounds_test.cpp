@@ -130,7 +130,8 @@ TEST_SUITE("walk: bounds") {
         const WithinBall answer = within({{"key"}, cells}, ball);
         CHECK(answer.beyond == 2);
         CHECK(answer.first == 7);
-        CHECK(answer.text({20}).starts_with("rounding does not: 2 cells, first [7]: 1 of at most"));
+        CHECK(answer.text({20}).starts_with(
+            "rounding does not explain it: 2 cells, first [7]: 1 of at most"));
     }
 
     TEST_CASE("a factor is found if it brings every cell within its bound") {

@@ -131,7 +131,7 @@ std::string WithinBall::text(const Shape& shape) const {
         return fmt::format("rounding explains it: largest {} of at most {}{}", brief(difference),
                            brief(allowed), way.empty() ? "" : ", with " + way);
     }
-    return fmt::format("rounding does not: {} {}, first {}: {} of at most {}", beyond,
+    return fmt::format("rounding does not explain it: {} {}, first {}: {} of at most {}", beyond,
                        beyond == 1 ? "cell" : "cells", index_text(indices_of(first, shape)),
                        brief(first_difference), brief(first_allowed));
 }

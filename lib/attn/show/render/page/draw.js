@@ -68,7 +68,7 @@ function closingRow(text, words, value) {
 
 /** Returns the row for the rounding error, so that the printed terms add up to the printed sum. */
 function closingRows({ value, terms, rounding }, decimals) {
-    const together = closingRow(decimals.text(value), "together", value);
+    const together = closingRow(decimals.text(value), "sum", value);
     if (![value, ...terms.map((term) => term.value)].every(Number.isFinite)) return [together];
     const printed = terms.reduce((sum, term) => sum + decimals.units(term.value), 0);
     const left = decimals.units(value) - printed;

@@ -20,7 +20,7 @@ function withButtons(app, text) {
     });
 }
 
-/** Names the tokens of a cell: `'short' looks at 'eat'`, or feature and token: `adjective of 'dog'`. */
+/** Names the tokens of a cell: `query “short”, key “eat”`, or feature and token: `adjective of 'dog'`. */
 function tokensText(section, flat) {
     const indices = section.indices(flat);
     const words = {};
@@ -28,7 +28,7 @@ function tokensText(section, flat) {
         const token = section.token(place, indices[place], indices);
         if (token !== undefined) words[section.view.sides[place]] = `“${shortened(token, 40)}”`;
     });
-    if (words.query && words.key) return `${words.query} looks at ${words.key}`;
+    if (words.query && words.key) return `query ${words.query}, key ${words.key}`;
     const last = indices.length - 1;
     const feature = section.feature(last, indices[last], indices);
     return words.query || words.key ? `${feature ? `${feature} of` : "token"} ${words.query ?? words.key}` : "";
