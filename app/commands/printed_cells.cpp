@@ -262,9 +262,11 @@ OrderedVerdicts::OrderedVerdicts(const attn::Diagnosis& diagnosis, const attn::L
         if (!is_read && beside != nullptr) theirs.record(row.name, *beside);
         // Results that were printed as whole numbers.
         const attn::Tensor* const own = theirs.find(row.name);
-        if (own != nullptr && own->dtype() == attn::DType::int64 && row.name != "ids") {
-            theirs.record(row.name, attn::cast(*own, diagnosis.plan->compute_dtype));
-        }
+        if (own == nullptr || own->dtype() != attn::DType::int64 || row.name == "ids") continue;
+        attn::Array<double> cells = attn::empty_array<double>(own->shape());
+        attn::each_number(*own, [&](std::size_t i, double cell) { cells.data()[i] = cell; });
+        theirs.record(row.name, attn::cast(attn::Tensor(own->axes(), std::move(cells)),
+                                           diagnosis.plan->compute_dtype));
     }
 }
 

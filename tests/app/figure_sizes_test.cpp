@@ -51,7 +51,7 @@ const std::string six = "--text 'life is short eat dessert first' ";
 /// Returns the centre of a box of a flow.
 double middle_of(const std::string& svg, const std::string& box) {
     const auto found = numbers_in(
-        svg, "<text x=\"([0-9.]+)\" y=\"[0-9.]+\" text-anchor=\"middle\">" + box + "</text>");
+        svg, "<text x=\"([0-9.]+)\" y=\"[0-9.]+\"[^>]* text-anchor=\"middle\">" + box + "</text>");
     REQUIRE_MESSAGE(found.size() == 1, box);
     return found[0][0];
 }

@@ -251,7 +251,8 @@ def test_a_page_is_as_high_as_it_needs(tmp_path: Path) -> None:
     if chromium is None:
         pytest.skip("there is no Chromium")
     heights = {}
-    for flags in ({"only": "x", "seq_len": 1, "embed_dim": 1}, {"text": "the cat sat", "heads": 2}):
+    cross = {"text": "the cat sat", "memory_text": "le chat"}  # two lines of words
+    for flags in ({"only": "x", "seq_len": 1, "embed_dim": 1}, cross):
         page = tmp_path / "page.html"
         page.write_text(
             f"<!DOCTYPE html><body style='background:#fff'>{ae.walk(**flags)._repr_html_()}"

@@ -12,6 +12,7 @@
 #include "app/terminal/terminal.hpp"
 #include "attn/ground/simd/matmul.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/judge/diagnose/diagnose.hpp"
 
 namespace app {
 namespace {
@@ -42,12 +43,17 @@ Command explain_command() {
     return lacking("explain",
                    "run your own program and name the step and the mistake of each line");
 }
+std::string page_of(const attn::Diagnosis&, const std::string&, const std::string&,
+                    const std::string&) {
+    lack("the page of diagnose");
+}
 std::optional<int> explained_trace(const Arguments&, const attn::Ledger&) { return std::nullopt; }
 Command practice_command() {
     return lacking("practice", "write attention yourself, in sixteen exercises that are checked");
 }
 Command proofread_command() {
-    return lacking("proofread", "find the printed numbers of a document that do not follow from the rest");
+    return lacking("proofread",
+                   "find the printed numbers of a document that do not follow from the rest");
 }
 Command grade_command() { return lacking("grade", "check a folder of answers to the exercises"); }
 

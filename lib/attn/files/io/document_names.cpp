@@ -90,7 +90,7 @@ std::vector<std::string> names_of_label(std::string_view whole) {
         label = label.substr(label.find('(') + 1);
         label = label.substr(0, label.find_first_of(",)"));
     }
-    if (label.find("%") != label.npos) return {};  // R prints what `Q %*% t(K)` makes
+    if (whole.find("%*%") != whole.npos) return {};  // R prints what `Q %*% t(K)` makes
     // A formula instead of a name: softmax(QK^T / sqrt(d)), QK^T / sqrt(d).
     const std::string formula = lower(label.substr(0, label.find('=')));
     const bool has_root =
