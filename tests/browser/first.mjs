@@ -115,7 +115,7 @@ export async function testOpening() {
     const pages = [
         [stories, "“She” looks most at “Lily”, 42 %", "trained model stories, layer 0, head 7"],
         [["--example", "pronoun"], "“she” looks most at “anna”, 96 %", "set by hand"],
-        [["--example", "adjective"], "“the” looks most at “dog”", "set by hand"],
+        [["--example", "adjective"], "“dog” looks most at “big”", "set by hand"],
         [[], "looks most at", "has learned nothing"],
     ];
     for (const [words, answer, origin] of pages) {
