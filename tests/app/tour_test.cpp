@@ -295,7 +295,7 @@ TEST_SUITE("app: tour") {
         CHECK(has(first.wait_for("[ended]"), "\n# next: attn-explain tour  # "));
         CHECK(!has(run("").out, "attn-explain tour"));
         Terminal shown("attn-explain", 80, 24);
-        const std::string screen = shown.wait_for("# short");
+        const std::string screen = shown.wait_for("# is");
         CHECK(has(screen, "# Words and positions: life 0, is 1, short 2, "));
         CHECK(has(screen, "\n# In formulas: t token, q query, k key; c feature of x, "));
         CHECK(has(screen, "0.3146],   # life\n"));
