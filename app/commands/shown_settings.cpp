@@ -44,9 +44,10 @@ std::size_t width_between(const attn::Tensor& scores, const attn::Tensor* scaled
         return std::ranges::count(follows, true);
     };
     constexpr std::size_t widest = 1024;
+    const auto all = static_cast<std::ptrdiff_t>(scores.size() / keys);
     std::size_t best = 1;
     auto most = rows_that_follow(best);
-    for (std::size_t width = 2; width <= widest && keys > 1; ++width) {
+    for (std::size_t width = 2; width <= widest && keys > 1 && most < all; ++width) {
         const auto rows = rows_that_follow(width);
         if (rows > most) best = width, most = rows;
     }
@@ -122,11 +123,7 @@ void take_dropout(const attn::Ledger& named, DiagnosedWalk& asked) {
         std::max(attn::printed_alone(*weights).cut(1), 4 * attn::epsilon(weights->dtype()));
     const double share = attn::share_dropped(weights->numbers(), dropped->numbers(), near);
     if (share == 0) return;
-    attn::Array<double> keep = attn::empty_array<double>(dropped->shape());
-    attn::each_number(*dropped,
-                      [&](std::size_t i, double cell) { keep.data()[i] = cell == 0 ? 0 : 1; });
-    dropout.p = share;
-    dropout.keep = attn::Tensor(dropped->axes(), std::move(keep));
+    attn::set_shown_dropout(share, *dropped, dropout);
     asked.assumed.push_back("dropout of " + attn::brief(share) + ", where the weights became 0");
 }
 

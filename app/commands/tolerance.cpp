@@ -139,8 +139,10 @@ int run_tolerance(const Arguments& arguments) {
     // A copy needs no test of its own.
     const auto is_copy = [&] { return tested.step->alone.relative == 0; };
     while (asked.empty() && is_copy() && tested.step != &tested.steps.front()) --tested.step;
-    tested.hidden = attn::hidden_by(tested.step->usual, plan, given, tested.step->step);
-    tested.hidden_by_certain = attn::hidden_by(tested.step->whole, plan, given, tested.step->step);
+    const std::vector<attn::Hidden> hidden =
+        attn::hidden_by({tested.step->usual, tested.step->whole}, plan, given, tested.step->step);
+    tested.hidden = hidden[0];
+    tested.hidden_by_certain = hidden[1];
     write_text_or_json(
         arguments, [&] { return tested_text(tested, ink_of(arguments)); },
         [&] { return tested_json(tested); });

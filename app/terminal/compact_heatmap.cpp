@@ -33,15 +33,6 @@ std::string glyphs(double share) {
            densities[static_cast<std::size_t>(std::lround(4 * size))];
 }
 
-/// Returns the printed indices of an axis, and nullopt for the dots between them.
-Places places_on(const attn::ShownAxis& axis) {
-    Places result;
-    for (std::size_t i = 0; i < axis.head; ++i) result.emplace_back(i);
-    if (axis.cut) result.emplace_back();
-    for (std::size_t i = axis.length - axis.tail; i < axis.length; ++i) result.emplace_back(i);
-    return result;
-}
-
 /// Draws the matrices of one tensor as small pictures, as many side by side as the lines have room
 /// for. With colours a character is two cells, one above the other.
 class Pictures {
@@ -55,8 +46,8 @@ public:
           is_shaded_(choices.depth != ColorDepth::none),
           dimension_(tensor.dimension()),
           batch_(view_.picked_sequence()) {
-        columns_ = dimension_ > 0 ? places_on(shown_.axis(dimension_ - 1)) : Places{0};
-        if (dimension_ > 1) rows_ = places_on(shown_.axis(dimension_ - 2));
+        columns_ = dimension_ > 0 ? shown_.axis(dimension_ - 1).places() : Places{0};
+        if (dimension_ > 1) rows_ = shown_.axis(dimension_ - 2).places();
     }
 
     std::string text() {
@@ -82,7 +73,7 @@ private:
             return;
         }
         const std::string& name = tensor_.axes()[axis];
-        for (const std::optional<std::size_t>& i : places_on(shown_.axis(axis))) {
+        for (const std::optional<std::size_t>& i : shown_.axis(axis).places()) {
             if (!i || name == "batch") draw_group();
             if (!i) {
                 text_ += "…\n\n";

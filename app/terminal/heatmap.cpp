@@ -69,7 +69,7 @@ private:
             return;
         }
         const std::string caption = caption_;
-        for (const std::optional<std::size_t>& i : places(axis)) {
+        for (const std::optional<std::size_t>& i : shown_.axis(axis).places()) {
             if (!i) {
                 text_ += "…\n\n";
                 continue;
@@ -82,18 +82,6 @@ private:
             draw_axis(axis + 1, offset + *i * shown_.axis(axis).stride);
         }
         caption_ = caption;
-    }
-
-    /// Returns the printed indices of an axis, and nullopt for the dots between them.
-    std::vector<std::optional<std::size_t>> places(std::size_t axis) const {
-        std::vector<std::optional<std::size_t>> result;
-        const attn::ShownAxis& along = shown_.axis(axis);
-        for (std::size_t i = 0; i < along.head; ++i) result.emplace_back(i);
-        if (along.cut) result.emplace_back();
-        for (std::size_t i = along.length - along.tail; i < along.length; ++i) {
-            result.emplace_back(i);
-        }
-        return result;
     }
 
     void draw_matrix(std::size_t offset) {
@@ -109,9 +97,9 @@ private:
         constexpr std::size_t widest_label = 16;
         const std::size_t last = dimension - 1;
         const bool has_rows = dimension > 1;
-        const auto rows =
-            has_rows ? places(last - 1) : std::vector<std::optional<std::size_t>>{std::size_t{0}};
-        const auto columns = places(last);
+        const auto rows = has_rows ? shown_.axis(last - 1).places()
+                                   : std::vector<std::optional<std::size_t>>{std::size_t{0}};
+        const auto columns = shown_.axis(last).places();
         std::size_t label_width = 0;
         for (const auto& row : rows) {
             if (!has_rows || !row) continue;

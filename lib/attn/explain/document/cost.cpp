@@ -16,7 +16,7 @@ namespace {
 
 using Kind = RuleNode::Kind;
 using Names = std::set<std::string>;
-/// The same number or node of a rule at each size of the walk.
+/// A number of a rule at each size of the walk; Nodes are one node of its tree at each.
 using AtSizes = std::vector<double>;
 using Nodes = std::vector<const RuleNode*>;
 

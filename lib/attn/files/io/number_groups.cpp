@@ -19,9 +19,9 @@ public:
         : text_(text), begin_(begin), at_(begin), lists_(label), label_(label) {}
 
     std::optional<NumberGroup> read() {
-        const std::size_t close = text_.find(']', begin_);
-        if (close != text_.npos &&
-            !rows_on_lines(text_.substr(begin_ + 1, close - begin_ - 1)).empty()) {
+        const std::size_t next = text_.find_first_of("[]", begin_ + 1);
+        if (next != text_.npos && text_[next] == ']' &&
+            !rows_on_lines(text_.substr(begin_ + 1, next - begin_ - 1)).empty()) {
             return with_rows();
         }
         std::size_t depth = 0;

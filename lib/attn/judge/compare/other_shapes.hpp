@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// The same walk with other sizes.
+/// A walk with other sizes or other parameters.
 struct OtherShape {
     std::string text;  ///< `$seq-len 7`
     std::function<void(WalkConfig&)> change;

@@ -189,32 +189,38 @@ std::vector<StepTolerance> tolerances(const Plan& plan, const Ledger& given) {
     return all;
 }
 
-Hidden hidden_by(const Tolerance& tolerance, const Plan& plan, const Ledger& given,
-                 const std::string& step) {
+std::vector<Hidden> hidden_by(const std::vector<Tolerance>& tolerances, const Plan& plan,
+                              const Ledger& given, const std::string& step) {
     constexpr std::size_t most_scores = 4096;  // a walk per mistake is fast enough
     const Ledger ledger = walk(plan, given);
     const Tensor& right = ledger[step];
-    Hidden hidden;
-    hidden.factor = HUGE_VAL;
-    for (std::size_t i = 0; i < right.size(); ++i) {
-        const double size = std::abs(right.at(i));
-        if (size == 0 || !std::isfinite(size)) continue;
-        hidden.factor = std::min(hidden.factor, tolerance.absolute / size + tolerance.relative);
+    const bool tries = plan.batch * plan.heads * plan.query_len * plan.key_len <= most_scores;
+    std::vector<Hidden> all;
+    for (const Tolerance& tolerance : tolerances) {
+        Hidden& hidden = all.emplace_back();
+        hidden.factor = HUGE_VAL;
+        hidden.tries = tries;
+        for (std::size_t i = 0; i < right.size(); ++i) {
+            const double size = std::abs(right.at(i));
+            if (size == 0 || !std::isfinite(size)) continue;
+            hidden.factor = std::min(hidden.factor, tolerance.absolute / size + tolerance.relative);
+        }
+        if (step == "context") note_dropped(ledger, tolerance, hidden);
     }
-    if (step == "context") note_dropped(ledger, tolerance, hidden);
-    hidden.tries = plan.batch * plan.heads * plan.query_len * plan.key_len <= most_scores;
     for (const Mistake& mistake : mistakes()) {
-        if (!hidden.tries || mistake.by_chance || !mistake.applies(plan)) continue;
+        if (!tries || mistake.by_chance || !mistake.applies(plan)) continue;
         const std::optional<Ledger> wrong = walk_with(mistake, plan, given);
         const Tensor* const made = wrong ? wrong->find(step) : nullptr;
         if (made == nullptr || same_numbers(*made, right)) continue;
-        if (passes(*made, right, tolerance)) {
-            hidden.mistakes.push_back(&mistake);
-        } else {
-            ++hidden.shown;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (passes(*made, right, tolerances[i])) {
+                all[i].mistakes.push_back(&mistake);
+            } else {
+                ++all[i].shown;
+            }
         }
     }
-    return hidden;
+    return all;
 }
 
 }  // namespace attn

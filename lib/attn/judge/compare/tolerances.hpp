@@ -31,7 +31,8 @@ struct Hidden {
     std::size_t dropped = 0, keys = 0;       ///< keys of a head that can be left out, of all keys
     bool tries = true;                       ///< mistakes were made; not in long walks
 };
-Hidden hidden_by(const Tolerance& tolerance, const Plan& plan, const Ledger& given,
-                 const std::string& step);
+/// Returns what each of these tolerances hides, in their order; every mistake is made once.
+std::vector<Hidden> hidden_by(const std::vector<Tolerance>& tolerances, const Plan& plan,
+                              const Ledger& given, const std::string& step);
 
 }  // namespace attn

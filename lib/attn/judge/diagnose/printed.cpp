@@ -28,17 +28,30 @@ double share_dropped(const std::vector<double>& before, const std::vector<double
         if (after[i] != 0 && is_larger) largest = i;
     }
     if (!drops || largest == before.size()) return 0;
-    // Shares have few digits: 0.1, 0.25.
-    double factor = after[largest] / before[largest];
-    const double share = std::round(100 * (1 - 1 / factor)) / 100;
-    if (std::abs(before[largest] / (1 - share) - after[largest]) <= (1 + factor) * near) {
-        factor = 1 / (1 - share);
+    double share = 1 - before[largest] / after[largest];
+    // Shares have few digits: 0.1, 0.125.
+    for (const double parts : {1e2, 1e4}) {
+        const double rounded = std::round(parts * share) / parts;
+        const double made = before[largest] / (1 - rounded);
+        if (std::abs(made - after[largest]) > (1 + after[largest] / before[largest]) * near) {
+            continue;
+        }
+        share = rounded;
+        break;
     }
+    const double factor = 1 / (1 - share);
     for (std::size_t i = 0; i < before.size(); ++i) {
         const bool is_kept = std::abs(after[i] - factor * before[i]) <= (1 + factor) * near;
         if (!is_kept && after[i] != 0) return 0;
     }
-    return factor > 1 + near ? 1 - 1 / factor : 0;
+    return factor > 1 + near ? share : 0;
+}
+
+void set_shown_dropout(double share, const Tensor& after, Dropout& dropout) {
+    Array<double> keep = empty_array<double>(after.shape());
+    each_number(after, [&](std::size_t i, double cell) { keep.data()[i] = cell == 0 ? 0 : 1; });
+    dropout.p = share;
+    dropout.keep = Tensor(after.axes(), std::move(keep));
 }
 
 bool has_cut_decimals(const Ledger& tensors, int digits) {

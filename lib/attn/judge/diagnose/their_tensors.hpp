@@ -103,6 +103,9 @@ std::vector<Reading> readings(const Tensor& theirs, const Tensor& like);
 double share_dropped(const std::vector<double>& before, const std::vector<double>& after,
                      double near);
 
+/// Sets the share of dropout, and that it keeps the cells that are not 0 after it.
+void set_shown_dropout(double share, const Tensor& after, Dropout& dropout);
+
 /// The digits of a printed tensor.
 struct Printed {
     int count = 0;                 ///< 0 if it was not cut

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "attn/core/plan/given_sizes.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 #include "attn/judge/trace/heads.hpp"
 
 namespace attn {
@@ -271,11 +272,10 @@ private:
     void take_dropout() {
         const ScoreStep& dropped = one_.scores.back();
         if (one_.changes.dropout == 0 || config().dropout.p > 0 || heads_.size() > 1) return;
-        Arranged keep =
-            together([](const Heads& head) -> auto& { return head.scores.back().numbers; });
-        for (double& cell : keep.all) cell = cell == 0 ? 0 : 1;
-        config().dropout.p = std::round(one_.changes.dropout * 1e4) / 1e4;
-        config().dropout.keep = broadcast(std::move(keep)).tensor();
+        Arranged after = together(
+            [](const Heads& head) -> const Arranged& { return head.scores.back().numbers; });
+        set_shown_dropout(one_.changes.dropout, broadcast(std::move(after)).tensor(),
+                          config().dropout);
         ask_about_dropout(trace_[dropped.place], statements_[dropped.place], made_);
     }
 

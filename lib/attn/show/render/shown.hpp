@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "attn/ground/tensor/tensor.hpp"
@@ -30,6 +31,15 @@ struct ShownAxis {
     std::size_t tail;
     bool cut;
     std::size_t stride;  ///< distance of consecutive indices, in elements
+
+    /// Returns the printed indices, and nullopt for the dots between them.
+    std::vector<std::optional<std::size_t>> places() const {
+        std::vector<std::optional<std::size_t>> result;
+        for (std::size_t i = 0; i < head; ++i) result.emplace_back(i);
+        if (cut) result.emplace_back();
+        for (std::size_t i = length - tail; i < length; ++i) result.emplace_back(i);
+        return result;
+    }
 };
 
 /// The printed elements of a tensor. Printing a large tensor reads only its corners.
