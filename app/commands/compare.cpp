@@ -131,8 +131,8 @@ std::string changed_words(const Side& left, const Side& right) {
             if (one[b][t] == other[b][t]) continue;
             const std::string sequence = one.size() > 1 ? fmt::format(" of sequence {}", b) : "";
             lines.push_back(fmt::format("token {}{} is {} in the first and {} in the second\n", t,
-                                        sequence, attn::notes::quoted(one[b][t]),
-                                        attn::notes::quoted(other[b][t])));
+                                        sequence, attn::notes::quoted_token(one[b][t]),
+                                        attn::notes::quoted_token(other[b][t])));
         }
     }
     constexpr std::size_t most = 4;

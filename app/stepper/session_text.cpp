@@ -65,7 +65,7 @@ std::string Session::cell_line() const {
         if (name == "head") head = at.indices[axis];
         const auto* words = document_.words_on(section(), name, batch, head);
         where += (where.empty() ? "   " : ", ") + name + " " +
-                 (words != nullptr ? attn::notes::quoted((*words)[at.indices[axis]])
+                 (words != nullptr ? attn::notes::quoted_token((*words)[at.indices[axis]])
                                    : std::to_string(at.indices[axis]));
     }
     return line + where;

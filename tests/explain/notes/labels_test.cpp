@@ -56,18 +56,18 @@ TEST_SUITE("notes: labels") {
     }
 
     TEST_CASE("a word is cut at 20 characters, as a reader counts them") {
-        CHECK(quoted("twenty characters ok") == "'twenty characters ok'");
-        CHECK(quoted("twenty-one characters") == "'twenty-one characte…'");
+        CHECK(quoted_token("twenty characters ok") == "'twenty characters ok'");
+        CHECK(quoted_token("twenty-one characters") == "'twenty-one characte…'");
         // e and a combining accent are one character.
         std::string accents;
         for (int i = 0; i < 20; ++i) accents += "e\u0301";
-        CHECK(quoted(accents) == "'" + accents + "'");
+        CHECK(quoted_token(accents) == "'" + accents + "'");
     }
 
     TEST_CASE("right-to-left text and control characters do not disturb the sentence around them") {
-        CHECK(quoted("a\nb") == "'a\\nb'");
-        CHECK(quoted("a\xff") == "'a\\xff'");
-        CHECK(quoted("\u05D0\u05D1") == "'\u2068\u05D0\u05D1\u2069'");
+        CHECK(quoted_token("a\nb") == "'a\\nb'");
+        CHECK(quoted_token("a\xff") == "'a\\xff'");
+        CHECK(quoted_token("\u05D0\u05D1") == "'\u2068\u05D0\u05D1\u2069'");
     }
 
     TEST_CASE(

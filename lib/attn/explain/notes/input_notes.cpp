@@ -51,7 +51,7 @@ std::optional<Repeat> first_repeat(const Tokens& tokens) {
 /// Returns the name of a token without its position: its word or its id.
 std::string token_text(const Tokens& tokens, std::int64_t id) {
     const auto index = static_cast<std::size_t>(id);
-    return index < tokens.vocabulary.size() ? quoted(tokens.vocabulary[index])
+    return index < tokens.vocabulary.size() ? quoted_token(tokens.vocabulary[index])
                                             : "id " + std::to_string(id);
 }
 
@@ -75,8 +75,9 @@ std::string padding_sentence(const Subject& subject, const Tokens& tokens) {
 std::string vocabulary_size(const Tokens& tokens) {
     const auto all = static_cast<std::size_t>(*tokens.vocab_size);
     const bool has_pad = tokens.pad_id == 0 && all > 0;
-    return " of " + (has_pad ? counted(all - 1, "word") + " and " + quoted(tokens.vocabulary[0])
-                             : counted(all, "word"));
+    return " of " + (has_pad
+                         ? counted(all - 1, "word") + " and " + quoted_token(tokens.vocabulary[0])
+                         : counted(all, "word"));
 }
 
 std::string words_sentence(const Tokens& tokens) {
@@ -106,7 +107,7 @@ std::string looked_up(const Start& start, const Subject& subject, const Tokens& 
     const std::int64_t id = tokens.sequences.front().front();
     const bool has_word = static_cast<std::size_t>(id) < tokens.vocabulary.size();
     return "Each token's id selects its row of " + table + ": " +
-           (has_word ? quoted(tokens.vocabulary[static_cast<std::size_t>(id)])
+           (has_word ? quoted_token(tokens.vocabulary[static_cast<std::size_t>(id)])
                      : "position " + std::to_string(subject.excerpt.index("token", 0))) +
            " takes row " + std::to_string(id) + "." +
            (tokens.by_word && !subject.plan.config.parameters.has(table)

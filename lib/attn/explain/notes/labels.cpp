@@ -41,7 +41,7 @@ std::string token_name(const Tokens* tokens, std::size_t batch, std::size_t posi
             static_cast<std::size_t>(sequence[position]) < tokens->vocabulary.size();
         if (!has_word && token == std::to_string(sequence[position])) return "id " + token;
     }
-    return quoted(token);
+    return quoted_token(token);
 }
 
 /// Returns the position of the subject's key among all keys: the keys of tokens follow the past.
@@ -63,7 +63,7 @@ std::string shortened(std::string_view token) {
     return isolated ? "\u2068" + text + "\u2069" : text;
 }
 
-std::string quoted(std::string_view token) { return "'" + shortened(token) + "'"; }
+std::string quoted_token(std::string_view token) { return "'" + shortened(token) + "'"; }
 
 std::string label(const Plan& plan, Side side, std::size_t batch, std::size_t position) {
     const auto& sequences = side == Side::query ? plan.query_tokens : plan.key_tokens;

@@ -14,7 +14,7 @@ enum class Side { query, key };
 /// sentence around them keeps its order; control characters are escaped.
 std::string shortened(std::string_view token);
 /// Shortens it, and adds single quotes.
-std::string quoted(std::string_view token);
+std::string quoted_token(std::string_view token);
 
 /// Returns the name of a position in a sentence: `'short'`, `'the' (position 3)` if the word occurs
 /// more than once, `id 5` for an id without a word, `position 2` (`memory position 2`) without

@@ -38,7 +38,7 @@ std::optional<HeadName> head_name(const std::string& whole) {
             before.ends_with(word) &&
             (before.size() == word.size() || word != "h" || parts_words(before.end()[-2]));
         if (!is_word) continue;
-        before.resize(before.size() - word.size());
+        before.erase(before.size() - word.size());
         break;
     }
     const bool says_head = before != all;
