@@ -2,7 +2,6 @@
 #include <string>
 #include <vector>
 
-#include "attn/ground/tensor/tensor.hpp"
 #include "attn/judge/diagnose/diagnose.hpp"
 
 namespace app {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "attn/judge/compare/compare.hpp"
 
 namespace app {
 

@@ -1,7 +1,6 @@
 #include "app/flags/walk_flags.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"

@@ -1,4 +1,3 @@
-#include <sstream>
 
 #include "attn/judge/mistakes/mistake.hpp"
 #include "tests/support/program.hpp"

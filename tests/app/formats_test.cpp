@@ -1,8 +1,6 @@
 // Every format contains the right numbers, and no file is left half-written.
 #include <sys/stat.h>
 
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <set>

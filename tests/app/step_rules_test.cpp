@@ -8,7 +8,6 @@
 
 #include "attn/core/rules/evaluate.hpp"
 #include "attn/core/rules/print.hpp"
-#include "attn/ground/tensor/error.hpp"
 #include "tests/support/program.hpp"
 
 using namespace attn;

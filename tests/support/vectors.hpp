@@ -1,7 +1,6 @@
 #pragma once
 #include <doctest/doctest.h>
 
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>

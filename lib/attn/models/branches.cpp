@@ -1,7 +1,6 @@
 #include "attn/models/branches.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "attn/ground/tensor/error.hpp"

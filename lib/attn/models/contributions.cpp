@@ -1,7 +1,6 @@
 #include "attn/models/contributions.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 

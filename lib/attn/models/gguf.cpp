@@ -1,7 +1,6 @@
 #include "attn/models/gguf.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <utility>
 

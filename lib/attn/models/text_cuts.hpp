@@ -1,7 +1,5 @@
 #pragma once
-#include <cstdint>
 #include <functional>
-#include <optional>
 #include <queue>
 #include <string>
 #include <string_view>

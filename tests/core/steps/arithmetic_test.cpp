@@ -1,4 +1,3 @@
-#include "attn/core/steps/arithmetic.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,6 @@
 #pragma once
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <limits>
 
 #include "attn/core/cards/step_table.hpp"

@@ -1,5 +1,4 @@
 #pragma once
-#include <functional>
 #include <set>
 #include <string>
 #include <vector>

@@ -1,8 +1,6 @@
 #include "attn/core/plan/attention_file.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <optional>
 #include <set>
 
 #include "attn/core/plan/conditions.hpp"

@@ -5,7 +5,6 @@
 #include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/merged.hpp"
 #include "attn/core/plan/tokenize.hpp"
-#include "attn/ground/tensor/error.hpp"
 
 namespace attn {
 namespace {

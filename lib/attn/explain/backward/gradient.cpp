@@ -1,7 +1,6 @@
 #include "attn/explain/backward/gradient.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>

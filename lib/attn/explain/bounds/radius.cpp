@@ -1,7 +1,6 @@
 #include "attn/explain/bounds/radius.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 

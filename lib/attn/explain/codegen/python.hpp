@@ -2,7 +2,6 @@
 #include <string>
 
 #include "attn/core/rules/rule.hpp"
-#include "attn/ground/tensor/tensor.hpp"
 
 namespace attn {
 

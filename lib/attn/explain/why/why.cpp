@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "attn/core/cards/starts.hpp"
 #include "attn/core/plan/tokenize.hpp"

@@ -2,7 +2,6 @@
 #include <string>
 #include <vector>
 
-#include "attn/core/cards/step_table.hpp"
 #include "attn/judge/diagnose/verdict.hpp"
 
 namespace attn {

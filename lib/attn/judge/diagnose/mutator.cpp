@@ -5,7 +5,6 @@
 #include <set>
 
 #include "attn/core/rules/complete.hpp"
-#include "attn/core/rules/print.hpp"
 #include "attn/core/rules/rule.hpp"
 
 namespace attn {

@@ -1,7 +1,5 @@
 #pragma once
-#include <map>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "attn/judge/trace/cores.hpp"

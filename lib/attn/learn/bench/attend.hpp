@@ -1,6 +1,5 @@
 #pragma once
 #include <string>
-#include <string_view>
 
 #include "attn/core/plan/plan.hpp"
 #include "attn/ground/simd/kernels.hpp"

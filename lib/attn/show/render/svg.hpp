@@ -2,7 +2,6 @@
 #include <string>
 #include <string_view>
 
-#include "attn/ground/text/xml.hpp"
 #include "attn/show/render/figures.hpp"
 
 namespace attn {
