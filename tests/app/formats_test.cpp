@@ -164,9 +164,6 @@ TEST_SUITE("app: formats") {
             ++headings;
         }
         CHECK(fences == 2 + 2 * headings);
-        const std::string quiet = run("--format markdown -q --only weights").out;
-        CHECK(quiet.find("softmax(") == std::string::npos);
-        CHECK(quiet.find("\n## `weights`") != std::string::npos);
     }
 
     TEST_CASE("--detail shows parameters and the parts of softmax") {

@@ -276,9 +276,6 @@ TEST_SUITE("app: tour") {
         const std::vector<std::string> list = lines_of(run("tour --list").out);
         REQUIRE(list.size() == tour_pages);
         CHECK(list[12] == "  13  What changes under a causal mask?");
-        program::check_refused("tour 26", "PAGE");
-        program::check_refused("tour 0", "PAGE");
-        program::check_refused("tour seven", "no page is about 'seven'");
         const program::Result nowhere = shell("TMPDIR=/nowhere attn-explain tour 24");
         CHECK(nowhere.exit_code == 2);
         CHECK(nowhere.err.starts_with("attn-explain: error: /nowhere: no folder for"));
