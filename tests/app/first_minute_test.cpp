@@ -7,16 +7,10 @@
 #include "tests/support/terminal.hpp"
 
 using program::has;
+using program::lines_of;
 using program::run;
 
 namespace {
-
-std::vector<std::string> rows_in(const std::string& text) {
-    std::istringstream stream(text);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
-}
 
 /// The suggestion in an error: the text after `did you mean `, up to its question mark.
 std::string proposed(const std::string& arguments) {
@@ -37,7 +31,7 @@ bool works(const std::string& proposal) {
 TEST_SUITE("app: first minute") {
     TEST_CASE("-h is one screen with the flags of a first month") {
         const std::string brief = run("-h").out;
-        CHECK(rows_in(brief).size() < 24);
+        CHECK(lines_of(brief).size() < 24);
     }
     TEST_CASE("a width keeps the sentence; a length or a batch draws x") {
         CHECK(run("--embed-dim 8 --only ids -q").out == run("--only ids -q").out);
@@ -47,7 +41,7 @@ TEST_SUITE("app: first minute") {
         for (const std::string command : {"why", "lint", "compare", "diagnose", "step", "probe"}) {
             INFO(command);
             const std::string help = run(command + " --help").out;
-            CHECK(rows_in(help).size() < 60);
+            CHECK(lines_of(help).size() < 60);
             CHECK(!has(help, "--rope-theta"));
             CHECK(has(help, "and every flag of a walk (attention"));
             CHECK(!has(run("man " + command).out, "rope\\-theta"));
@@ -185,6 +179,6 @@ TEST_SUITE("app: first minute") {
             std::istringstream words(screen);
             for (std::string word; words >> word;) CHECK_MESSAGE(known.contains(word), word);
         }
-        CHECK(rows_in(run("--only nothing").err).size() == 1);
+        CHECK(lines_of(run("--only nothing").err).size() == 1);
     }
 }

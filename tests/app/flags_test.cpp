@@ -9,6 +9,7 @@
 
 using program::check_refused;
 using program::Folder;
+using program::lines_of;
 using program::run;
 
 namespace {
@@ -27,13 +28,6 @@ void check_useless(const std::string& arguments, const std::string& need) {
     CHECK(!result.out.empty());
     CHECK_MESSAGE(result.err.find(" has no effect here: it needs " + need) != std::string::npos,
                   result.err);
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::istringstream stream(text);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
 }
 
 }  // namespace

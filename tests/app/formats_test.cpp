@@ -15,18 +15,11 @@
 
 using program::check_refused;
 using program::Folder;
+using program::names_in;
 using program::run;
 using program::shell;
 
 namespace {
-
-std::set<std::string> names_in(const std::filesystem::path& folder) {
-    std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        names.insert(entry.path().filename().string());
-    }
-    return names;
-}
 
 /// Numbers that careless formatting would lose: signed zero, the smallest and the largest, thirds.
 template <class T>

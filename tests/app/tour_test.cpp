@@ -7,19 +7,13 @@
 #include "tests/support/terminal.hpp"
 
 using program::has;
+using program::lines_of;
 using program::run;
 using program::shell;
 
 namespace {
 
 constexpr int tour_pages = 25;
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::istringstream stream(text);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
-}
 
 /// The commands of the document, in their order: those of the shell blocks.
 std::vector<std::string> commands_of(const std::string& document) {
