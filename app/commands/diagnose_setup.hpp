@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
+#include "attn/core/plan/config.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/judge/diagnose/other_settings.hpp"
 

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/ground/tensor/tensor.hpp"
 #include "attn/judge/diagnose/diagnose.hpp"
 
 namespace app {

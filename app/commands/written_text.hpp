@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
+#include "attn/files/io/array_files.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/models/generate.hpp"
 #include "attn/show/render/color_scale.hpp"

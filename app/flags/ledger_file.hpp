@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
+#include "attn/judge/compare/compare.hpp"
 
 namespace app {
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <doctest/doctest.h>
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>

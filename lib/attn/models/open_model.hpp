@@ -8,6 +8,7 @@
 
 #include "attn/files/io/elements.hpp"
 #include "attn/files/io/input_file.hpp"
+#include "attn/ground/text/text_pieces.hpp"
 #include "attn/models/model.hpp"
 
 namespace attn::models {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attn/ground/tensor/array.hpp"
+#include "attn/ground/tensor/error.hpp"
 
 /// Runs the statement after it for loop::step and vectorized::step, both under the name `step`.
 #define FOR_BOTH_TWINS(step)                                                \

@@ -1,6 +1,7 @@
 #pragma once
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "attn/core/cards/step_table.hpp"

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/draw_list.hpp"
 #include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/judge/diagnose/diagnose.hpp"

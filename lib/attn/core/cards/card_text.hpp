@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <mutex>
 #include <string>
 #include <string_view>

@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 
+#include "attn/core/cards/texts.hpp"
 #include "attn/core/fused/fused_attention.hpp"
 #include "attn/core/plan/conditions.hpp"
 #include "attn/core/plan/plan.hpp"
@@ -10,6 +11,8 @@
 #include "attn/core/steps/sink.hpp"
 #include "attn/core/walk/step.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/number_text.hpp"
 
 namespace attn {
 

@@ -1,5 +1,7 @@
 #pragma once
+#include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "attn/ground/simd/dot.hpp"
 #include "attn/ground/tensor/matrix_view.hpp"

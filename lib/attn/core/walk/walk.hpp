@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/ledger.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/walk/excerpt.hpp"

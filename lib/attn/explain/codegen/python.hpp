@@ -2,6 +2,7 @@
 #include <string>
 
 #include "attn/core/rules/rule.hpp"
+#include "attn/ground/tensor/tensor.hpp"
 
 namespace attn {
 

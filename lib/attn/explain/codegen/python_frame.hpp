@@ -7,6 +7,7 @@
 
 #include "attn/core/rules/indices.hpp"
 #include "attn/core/rules/rule.hpp"
+#include "attn/ground/tensor/tensor.hpp"
 
 namespace attn::python {
 

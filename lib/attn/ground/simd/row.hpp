@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "attn/ground/simd/kernels.hpp"
 #include "attn/ground/tensor/attention_shape.hpp"

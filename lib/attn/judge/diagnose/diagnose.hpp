@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/core/cards/step_table.hpp"
 #include "attn/judge/diagnose/verdict.hpp"
 
 namespace attn {

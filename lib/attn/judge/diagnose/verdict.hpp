@@ -1,10 +1,12 @@
 #pragma once
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "attn/core/cards/step_table.hpp"
 #include "attn/explain/bounds/bounds.hpp"
 #include "attn/judge/compare/compare.hpp"
 #include "attn/judge/diagnose/costs.hpp"

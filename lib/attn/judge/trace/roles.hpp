@@ -1,5 +1,7 @@
 #pragma once
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "attn/judge/trace/cores.hpp"

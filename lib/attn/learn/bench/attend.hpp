@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "attn/core/plan/plan.hpp"
 #include "attn/ground/simd/kernels.hpp"

@@ -2,6 +2,7 @@
 #include <string>
 #include <string_view>
 
+#include "attn/ground/text/xml.hpp"
 #include "attn/show/render/figures.hpp"
 
 namespace attn {
