@@ -1,7 +1,23 @@
 #pragma once
-#include "tests/support/program.hpp"
+#include <stdlib.h>
 
-/// A folder for one test, removed with all its contents, whose members are paths.
-struct ScratchFolder : program::Folder {
-    std::filesystem::path operator/(const std::string& name) const { return path() / name; }
+#include <filesystem>
+#include <string>
+
+/// A folder for one test, removed with all its contents.
+class ScratchFolder {
+public:
+    ScratchFolder() {
+        std::string name = (std::filesystem::temp_directory_path() / "attn-test-XXXXXX").string();
+        path_ = ::mkdtemp(name.data());
+    }
+    ~ScratchFolder() { std::filesystem::remove_all(path_); }
+    ScratchFolder(const ScratchFolder&) = delete;
+    ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+    const std::filesystem::path& path() const { return path_; }
+    std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+private:
+    std::filesystem::path path_;
 };
