@@ -1,6 +1,7 @@
 #include "attn/models/branches.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "attn/ground/tensor/error.hpp"

@@ -1,6 +1,7 @@
 #include "attn/models/contributions.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 

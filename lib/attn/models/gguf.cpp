@@ -1,6 +1,7 @@
 #include "attn/models/gguf.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <utility>
 

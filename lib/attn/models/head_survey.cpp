@@ -41,6 +41,7 @@ void add_row(const Array<double>& weights, std::size_t head, std::size_t q, Head
     figures.sink += 1 - sum;
 }
 
+/// Computes first_lift of one head.
 double lift_of_first(const Array<double>& weights, std::size_t head) {
     const std::size_t tokens = weights.shape(1);
     if (tokens < 2 * first_far_query) return 0;

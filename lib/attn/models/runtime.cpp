@@ -1,6 +1,7 @@
 #include "attn/models/runtime.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 

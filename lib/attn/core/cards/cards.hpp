@@ -133,6 +133,7 @@ inline Outline score_outline(const Plan& plan) {
     return {plan.per_head_axes("query", "key"), plan.per_head_shape(plan.query_len, plan.key_len)};
 }
 
+/// True for all plans.
 inline bool always_so(const Plan&) { return true; }
 
 // The layout of latent attention: key and value alternate by head in w_key_value.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include "attn/ground/simd/kernels.hpp"
 #include "attn/ground/simd/parallel.hpp"

@@ -39,6 +39,7 @@ struct RuleFunction {
     }
 };
 
+/// Returns all of them.
 const std::vector<RuleFunction>& rule_functions();
 /// Returns the one with that name, or nullptr: `-` with one part is a sign, with two a difference.
 const RuleFunction* find_rule_function(std::string_view name, std::size_t arity);

@@ -165,6 +165,7 @@ struct Step {
 /// Returns the step with that name.  Errors  ConfigError, listing the existing names.
 const Step& find_step(const StepTable& table, std::string_view name);
 
+/// Returns the steps of each chain.
 Chains chains_of(const StepTable& table);
 
 /// Returns a given tensor with the axis names of its step, if the number of axes is the same.

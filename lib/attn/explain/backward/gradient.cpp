@@ -1,6 +1,7 @@
 #include "attn/explain/backward/gradient.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>

@@ -1,6 +1,7 @@
 #include "attn/explain/bounds/radius.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 

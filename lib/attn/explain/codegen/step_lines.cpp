@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/core/rules/print.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/codegen/field_lines.hpp"
 #include "attn/ground/text/number_text.hpp"

@@ -53,6 +53,7 @@ std::string lines_by_rule(const StepLines& of);
 std::string lines_of(const StepLines& of);
 /// Returns the lines for a step that has none of its own.
 std::string card_lines(const StepLines& of);
+/// True if the step has code.
 inline bool has_lines(const Step& step) { return step.code || step.rule; }
 
 /// Returns sizes as arguments: `2, 4, 8`.

@@ -56,6 +56,7 @@ std::string of_first_matrix(const Subject& subject, const std::string& sentence)
 /// Returns the difference of two numbers of this tensor that rounding may cause.
 double rounding(const Tensor& tensor);
 
+/// A cell of one matrix.
 struct MatrixCell {
     std::size_t row = 0, column = 0;
     double value = 0;
@@ -78,6 +79,7 @@ struct Rows {
     }
 };
 
+/// Returns the rows that are all zero.
 Rows zero_rows(const Tensor& tensor, std::size_t group);
 
 /// Names queries: `'a'`, `'a' and 1 other`, `'a' and 3 others`.

@@ -7,7 +7,6 @@
 #include "attn/explain/notes/attention_rows.hpp"
 #include "attn/explain/notes/findings.hpp"
 #include "attn/explain/notes/labels.hpp"
-#include "attn/ground/text/number_text.hpp"
 
 namespace attn::notes {
 namespace {

@@ -41,6 +41,7 @@ bool looks_like_gguf(const InputFile& file);
 /// Source  docs/gguf.md of github.com/ggml-org/ggml.
 Gguf read_gguf(const InputFile& file);
 
+/// Returns only the arrays.
 std::vector<StoredArray> gguf_arrays(const InputFile& file);
 
 /// Writes a GGUF file (version 3): text, numbers, flags and lists of one type by their names, then

@@ -3,6 +3,8 @@
 #include "attn/files/io/number_groups.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <utility>
 
 #include "attn/files/io/number_lists.hpp"
 #include "attn/ground/text/strings.hpp"

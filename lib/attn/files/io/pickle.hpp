@@ -32,6 +32,7 @@ class Pickle {
 public:
     Pickle(std::string_view bytes, const std::string& label);
 
+    /// The result of the pickle.
     const PickleValue& result() const { return values_[result_]; }
     const PickleValue& operator[](std::size_t number) const { return values_[number]; }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "attn/core/rules/print.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/judge/diagnose/search.hpp"
 #include "attn/judge/mistakes/gradient_mistakes.hpp"

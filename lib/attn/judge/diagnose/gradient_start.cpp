@@ -1,6 +1,7 @@
 #include "attn/judge/diagnose/gradient_search.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/ground/text/number_text.hpp"

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 #include "attn/judge/mistakes/change.hpp"
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "attn/core/rules/complete.hpp"
+#include "attn/core/rules/print.hpp"
 #include "attn/core/rules/rule.hpp"
 
 namespace attn {

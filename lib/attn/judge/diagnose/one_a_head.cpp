@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "attn/ground/tensor/matrix_view.hpp"

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/core/rules/print.hpp"
 #include "attn/judge/diagnose/search.hpp"
 
 // The cost of a reading of all tensors, and which findings are harmless.

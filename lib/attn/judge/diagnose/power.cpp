@@ -6,6 +6,7 @@
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/settings/settings.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/judge/compare/compare.hpp"
 
 namespace attn {

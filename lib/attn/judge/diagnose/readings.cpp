@@ -7,6 +7,7 @@
 #include <ranges>
 #include <set>
 
+#include "attn/core/cards/step_table.hpp"
 #include "attn/ground/tensor/matrix_view.hpp"
 #include "attn/ground/tensor/slice.hpp"
 

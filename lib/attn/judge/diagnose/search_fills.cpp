@@ -127,6 +127,7 @@ std::optional<Match> one_fill(const Scene& scene, const Reading& reading) {
     return match;
 }
 
+/// Rounds to that number of significant digits.
 double rounded_to(double number, int digits) {
     return std::stod(fmt::format("{:.{}g}", number, digits));
 }

@@ -50,6 +50,7 @@ Tensor tensor_of_rule(CompletedRule& completed, const Rule& rule, const Outline&
     }
 }
 
+/// Makes the step follow the rule.
 void follow(Step& step, const WrongRule& instead) {
     // Share one copy: tables are copied for every mistake that is tried.
     const auto right = std::make_shared<const Step>(step);

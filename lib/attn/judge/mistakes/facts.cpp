@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/plan/projected.hpp"
+#include "attn/core/plan/score_bias.hpp"
 #include "attn/core/plan/visibility.hpp"
 #include "attn/core/steps/rotary.hpp"
 #include "attn/judge/mistakes/change.hpp"

@@ -6,6 +6,7 @@
 #include "attn/core/plan/conditions.hpp"
 #include "attn/core/plan/text_lines.hpp"
 #include "attn/core/rules/rule.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 

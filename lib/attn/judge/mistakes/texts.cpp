@@ -7,6 +7,7 @@
 #include "attn/core/plan/text_lines.hpp"
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"

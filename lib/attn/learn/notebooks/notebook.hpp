@@ -42,6 +42,7 @@ struct Notebook {
     std::function<std::vector<NotebookWalk>(const ReplayOptions&)> walks;
 };
 
+/// All notebooks.
 const std::vector<Notebook>& notebooks();
 
 /// Finds the notebook with that name or number (`2`, `02`), or the only one whose name begins so.

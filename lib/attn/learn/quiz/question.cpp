@@ -33,6 +33,7 @@ std::string why_cell(const Walked& made, const Cell& cell) {
     return why_text(made.plan, made.table, made.ledger, cell, {.depth = 1});
 }
 
+/// Returns the formula of a step.
 std::string formula_in(const Walked& made, const std::string& step) {
     return formula_of(find_step(made.table, step), made.plan, made.table);
 }

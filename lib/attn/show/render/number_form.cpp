@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 #include "attn/ground/tensor/sixteen_bits.hpp"
@@ -110,6 +111,7 @@ std::string_view uncertain_digits(std::string_view text, double value, double of
     return text.substr(same, end - same);
 }
 
+/// Marks a part of the text.
 std::string with_marks(const std::string& text, std::string_view part, const Ink& ink) {
     const bool is_inked = !ink.uncertain.empty();
     if (part.empty()) return is_inked ? text : text + "  ";

@@ -1,3 +1,4 @@
+#include "attn/ground/text/strings.hpp"
 #include "attn/show/render/color_scale.hpp"
 #include "attn/show/render/page/page_files.hpp"
 #include "attn/show/render/render.hpp"

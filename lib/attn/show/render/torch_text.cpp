@@ -1,6 +1,7 @@
 #include "attn/show/render/torch_text.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
