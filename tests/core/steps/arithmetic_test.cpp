@@ -1,3 +1,4 @@
+#include "attn/core/steps/arithmetic.hpp"
 
 #include <doctest/doctest.h>
 
