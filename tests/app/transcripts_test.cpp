@@ -11,7 +11,7 @@
 
 namespace {
 
-std::string marked(const std::string& output) {
+std::string with_bars(const std::string& output) {
     std::istringstream lines(output);
     std::string text;
     for (std::string line; std::getline(lines, line);) {
@@ -31,7 +31,7 @@ std::string replayed(const std::string& transcript, std::size_t& commands) {
         text += line + "\n";
         if (!is_command) continue;
         const program::Result result = program::shell(line.substr(2));
-        text += marked(result.out + result.err);
+        text += with_bars(result.out + result.err);
         if (result.exit_code != 0) text += "[" + std::to_string(result.exit_code) + "]\n";
         ++commands;
     }
