@@ -3,8 +3,10 @@
 #include <limits>
 
 #include "app/commands/walk.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/core/cards/step_table.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/backward/backward.hpp"
 #include "attn/ground/text/json.hpp"

@@ -55,7 +55,7 @@ std::string said_here(const Arguments& arguments, const std::string& word,
         const Flag* row = here.empty() ? arguments.find(flag) : nullptr;
         if (row == nullptr) continue;
         const std::vector<std::string> words = row->takes.words();
-        const bool counts = is_count && row->takes.kind == Kind::integer;
+        const bool counts = is_count && row->takes.kind == Takes::Kind::integer;
         if (counts || std::ranges::find(words, value) != words.end()) return flag + (" " + value);
     }
     if (here.empty()) return {};
