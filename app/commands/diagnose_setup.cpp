@@ -1,7 +1,6 @@
 #include "app/commands/diagnose_setup.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 
 #include "app/commands/shown_settings.hpp"
@@ -15,7 +14,6 @@
 #include "attn/core/plan/given_sizes.hpp"
 #include "attn/core/steps/softmax.hpp"
 #include "attn/core/walk/walk.hpp"
-#include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/compare/compare.hpp"
 #include "attn/judge/diagnose/replay.hpp"

@@ -26,6 +26,13 @@ using attn::models::Model;
 
 constexpr std::size_t least_tokens = 3;  // for figures
 
+/// The figures of a head in JSON and in arrays.
+constexpr std::pair<const char*, double HeadFigures::*> figures[] = {
+    {"entropy", &HeadFigures::entropy},       {"evenness", &HeadFigures::evenness},
+    {"distance", &HeadFigures::distance},     {"self", &HeadFigures::self},
+    {"previous", &HeadFigures::previous},     {"first", &HeadFigures::first},
+    {"first_lift", &HeadFigures::first_lift}, {"sink", &HeadFigures::sink}};
+
 /// The name of a head for a table.
 std::string name_in_table(const std::string& name, std::size_t tokens) {
     if (!name.empty()) return name;
@@ -61,17 +68,10 @@ std::string json_of_heads(const Model& model, const std::vector<HeadFigures>& he
                           const std::vector<std::int64_t>& ids) {
     std::vector<attn::JsonText> rows;
     for (const HeadFigures& head : heads) {
-        rows.push_back({{"layer", head.layer},
-                        {"head", head.head},
-                        {"entropy", head.entropy},
-                        {"evenness", head.evenness},
-                        {"distance", head.distance},
-                        {"self", head.self},
-                        {"previous", head.previous},
-                        {"first", head.first},
-                        {"first_lift", head.first_lift},
-                        {"sink", head.sink},
-                        {"name", head.name}});
+        attn::JsonText& row =
+            rows.emplace_back(attn::JsonText{{"layer", head.layer}, {"head", head.head}});
+        for (const auto& [name, figure] : figures) row = row.with(name, head.*figure);
+        row = row.with("name", head.name);
     }
     return json_head(model).with("ids", ids, ",\n ").with("heads", rows, ",\n ").text + "\n";
 }
@@ -88,15 +88,9 @@ attn::Tensor by_head(const std::vector<Head>& heads, Of of) {
 
 void write_heads(const Arguments& arguments, const std::vector<HeadFigures>& heads,
                  const TokenIds& ids) {
-    write_arrays(arguments, {{"ids", array_of(ids)},
-                             {"entropy", by_head(heads, &HeadFigures::entropy)},
-                             {"evenness", by_head(heads, &HeadFigures::evenness)},
-                             {"distance", by_head(heads, &HeadFigures::distance)},
-                             {"self", by_head(heads, &HeadFigures::self)},
-                             {"previous", by_head(heads, &HeadFigures::previous)},
-                             {"first", by_head(heads, &HeadFigures::first)},
-                             {"first_lift", by_head(heads, &HeadFigures::first_lift)},
-                             {"sink", by_head(heads, &HeadFigures::sink)}});
+    std::vector<attn::NamedTensor> arrays{{"ids", array_of(ids)}};
+    for (const auto& [name, figure] : figures) arrays.push_back({name, by_head(heads, figure)});
+    write_arrays(arguments, arrays);
 }
 
 /// Renders a table with layers as rows and heads as columns, each cell coloured by its number.

@@ -10,7 +10,6 @@
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "attn/files/io/array_files.hpp"
 #include "attn/files/io/output_files.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/show/render/render.hpp"

@@ -1,7 +1,5 @@
 #include "app/commands/proofread.hpp"
 
-#include <algorithm>
-
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
 #include "app/commands/looked.hpp"

@@ -6,7 +6,6 @@
 #include "attn/core/plan/beginnings.hpp"
 #include "attn/core/steps/softmax.hpp"
 #include "attn/ground/text/number_text.hpp"
-#include "attn/judge/compare/compare.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace app {

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/walk.hpp"
@@ -16,12 +14,10 @@
 #include "attn/core/rules/print.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/core/walk/walk.hpp"
-#include "attn/explain/backward/backward.hpp"
 #include "attn/explain/document/document.hpp"
 #include "attn/explain/notes/notes.hpp"
 #include "attn/ground/tensor/tensor.hpp"
 #include "attn/ground/text/json.hpp"
-#include "attn/judge/compare/forms.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 
 namespace app {
@@ -71,41 +67,6 @@ void write_rules(const Arguments& arguments, const attn::Plan& plan, const attn:
     write_list(arguments, text, rows);
 }
 
-/// Returns the number of fully masked rows. For blockwise attention they are found in the context:
-/// such a row is all nan or all zero.
-std::size_t empty_rows(const attn::Ledger& ledger) {
-    std::size_t empty = 0;
-    if (const attn::Tensor* largest = ledger.find("row_max")) {
-        for (std::size_t i = 0; i < largest->size(); ++i) {
-            if (largest->at(i) == -std::numeric_limits<double>::infinity()) ++empty;
-        }
-        return empty;
-    }
-    const attn::Tensor& context = ledger["context"];
-    const std::size_t width = context.shape().back();
-    for (std::size_t start = 0; start < context.size(); start += width) {
-        bool all = true;
-        for (std::size_t i = start; all && i < start + width; ++i) {
-            all = std::isnan(context.at(i)) || context.at(i) == 0;
-        }
-        if (all) ++empty;
-    }
-    return empty;
-}
-
-/// Reports on standard error the number of fully masked rows, and their weights.
-void note_empty_rows(const attn::Plan& plan, const attn::Ledger& ledger) {
-    const bool has_softmax = plan.config.attentions.empty() || ledger.has("row_max");
-    if (!plan.masks() || !has_softmax) return;
-    const std::size_t empty = empty_rows(ledger);
-    if (empty == 0) return;
-    const bool zero = plan.config.empty_row == attn::EmptyRow::zero;
-    report_note(
-        std::to_string(empty) + (empty == 1 ? " row hides" : " rows hide") + " every key; " +
-        (empty == 1 ? "its" : "their") + " weights are " +
-        (zero ? "zero" : "nan, as in PyTorch (--empty-row zero or error for another choice)"));
-}
-
 /// Refuses a page with more numbers than a browser can open.
 void check_page(double numbers) {
     constexpr double bytes_each = 12;
@@ -150,20 +111,6 @@ attn::DType default_dtype_of(const attn::Plan& plan) {
     return plan.dtype == plan.compute_dtype ? plan.default_dtype() : attn::DType::float32;
 }
 
-/// Marks the steps whose numbers are not those of the model's own walk.
-void mark_changes(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& ledger,
-                  attn::Document& document) {
-    const attn::Plan own = attn::resolve(*plan.config.models_own);
-    const attn::Ledger models = attn::walk(own, attn::draw(own), *table_of(arguments, own));
-    for (attn::Section& section : document.sections) {
-        const attn::Tensor* const before = models.find(section.name);
-        const attn::Tensor* const now = ledger.find(section.name);
-        if (now == nullptr || (before != nullptr && attn::same_numbers(*before, *now))) continue;
-        mark_changed(section, "No longer the model's: " + plan.config.changes + ".");
-    }
-    document.config.emplace_back("changed", attn::json_string(plan.config.changes));
-}
-
 /// Errors  ConfigError if there is no mistake to hide, or it must be named.
 void check_hidden(const Arguments& arguments, const attn::Plan& plan) {
     if (!arguments.has(flags::hide_mistake)) return;
@@ -194,31 +141,6 @@ void add_lines(const Arguments& arguments, const attn::Plan& plan, const attn::S
     attn::add_code(document, plan, table, code_language(arguments, usual), options);
 }
 
-/// Reports the check by central differences: in a line at the end, and next to the cells that are
-/// off.
-void add_verdict(const attn::Ledger& ledger, attn::Document& document) {
-    const std::optional<attn::GradientCheck> check = attn::gradient_check(ledger);
-    if (!check) return;
-    std::vector<attn::JsonText> off;
-    for (const attn::GradientCheck::Off& each : check->off) {
-        const std::vector<std::int64_t> cell(each.cell.begin(), each.cell.end());
-        off.push_back({{"name", each.name}, {"cell", cell}, {"error", each.error}});
-        for (attn::Section& section : document.sections) {
-            if (section.name != each.name && section.name != each.name + "_error") continue;
-            section.margin += (section.margin.empty() ? "" : "\n") + attn::index_text(each.cell) +
-                              " is off by " + attn::brief(each.error);
-        }
-    }
-    const auto kinks = static_cast<std::int64_t>(check->kinks);
-    document.verdict = check->text();
-    document.is_wrong = !check->off.empty();
-    document.verdict_json = attn::JsonText{
-        {"right", check->off.empty()},
-        {"verdict", document.verdict},
-        {"off", {off, ",\n  "}},
-        {"kinks", kinks}}.text;
-}
-
 /// Returns the matrices that a page leaves out without --detail: those of more than 1 MB.
 std::vector<std::string> left_out_of_page(const Arguments& arguments, const attn::StepTable& table,
                                           const attn::Ledger& ledger) {
@@ -242,63 +164,6 @@ void answer(const std::vector<std::string>& left_out, const attn::Plan& plan,
         return std::ranges::find(left_out, section.name) != left_out.end();
     });
     attn::add_derivations(document, plan, table, ledger, left_out);
-}
-
-/// Reports forms of the attention whose tensors differ although its file lists them as the same.
-void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
-               const attn::Ledger& ledger, attn::Document& document) {
-    if (!plan.config.rules.empty() || !bugs_of(arguments, plan).empty()) return;
-    const auto is_large = [form_of = plan](const std::string& form) mutable {
-        constexpr double large = 5e7;
-        form_of.config.form = form;
-        return attn::room_of(form_of).bytes > large;
-    };
-    for (const auto& file : plan.config.attentions) {
-        if (std::ranges::any_of(file->forms, is_large)) return;
-    }
-    std::vector<attn::JsonText> off;
-    for (const attn::FormComparison& each :
-         attn::compare_forms(plan, given, ledger, attn::FormBounds::where_far)) {
-        if (each.equal()) continue;
-        document.is_wrong = true;
-        document.verdict += (document.verdict.empty() ? "" : "; ") + each.text();
-        const std::vector<std::int64_t> cell(each.step.cell.begin(), each.step.cell.end());
-        off.push_back({{"name", each.step.name},
-                       {"cell", cell},
-                       {"form", each.right},
-                       {"error", each.step.distance.absolute}});
-    }
-    if (off.empty()) return;
-    document.verdict_json = attn::JsonText{
-        {"right", false},
-        {"verdict", document.verdict},
-        {"off", {off, ",\n  "}}}.text;
-}
-
-/// Tells beside each rule of the user whether it is the function that it replaces.
-void tell_same_rules(const attn::Plan& plan, const attn::Ledger& given, const attn::Ledger& ledger,
-                     attn::Document& document) {
-    constexpr std::size_t large = 100'000;
-    using Verdict = attn::Proof::Verdict;
-    for (std::size_t n = 0; n < plan.config.rules.size(); ++n) {
-        const std::string step = attn::Rule(plan.config.rules[n]).step;
-        const auto section = std::ranges::find(document.sections, step, &attn::Section::name);
-        if (section == document.sections.end() || ledger[step].size() > large) continue;
-        const attn::FormComparison found = attn::compare_rule(plan, n, given, ledger);
-        const bool is_other = found.step.is_bounded && !found.step.equal();
-        if (found.proof.verdict == Verdict::proved) {
-            section->margin +=
-                " It is the same function as the step that it replaces, proved for every input of "
-                "these shapes.";
-        } else if (found.proof.verdict == Verdict::refuted || is_other) {
-            section->margin += " It is not the same function as the step that it replaces.";
-        } else {
-            section->margin +=
-                " Whether it is the same function as the step that it replaces is undecided: " +
-                found.proof.why + ". On this walk their numbers are " +
-                attn::brief(found.step.distance.absolute) + " apart at most.";
-        }
-    }
 }
 
 /// Returns the document of a walk, or of the selected parts of it.

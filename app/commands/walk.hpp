@@ -22,6 +22,25 @@ std::vector<attn::Prose> opening_of(const Arguments& arguments, const attn::Plan
 std::string next_command(const Arguments& arguments, const attn::Plan& plan,
                          const attn::Ledger& ledger);
 
+/// Reports on standard error the number of fully masked rows, and their weights.
+void note_empty_rows(const attn::Plan& plan, const attn::Ledger& ledger);
+
+/// Marks the steps whose numbers are not those of the model's own walk.
+void mark_changes(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& ledger,
+                  attn::Document& document);
+
+/// Reports the check by central differences: in a line at the end, and next to the cells that are
+/// off.
+void add_verdict(const attn::Ledger& ledger, attn::Document& document);
+
+/// Reports forms of the attention whose tensors differ although its file lists them as the same.
+void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
+               const attn::Ledger& ledger, attn::Document& document);
+
+/// Reports next to each rule of the user whether it is the function that it replaces.
+void tell_same_rules(const attn::Plan& plan, const attn::Ledger& given, const attn::Ledger& ledger,
+                     attn::Document& document);
+
 /// Reports that standard input is not read, if something was piped into a walk without a source.
 void note_unread_input(const Arguments& arguments);
 

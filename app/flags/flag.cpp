@@ -11,8 +11,6 @@ namespace {
 
 using Kind = Takes::Kind;
 
-constexpr std::string_view off = "false";  ///< turns a setting off: `--bias=false`
-
 /// The values of a flag, for a message: `a whole number`, `a FILE`, `one of key, query, head or
 /// batch`.
 std::string taken_by(const Flag& flag) {
@@ -227,70 +225,14 @@ void check_all(const std::vector<Arguments::Said>& all) {
                                                   : "leave one of them out"));
         }
         if (!flag.takes_value() && !said->text.empty() &&
-            !(flag.may_be_off() && (said->text == off || said->text == "true"))) {
+            !(flag.may_be_off() && (said->text == switched_off || said->text == "true"))) {
             refuse_value(flag, said->text);
         }
         if (flag.takes_value()) check(flag, said->text);
     }
 }
 
-std::vector<std::string> names_of(const Arguments& arguments) {
-    std::vector<std::string> names;
-    for (const Flag* flag : arguments.rows()) {
-        if (flag->name.starts_with("--") && !flag->is(of_pages)) names.push_back(flag->name);
-    }
-    return names;
-}
-
-std::string meant_by(const Arguments& arguments, const std::string& word, const std::string& next) {
-    const std::string name = before(word, '=');
-    if (arguments.find("-" + name) != nullptr) return "-" + name;
-    const std::string here = said_here(arguments, word, next);
-    if (!here.empty()) return here;
-    const Flag* off_by =
-        name.starts_with("--no-") ? arguments.find("--" + name.substr(5)) : nullptr;
-    if (off_by != nullptr && off_by->may_be_off()) return off_by->name + "=" + std::string(off);
-    return name == "-V" ? "--version" : attn::closest(name, names_of(arguments));
-}
-
 }  // namespace
-
-std::string said_here(const Arguments& arguments, const std::string& word,
-                      const std::string& next) {
-    const std::string name = before(word, '=');
-    const std::string typed = word == name ? next : word.substr(name.size() + 1);
-    std::string here = attn::called_here(name + "=" + typed, names_of(arguments));
-    if (here.empty()) here = attn::called_here(name, names_of(arguments));
-    const std::string value = name.substr(std::min(name.find_first_not_of('-'), name.size()));
-    const bool is_count = !value.empty() && value.find_first_not_of("0123456789") == value.npos;
-    for (const char* flag : {"--preset", "--only", "--model-file", "--mask", "--format", "--bug",
-                             "--variant", "--dtype", "--example", "--topic", "--count"}) {
-        const Flag* row = here.empty() ? arguments.find(flag) : nullptr;
-        if (row == nullptr) continue;
-        const std::vector<std::string> words = row->takes.words();
-        const bool counts = is_count && row->takes.kind == Kind::integer;
-        if (counts || std::ranges::find(words, value) != words.end()) return flag + (" " + value);
-    }
-    if (here.empty()) return {};
-    const std::string flag = "--" + before(here, ' ');
-    // Other programs have a step of that name, not a file of parameters.
-    if (flag == "--weights") return arguments.find(flags::only) != nullptr ? "--only weights" : "";
-    const Flag& row = *arguments.find(flag);
-    if (!row.takes_value() && !row.letter.empty()) return row.letter;
-    const std::string values = here.substr(flag.size() - 2);
-    std::vector<std::string> meant{flag + attn::replaced_all(values, ", ", " --")};
-    const bool takes_number = here.ends_with(':');
-    if (takes_number) meant = {meant[0] + (typed.empty() ? "4" : typed), meant[0] + "4"};
-    if (flag == "--" + here && !typed.empty()) meant = {flag + " " + shell_quoted(typed), flag};
-    for (const std::string& each : meant) {
-        try {
-            Arguments(arguments.tables()).parse(shell_words(each), true);
-            return each;
-        } catch (const attn::ConfigError&) {
-        }
-    }
-    return meant.back();
-}
 
 void refuse_empty(const Flag& flag) {
     refuse(flag.name + " is empty: " +
@@ -301,32 +243,6 @@ void refuse_empty(const Flag& flag) {
 void refuse_value(const Flag& flag, const std::string& text) {
     refuse(flag.name + " takes no value: leave out =" + text);
 }
-
-namespace {
-
-/// Flags of earlier versions, and their replacement.
-constexpr std::pair<std::string_view, std::string_view> gone[] = {
-    {"--all-bugs", "pass --bug ID, one mistake at a time"},
-};
-
-std::string instead_of(const std::string& flag) {
-    const auto row =
-        std::ranges::find(gone, flag, &std::pair<std::string_view, std::string_view>::first);
-    return row == std::end(gone) ? "" : flag + " was removed in 2.0.0: " + std::string(row->second);
-}
-
-}  // namespace
-
-UnknownFlag::UnknownFlag(const std::string& said, const std::string& meant)
-    : ConfigError(!instead_of(said).empty()
-                      ? instead_of(said)
-                      : "there is no flag " + said +
-                            (meant.empty() ? "" : "; did you mean " + meant + "?")),
-      name(said),
-      has_guess(!meant.empty() || !instead_of(said).empty()) {}
-
-UnexpectedWord::UnexpectedWord(const std::string& said)
-    : ConfigError("unexpected argument '" + said + "': flags begin with --"), word(said) {}
 
 void Arguments::parse(const std::vector<std::string>& words, bool flags_alone) {
     const TypedWords typed = read_words(*this, words, flags_alone);
@@ -370,7 +286,7 @@ void Arguments::keep(const std::vector<Said>& flags) {
         std::erase(off_, said.flag);
     }
     for (const Said& said : flags) {
-        const bool is_off = !said.flag->takes_value() && said.text == off;
+        const bool is_off = !said.flag->takes_value() && said.text == switched_off;
         std::erase_if(said_, [&](const Said& one) { return is_off && one.flag == said.flag; });
         is_off ? off_.push_back(said.flag) : said_.push_back(said);
         if (!is_off && !said.flag->takes_value()) said_.back().text.clear();

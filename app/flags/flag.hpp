@@ -17,6 +17,8 @@ using attn::one_of, attn::some_of, attn::such_as, attn::Takes, attn::words_of;
 
 class Arguments;
 
+inline constexpr std::string_view switched_off = "false";  ///< `--bias=false`
+
 /// Something that a flag needs to have an effect: another flag, or a property of the walk.
 struct Need {
     bool (*among_flags)(const Arguments&) = nullptr;
@@ -128,6 +130,9 @@ using FlagTable = const std::vector<Flag>& (*)();
 /// `--preset llama3` for `llama3`, with the typed value if it fits. Empty for unknown names.
 std::string said_here(const Arguments& arguments, const std::string& word,
                       const std::string& next = {});
+
+/// Returns the flag that a word of the command line means, for a message; empty if there is none.
+std::string meant_by(const Arguments& arguments, const std::string& word, const std::string& next);
 
 /// A word that looks like a flag but is not one of the command.
 struct UnknownFlag : attn::ConfigError {

@@ -51,7 +51,6 @@ struct Format {
 
 const std::vector<Format>& formats();
 
-/// The names of all formats.
 std::vector<std::string> format_names();
 
 /// Returns the format with that name.  Errors  ConfigError, listing the names.

@@ -38,12 +38,10 @@ void refuse_decided(const Arguments& arguments) {
     }
     const bool draws = arguments.has(flags::sink) || arguments.has(flags::position_bias);
     for (const Arguments::Said& said : arguments.said()) {
-        if (draws || said.implied) continue;
-        if (said.flag->is(of_draws)) {
-            throw attn::ConfigError(said.flag->name +
-                                    " has no effect with --model-file: a trained model draws "
-                                    "nothing; leave it out");
-        }
+        if (draws || said.implied || !said.flag->is(of_draws)) continue;
+        throw attn::ConfigError(
+            said.flag->name +
+            " has no effect with --model-file: a trained model draws nothing; leave it out");
     }
     if (arguments[flags::texts].size() > 1) {
         throw attn::ConfigError("--model-file takes one --text: leave the others out");

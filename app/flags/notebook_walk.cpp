@@ -33,7 +33,6 @@ bool is_corrected(const Arguments& arguments) {
     return arguments.find(flags::bugs) == nullptr || arguments.has(flags::corrected);
 }
 
-/// The notebook of --notebook.
 struct NamedNotebook {
     const attn::Notebook& notebook;
     std::string cell;  ///< empty without one

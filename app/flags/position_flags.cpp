@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <array>
 
 #include "app/flags/setting.hpp"
 #include "app/terminal/messages.hpp"

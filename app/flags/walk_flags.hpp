@@ -138,6 +138,10 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
 /// Errors  ConfigError if scores have a bias already.
 bool take_added_mask(const attn::Tensor& mask, bool is_for_gradients, attn::WalkConfig& config);
 
+/// Reads the mask that --mask-file names; --mask-true sets the meaning of true (or 1), keep or
+/// drop.
+void set_mask_file(const Arguments& arguments, attn::WalkConfig& config);
+
 /// Refuses a walk that leaves out steps, which `who` needs.
 ///
 /// Errors  ConfigError with --variant fused.

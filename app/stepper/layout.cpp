@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "attn/ground/text/strings.hpp"
 #include "attn/show/render/cell_view.hpp"

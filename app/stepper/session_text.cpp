@@ -3,7 +3,6 @@
 #include "app/stepper/session.hpp"
 #include "attn/explain/notes/labels.hpp"
 #include "attn/files/io/output_files.hpp"
-#include "attn/ground/text/json.hpp"
 #include "attn/ground/text/number_text.hpp"
 
 namespace app {

@@ -35,7 +35,6 @@ Reply next_step(Session& session, std::ptrdiff_t count) {
     return {Shows::message, count > 0 ? "this is the last step\n" : "this is the first step\n"};
 }
 
-/// Moves by a count of rows or columns.
 template <int rows, int columns>
 Reply moved(Session& session, const std::string& count) {
     const std::ptrdiff_t by = count_of(rows < 0      ? "up"

@@ -77,10 +77,6 @@ TEST_SUITE("app: attentions") {
                   .out == run("--attention retention -q").out);
         CHECK(program::shell("attn-explain examples copy | attn-explain --example - -q").out ==
               run("--example copy -q").out);
-        const auto nothing = program::shell("attn-explain --attention - </dev/null");
-        CHECK(nothing.exit_code == 2);
-        CHECK_MESSAGE(nothing.err.find("standard input: is empty") != std::string::npos,
-                      nothing.err);
     }
 
     TEST_CASE(
@@ -122,26 +118,12 @@ TEST_SUITE("app: attentions") {
         CHECK(has(squares.err, "of it for scores"));
         CHECK(has(squares.err, "use another form (--form recurrent or --form chunked), or make"));
     }
-    TEST_CASE("head lengths in a file that has no heads are refused with the reason") {
-        const program::Result refused = run("--attention additive --heads 2");
-        CHECK(refused.exit_code == 2);
-        CHECK(refused.err.find("c is 8 in w_of_query and 4 in query; this attention has one head: "
-                               "leave --heads out\n  query_part[q,a] = ") != refused.err.npos);
-        // An attention with heads does not get this advice.
-        const program::Result other = run("--attention retention --heads 2 --rule 'decay[h] = x'");
-        CHECK(other.exit_code == 2);
-        CHECK(other.err.find("leave --heads out") == other.err.npos);
-    }
 
     TEST_CASE("--cost counts in letters, and refuses what it would ignore") {
         const auto cost = nlohmann::json::parse(run("attentions retention --cost --json").out);
         CHECK(cost.at("forms").at(1).at("all").at("cached") == "H D^2");
         CHECK(cost.at("equal").at(0).at("T") == "3 D^2 / (2 D + 1)");
         CHECK(cost.at("sizes").at("chunk") == 2);
-        CHECK(run("--summary").out.find("T^2 D products") != std::string::npos);
-        program::check_refused("attentions retention --cost --forms", "--cost stands alone");
-        program::check_refused("attentions --cost", "--cost needs an attention");
-        program::check_refused("attentions standard/sink --cost", "is no whole walk");
     }
 
     TEST_CASE("a broken promise is a finding and names the cell") {

@@ -24,21 +24,14 @@ nlohmann::json walk(const std::string& flags) {
 }  // namespace
 
 TEST_SUITE("app: backward") {
-    TEST_CASE("asking for a gradient alone is answered with the flag") {
-        program::check_refused("--only d_weights", "no step 'd_weights' here: add --backward");
-    }
     TEST_CASE("gradients come after the walk, which stays the same") {
         const std::string plain = run("-q --heads 2 --mask causal").out;
         const std::string both = run("-q --heads 2 --mask causal --backward").out;
         CHECK(both.starts_with(plain));
         CHECK(!has(plain, "d_scores"));
-        const std::string names = run("--heads 2 --mask causal --backward --only d_scores").out;
-        CHECK(has(names, "# d_scores[h,q,k] = d_scaled_scores[h,q,k] / sqrt(4)"));
     }
     TEST_CASE(
         "a walk in chunks has a backward pass too, and its program with a mistake is complete") {
-        const std::string chunks = run("--mask causal --prefill 4 --backward --only context").out;
-        CHECK(has(chunks, "cache in 2 chunks"));
         const std::string code =
             run("--backward --bug grad-row-max-counted --code torch -q --format python").out;
         CHECK(has(code, "row_max = "));
@@ -59,13 +52,6 @@ TEST_SUITE("app: backward") {
             CHECK((number(gone, "d_output", "/0/0") == 0) == (layer == 4));
             CHECK(number(gone, "d_output", "/3/0") != 0);
         }
-        const std::string flags = " --backward --loss cross-entropy:";
-        check_refused(flags + "big", "add --model-file stories");
-        check_refused("--model-file stories --text 'Lily had a'" + flags + "parks",
-                      "the first of which may be ' p', --loss cross-entropy:");
-        check_refused("--model-file stories --text 'Lily had a'" + flags, "names no token");
-        check_refused("--model-file stories --text 'Lily had a'" + flags + "512",
-                      "must be at most 511");
     }
     TEST_CASE("a step of training moves parameters against their gradients, and the loss falls") {
         const std::string flags = "--heads 2 --output-projection --backward --loss mean";
@@ -112,8 +98,6 @@ TEST_SUITE("app: backward") {
         CHECK(has(capped, "(1 - tanh(scaled_scores[q,k] / 3)^2)"));
     }
     TEST_CASE("a walk that has no backward pass is refused in one line") {
-        check_refused("--backward --variant fused", "--variant vectorized");
-        CHECK(has(run("--loss mean --only x").err, "--loss has no effect here"));
         // Frequencies are not learned, but gradients pass through rounded ones as through any
         // tensor.
         const nlohmann::json rounded =
@@ -164,15 +148,6 @@ TEST_SUITE("app: backward") {
         CHECK(long_one.exit_code == 2);
         CHECK(has(long_one.err, " walks, about "));
     }
-    TEST_CASE("why derives a gradient without a flag for it") {
-        const std::string text = run("why 'd_weights[short,eat]'").out;
-        CHECK(has(text, "= sum f: d_context[q,f] * value[k,f]"));
-        CHECK(has(text, "   sum\n"));
-    }
-    TEST_CASE("lint reports where softmax lets no gradient through") {
-        CHECK(has(run("lint --backward --scale 20 --embed-dim 16").out, "no-gradient"));
-        CHECK(!has(run("lint --backward").out, "no-gradient"));
-    }
     TEST_CASE("PyTorch backpropagates on its own, NumPy by the rules") {
         const std::string torch = run("--backward --code torch -q").out;
         CHECK(has(torch, "loss.backward()"));
@@ -187,8 +162,6 @@ TEST_SUITE("app: backward") {
         const std::string file = (folder.path() / "mine.npz").string();
         const std::string flags =
             " --ids 1,2,1,3 --heads 4 --kv-heads 2 --embed-dim 8 --mask causal ";
-        CHECK(has(run("bugs grad-").out, "grad-softmax-no-row-sum"));
-        CHECK(has(run("bugs grad-scale-twice").out, "fix, PyTorch: d_scores"));
         for (const std::string id : {"grad-softmax-elementwise", "grad-scale-missing",
                                      "grad-heads-not-summed", "grad-weight-transpose"}) {
             INFO(id);

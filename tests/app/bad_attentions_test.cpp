@@ -140,11 +140,6 @@ const std::vector<Bad> bad_files{
 }  // namespace
 
 TEST_SUITE("app: attentions") {
-    TEST_CASE("an attention that reads a mask asks for one in words of the flags") {
-        program::check_refused("--attention top-k --mask none",
-                               "top-k needs a mask: leave --mask none out");
-    }
-
     TEST_CASE("bad files are refused with one message, their own line and a caret") {
         const program::Folder folder;
         const std::string file = folder / "bad.attn";

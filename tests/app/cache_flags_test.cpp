@@ -5,9 +5,6 @@ using namespace program;
 
 TEST_SUITE("app: cache") {
     TEST_CASE("a flag that does not fit is refused in one line with the change to make") {
-        check_refused("--past 2 --memory-len 3", "leave the memory out");
-        check_refused("--prefill 2 --mask causal --past 1",
-                      "leave out --past and the flags of a memory");
         const program::Folder folder;
         check_refused("--position-bias " + (folder / "missing:bias"), "missing: cannot be read");
     }

@@ -25,15 +25,6 @@ TEST_SUITE("app: compare") {
             }
         }
     }
-    TEST_CASE("a step that only one walk has is the first difference, not the step that reads it") {
-        const program::Result scale = run("compare '--scale none' ''");
-        CHECK(scale.exit_code == 1);
-        CHECK(scale.out.find("first difference: scaled_scores (the scores, scaled), which only the "
-                             "second has") != std::string::npos);
-        const program::Result mask = run("compare '--mask causal' ''");
-        CHECK(mask.out.find("first difference: masked_scores (the scores, with -inf where the mask "
-                            "hides), which only the first has") != std::string::npos);
-    }
     TEST_CASE("16 bits against more digits: each step is judged by the tensors of its own walk") {
         const std::string walk = "--heads 2 --mask causal --rope half --qk-norm head ";
         for (const std::string type : {"float16", "bfloat16"}) {

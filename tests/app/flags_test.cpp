@@ -9,8 +9,8 @@
 
 using program::check_refused;
 using program::Folder;
+using program::lines_of;
 using program::run;
-using program::shell;
 
 namespace {
 
@@ -30,13 +30,6 @@ void check_useless(const std::string& arguments, const std::string& need) {
                   result.err);
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-    std::istringstream stream(text);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
-}
-
 }  // namespace
 
 TEST_SUITE("app: flags") {
@@ -53,13 +46,6 @@ TEST_SUITE("app: flags") {
             ++asked;
         }
         CHECK(asked > 100);
-    }
-
-    TEST_CASE("a typing error is answered with the likely intention") {
-        check_refused("--only mask", "pass --mask causal or padding");
-        check_refused("--only merged", "there is no step 'merged' here: add --heads 2");
-        check_refused("--only sink", "this walk does not have it");
-        check_refused("why 'output[0,0]'", "has no step output: add --output-projection");
     }
 
     TEST_CASE("a text file that is not UTF-8 is named in the error") {
@@ -102,9 +88,6 @@ TEST_SUITE("app: flags") {
             CHECK(program::read_file(path) == expected);
             std::filesystem::remove(path);
         }
-        // A space before a dash is one of the three characters.
-        CHECK(run("why --differential 'weights[0,0,1]' --heads 2").exit_code == 0);
-        CHECK(run("why -- 'weights[0,1]'").exit_code == 0);
     }
 
     TEST_CASE("a flag without effect is reported with the flag it needs") {
@@ -122,10 +105,7 @@ TEST_SUITE("app: flags") {
         check_useless("--format csv --code torch", "a format with lines of code");
         check_useless("--format csv -q", "a format with words");
         check_useless("--format json --detail", "a printed form");
-        check_useless("--only x --detail", "a printed form without --only");
         check_useless("--color always --format json", "a printed form");
-        check_useless("notebook --heatmap", "the name of a notebook");
-        check_useless("notebook --seed 3", "the name of a notebook");
         check_useless("bench --variant loop --arch avx2 --seq-len 4 --rounds 1", "--variant fused");
         check_useless("diagnose --power --pairs", "a file to diagnose");
         for (const std::string fine :
@@ -236,14 +216,6 @@ TEST_SUITE("app: flags") {
     }
 
     TEST_CASE("compare and lint accept mistakes too, and the configuration lists them") {
-        const program::Result compared = run("compare '' '--bug scale-missing'");
-        CHECK(compared.exit_code == 1);
-        CHECK(compared.out.find("first difference: scaled_scores") != std::string::npos);
-        CHECK(run("compare --bug scale-missing '' ''").exit_code == 0);
-        check_refused("lint --bug scale-missing --variant fused", "--variant vectorized");
-        CHECK(run("lint --mask causal").out.find("hidden-rows") == std::string::npos);
-        CHECK(run("lint --mask causal --bug mask-inverted").out.find("hidden-rows") !=
-              std::string::npos);
         const auto config =
             nlohmann::json::parse(run("--json --bug scale-missing").out).at("config");
         CHECK(config.at("bugs") == nlohmann::json({"scale-missing"}));
@@ -251,9 +223,6 @@ TEST_SUITE("app: flags") {
     }
 
     TEST_CASE("--what-if and set accept values as flags do") {
-        CHECK(
-            run("why 'weights[0,1]' --what-if mask=causal").out.find("what if mask=causal: row") !=
-            std::string::npos);
         const program::Result set =
             run("step", "set text=\"the cat sat\" mask=causal\nonly ids,mask\nprint\n");
         CHECK_MESSAGE(set.exit_code == 0, set.err);

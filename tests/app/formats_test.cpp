@@ -1,8 +1,6 @@
 // Every format contains the right numbers, and no file is left half-written.
 #include <sys/stat.h>
 
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <set>
@@ -17,18 +15,11 @@
 
 using program::check_refused;
 using program::Folder;
+using program::names_in;
 using program::run;
 using program::shell;
 
 namespace {
-
-std::set<std::string> names_in(const std::filesystem::path& folder) {
-    std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        names.insert(entry.path().filename().string());
-    }
-    return names;
-}
 
 /// Numbers that careless formatting would lose: signed zero, the smallest and the largest, thirds.
 template <class T>
@@ -166,9 +157,6 @@ TEST_SUITE("app: formats") {
             ++headings;
         }
         CHECK(fences == 2 + 2 * headings);
-        const std::string quiet = run("--format markdown -q --only weights").out;
-        CHECK(quiet.find("softmax(") == std::string::npos);
-        CHECK(quiet.find("\n## `weights`") != std::string::npos);
     }
 
     TEST_CASE("--detail shows parameters and the parts of softmax") {

@@ -7,10 +7,6 @@ using program::check_refused;
 using program::run;
 
 TEST_SUITE("app: generate") {
-    TEST_CASE("-q prints the text alone") {
-        CHECK(run("generate -q --text 'Lily and Tom' --tokens 5").out.starts_with("Lily and Tom "));
-        CHECK(run("generate --tokens 5").out.starts_with("# stories: 5 layers, 8 heads (4 key"));
-    }
     TEST_CASE("a model file with its tokenizer next to it writes the same text") {
         CHECK(run("generate -q --tokens 30 --model-file data/models/stories260K.bin").out ==
               run("generate -q --tokens 30").out);
@@ -55,13 +51,6 @@ TEST_SUITE("app: generate") {
         CHECK(all["text"] == "Once");
     }
     TEST_CASE("--bug shows both texts and where they diverge") {
-        const std::string text = run("generate --bug gqa-tile --tokens 12").out;
-        CHECK(text.find("# As the model was trained:\nOnce upon a time") != std::string::npos);
-        CHECK(text.find("Once sheledipaning") != std::string::npos);
-        CHECK(text.find("# The texts differ from token 2 on: ' she' instead of ' upon'.") !=
-              std::string::npos);
-        CHECK(text.find("scaled_scores of layer 0, head 1, at token 0") != std::string::npos);
-        CHECK(text.find("# Fluent text proves nothing") != std::string::npos);
         const json bug = json::parse(run("generate --bug window=32 --tokens 40 --json").out)["bug"];
         CHECK(bug["first_difference"].is_null());
         CHECK(bug["parting"]["token"] == 32);
@@ -103,22 +92,11 @@ TEST_SUITE("app: generate") {
     }
     TEST_CASE("why of a next token accepts a mistake for the whole model, but no flags of a walk") {
         const std::string why = "why 'next[upon]' --model-file stories --text Once ";
-        const auto mistaken = run(why + "--bug rope-style");
-        CHECK(mistaken.exit_code == 0);
-        CHECK(mistaken.out.starts_with("With rope-style: "));
-        CHECK(mistaken.out.find("next[407] = 0.969527") != std::string::npos);
         for (const std::string flag :
              {"--layer 2", "--depth 3", "--mask none", "--what-if mask=none", "--dtype float64"}) {
             const std::string name = flag.substr(0, flag.find(' '));
             program::check_refused(why + flag, name + " applies to a walk");
         }
-        program::check_refused(why + "--bug scale-twise", "did you mean scale-twice?");
-        program::check_refused("why 'next[]' --model-file stories --text Once", "no token");
-        program::check_refused("why 'next[park]' --model-file stories --text Once", "next[282]");
-    }
-    TEST_CASE("flags without effect on texts with mistakes are refused") {
-        program::check_refused("generate --bug rope-q-only --top 3", "--top has no effect");
-        program::check_refused("generate --bug rope-q-only -q", "--no-notes has no effect");
     }
     TEST_CASE("the numbers diverge in the generated text, because the prompt runs in one piece") {
         // A query rotated as at position 0 is right while it is in the prompt.

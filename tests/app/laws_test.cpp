@@ -33,8 +33,6 @@ TEST_SUITE("app: laws") {
             CHECK(law["title"].get<std::string>().size() > 20);
             CHECK(law["lesson"].get<std::string>().size() > 60);
         }
-        const std::string text = run("laws").out;
-        CHECK(has(text, "key-bias              A bias of the keys changes no weight\n"));
     }
     TEST_CASE("every law is proved on its own walk and on others") {
         for (const std::string& name : thinned(law_names())) {
@@ -53,17 +51,12 @@ TEST_SUITE("app: laws") {
     }
     TEST_CASE("a law shows its reason, the rules of both sides, their tensors and the proof") {
         const std::string text = run("laws value-bias --seq-len 3").out;
-        CHECK(has(text, "value-bias  A bias of the values is added to every context as it is\n"));
-        CHECK(has(text, "whichever key is attended to"));
-        CHECK(has(text, "form before\n  biased_value[k,g] = value[k,g] + bias[g]\n"));
-        CHECK(has(text, "form after\n  sum_of_values[h,q,g] = context[h,q,g] + bias[g]\n"));
         const std::size_t first = text.find("tensor("), second = text.find("tensor(", first + 1);
         REQUIRE(second != text.npos);
         const auto tensor_at = [&](std::size_t at) {
             return text.substr(at, text.find("\n\n", at) - at);
         };
         CHECK(tensor_at(first) == tensor_at(second));
-        CHECK(has(text, "is the same in before and after, proved for every input"));
     }
     TEST_CASE("laws of the scores are proved with a cap, without a scale and with other sizes") {
         for (const char* walk :
@@ -80,21 +73,6 @@ TEST_SUITE("app: laws") {
         const auto sink = run("laws shift --sink zero --heads 2");
         CHECK(sink.exit_code == 1);
         CHECK(has(sink.out, "The law holds without --sink zero."));
-        const auto unscaled = run("laws scale --scale none");
-        CHECK(unscaled.exit_code == 2);
-        CHECK(has(unscaled.err, "the law scale is not written for walks with --scale none"));
-        CHECK(has(run("laws scale --heads 0").err, "--heads"));
-    }
-    TEST_CASE("an unknown law is refused with the nearest name") {
-        const auto result = run("laws key-bais");
-        CHECK(result.exit_code == 2);
-        CHECK(has(result.err, "key-bias"));
-        CHECK(run("laws two-keys --seq-len 3").exit_code == 2);
-    }
-    TEST_CASE("a law is an attention, too: why and pages take it") {
-        const auto why = run("why 'weights[0,2,1]' --attention shift --form shifted");
-        CHECK(why.exit_code == 0);
-        CHECK(has(why.out, "shifted_scores[q,k] - row_max[q]"));
     }
     TEST_CASE("a law names existing steps and mistakes, and its conditions are known words") {
         const attn::Plan plan = attn::resolve({});
@@ -137,9 +115,6 @@ TEST_SUITE("app: laws") {
         CHECK(law_of("'weights[0,1]' --rule 'weights[q,k] = 2 * scores[q,k]'").empty());
         CHECK(law_of("'weights[0,1]' --bug softmax-axis=query").empty());
         CHECK(law_of("'shifted_scores[0,2,1]' --attention shift").empty());
-        CHECK(has(run("why 'row_max[0]'").out,
-                  "\nlaw: A number added to all scores of a query changes none of its weights "
-                  "(attn-explain laws shift)\n"));
     }
     TEST_CASE("diagnose and bugs name the law behind a harmless form") {
         const program::Folder folder;
@@ -156,9 +131,6 @@ TEST_SUITE("app: laws") {
             CHECK(told["findings"][0].value("law", "") == law);
             CHECK(has(run("diagnose " + file).out, "  law       "));
         }
-        CHECK(
-            has(run("bugs same-scores").out,
-                "\nlaw: Only the product of the query and key matrices counts (attn-explain laws"));
         CHECK(nlohmann::json::parse(run("bugs scale-twice --json").out)["law"] == "scale");
     }
     TEST_CASE("a form that differs by less than rounding is refuted, with exit code 1") {

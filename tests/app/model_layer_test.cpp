@@ -5,7 +5,6 @@
 #include "tests/support/program.hpp"
 
 using nlohmann::json;
-using program::check_refused;
 using program::run;
 
 namespace {
@@ -124,9 +123,6 @@ TEST_SUITE("app: model layers") {
         CHECK(std::count(list.begin(), list.end(), '\n') == 5);
         CHECK(list.starts_with("layer 0  8 heads on 4 key/value heads of 8 features, rotary"));
     }
-    TEST_CASE("a norm of x is available without a model") {
-        CHECK(run("--x-norm layer --list-steps").out.find("normed_x") != std::string::npos);
-    }
     TEST_CASE("diagnose uses the mask of the model") {
         const program::Folder folder;
         const std::string flags = " --model-file stories --layer 1 --text 'Once upon a time' ";
@@ -142,13 +138,6 @@ TEST_SUITE("app: model layers") {
     }
     TEST_CASE("flags next to a model are refused, or marked if they change it") {
         const std::string model = "--model-file stories --text 'Lily saw a cat' --layer 1 ";
-        for (const std::string flags : {"--x-norm layer", "--seed 7", "--split chars",
-                                        "--norm-eps 0.1 --qk-norm head", "--x-norm-eps 0.5"}) {
-            INFO(flags);
-            const program::Result refused = run(model + flags);
-            CHECK(refused.exit_code == 2);
-            CHECK(refused.err.find("--model-file") != std::string::npos);
-        }
         for (const std::string flags :
              {"--rope half", "--rope-theta 100", "--scale 1", "--softcap 5", "--sink zero",
               "--position-bias alibi", "--mask window:2", "--mask none"}) {

@@ -47,9 +47,6 @@ TEST_SUITE("app: --notebook") {
     }
 
     TEST_CASE("if a cell is given, step names refer to its walk and not to the page") {
-        CHECK(has(run("why 'context[1,2]' --notebook 001:11").out, "context[1,2] = "));
-        program::check_refused("why 'context[1,2]' --notebook 001", "not computed by any walk");
-        program::check_refused("why 'weights[0,1]' --notebook 002:older_weights", "2 indices");
         CHECK(run("why 'weights[0,1]' --notebook 002:41").out ==
               run("why 'weights[0,1]' --notebook 002").out);
     }
@@ -71,35 +68,16 @@ TEST_SUITE("app: --notebook") {
         }
     }
 
-    TEST_CASE("a statistic of many numbers is derived with its inputs and its value") {
-        const std::string why = run("why weights_variance --notebook 002").out;
-        CHECK(has(why, "weights_variance = tensor(0.0279)\n"));
-        CHECK(has(why, "computed from all of weights"));
-        program::check_refused("why transposed_alike --notebook 002", "not computed by any walk");
-        program::check_refused("why 'older_weights[8,0]' --notebook 002", "beyond the query axis");
-    }
-
     TEST_CASE("typed flags win, and so do another source and the user's own mistake") {
         CHECK(run("--notebook 002 --scale head-dim --only weights").out ==
               run("--random randn --batch 4 --seq-len 8 --embed-dim 32 --head-dim 16 --draw-order "
                   "kqv --mask causal --seed 1337 --variant loop --only weights")
                   .out);
-        CHECK(has(run("--notebook 002 --text 'the cat sat' --only weights").out,
-                  "batch 4 x query 3 x key 3"));
         CHECK(!has(run("--notebook 000 --bug none --only weights").out, "mask was not"));
         const program::Result unmasked = run("--notebook 000 --mask none --only weights");
         CHECK(unmasked.exit_code == 0);
         CHECK(run("--notebook 000 --mask none --format json").out.find("\"bugs\":[]") !=
               std::string::npos);
-    }
-
-    TEST_CASE("compare accepts a notebook on each side") {
-        const program::Result changed = run("compare '--notebook 003' '--notebook 003 --heads 4'");
-        CHECK(changed.exit_code == 1);
-        CHECK(has(changed.out, "shapes differ: (3, 8, 8) and (4, 8, 8)"));
-        CHECK(run("compare '--notebook 000' '--notebook 000:merged'").exit_code == 0);
-        CHECK(run("compare '--notebook 002' '--notebook 002:93'").exit_code == 1);
-        CHECK(run("compare '' '--scale head-dim' --notebook 002").exit_code == 1);
     }
 
     TEST_CASE("diagnose names the mistake of a page by comparing with the walk without it") {
@@ -131,18 +109,6 @@ TEST_SUITE("app: --notebook") {
         CHECK(!has(program::read_file(file), "draw"));
     }
 
-    TEST_CASE("an unknown notebook or cell is named, with the likely intention") {
-        program::check_refused("--notebook 007", "there is no notebook '007'");
-        program::check_refused("lint --notebook 002:wieghts", "did you mean weights?");
-        program::check_refused("why 'weights[0,1]' --notebook 002:79",
-                               "no walk computes this cell");
-        program::check_refused("--notebook ''", "--notebook is empty");
-        program::check_refused("--notebook 002:", "has no cell ''");
-        program::check_refused("--notebook 000 --model-file stories", "two sources");
-        program::check_refused("notebook 000 --model-file stories", "two sources");
-        program::check_refused("notebook 002 --x -", "put it into a file");
-        program::check_refused("why 'weights[0,1' --notebook 002", "is not a cell");
-    }
 }
 
 TEST_SUITE("app: notebook with other settings") {
@@ -174,9 +140,6 @@ TEST_SUITE("app: notebook with other settings") {
         const program::Result same = run("notebook 000 --mask padding --threads 1");
         CHECK(same.out == page);
         CHECK(has(same.err, "changes no number here: the page's walk is like that already"));
-        const program::Result one = run("notebook 001 --scale head-dim --only weights");
-        CHECK(has(one.err, "--scale head-dim changes no number here"));
-        CHECK(has(one.err, "softmax-axis=one"));
         CHECK(run("notebook 000 --mask none").err == "");
     }
 

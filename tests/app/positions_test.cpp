@@ -48,13 +48,6 @@ TEST_SUITE("app: positions") {
         }
     }
 
-    TEST_CASE("without --rope its other flags have no effect, which is reported") {
-        for (const char* flags : {"--positions 0,1,2,3,4,5", "--rope-theta 5", "--rotary-dim 2"}) {
-            CHECK(run(flags + std::string(" --only x")).err.find("add --rope half") !=
-                  std::string::npos);
-        }
-    }
-
     TEST_CASE("a rotated feature is derived from both features of its pair") {
         const Result result = run("why 'rotated_query[1,2]' --rope half");
         CHECK(result.out.find("query[1,2] * cos[1,0] + query[1,0] * sin[1,0]") !=

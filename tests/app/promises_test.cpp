@@ -171,12 +171,6 @@ TEST_SUITE("app: promises") {
         CHECK(run("'--text=1 + 1 =' --only ids").out == apart);
     }
 
-    TEST_CASE("words that a spreadsheet would evaluate are escaped") {
-        const auto table = run("--text 'a =1+1 +z x' --only weights --format csv");
-        for (const char* word : {",=1", ",+z"}) CHECK(!has(table.out, word));
-        for (const char* word : {",'=1+1", ",'+z", ",x"}) CHECK(has(table.out, word));
-    }
-
     TEST_CASE("an impossible walk is refused before it allocates memory") {
 #if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of address space
         // The names of all these tokens do not fit in 256 MB.

@@ -161,15 +161,6 @@ TEST_SUITE("app: reference") {
         CHECK(fish("attn-explain --heads 2 w").empty());
         CHECK(fish("attn-explain -o LICEN") == Words{"LICENSE"});
     }
-    TEST_CASE("words of the field need no quotes, and may be the beginning of one") {
-        CHECK(program::has(program::run("help kv cache").out, "kv cache (cache, past)\n"));
-        CHECK(program::has(program::run("help multi-head attention").out,
-                           "head (heads, multi-head attention)\n"));
-        CHECK(
-            program::has(program::run("help scaled dot product").out, "attention (self-attention"));
-        CHECK(program::has(program::run("help decode").out, "decoder (language model)\n"));
-        CHECK(program::run("help kv cash").exit_code == 2);
-    }
     TEST_CASE("zsh offers the same completions") {
         if (!is_installed("zsh")) return;
         Terminal terminal("PS1='ready>' zsh -f -i\n");

@@ -8,7 +8,6 @@
 
 #include "attn/core/rules/evaluate.hpp"
 #include "attn/core/rules/print.hpp"
-#include "attn/ground/tensor/error.hpp"
 #include "tests/support/program.hpp"
 
 using namespace attn;
@@ -121,9 +120,6 @@ TEST_SUITE("app: rules of steps") {
     }
     TEST_CASE("all rules of a walk fit on a screen, with its names and numbers") {
         const std::string rules = run("--mask causal --list-rules").out;
-        CHECK(rules.find("scores[q,k] = sum f: query[q,f] * key[k,f]\n") != std::string::npos);
-        CHECK(rules.find("scaled_scores[q,k] = scores[q,k] / sqrt(4)\n") != std::string::npos);
-        CHECK(rules.find("mask[q,k] = k > q\n") != std::string::npos);
         CHECK(std::count(rules.begin(), rules.end(), '\n') == 13);
         const json list = json::parse(run("--mask causal --heads 2 --list-rules --json").out);
         CHECK(list[2]["rule"] == "projected_key[t,o] = sum c: x[t,c] * w_key[o,c]");

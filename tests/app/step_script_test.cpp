@@ -3,7 +3,6 @@
 
 #include "tests/support/golden.hpp"
 
-using program::check_refused;
 using program::Folder;
 using program::run;
 
@@ -207,8 +206,5 @@ TEST_SUITE("app: step by script") {
             INFO(name);
             CHECK(run("step", "goto weights\nwrite " + (folder / name) + "\n").exit_code == 0);
         }
-    }
-    TEST_CASE("contradicting flags are refused") {
-        check_refused("step --only nothing", "nothing");
     }
 }

@@ -7,19 +7,13 @@
 #include "tests/support/terminal.hpp"
 
 using program::has;
+using program::lines_of;
 using program::run;
 using program::shell;
 
 namespace {
 
 constexpr int tour_pages = 25;
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::istringstream stream(text);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
-}
 
 /// The commands of the document, in their order: those of the shell blocks.
 std::vector<std::string> commands_of(const std::string& document) {
@@ -276,9 +270,6 @@ TEST_SUITE("app: tour") {
         const std::vector<std::string> list = lines_of(run("tour --list").out);
         REQUIRE(list.size() == tour_pages);
         CHECK(list[12] == "  13  What changes under a causal mask?");
-        program::check_refused("tour 26", "PAGE");
-        program::check_refused("tour 0", "PAGE");
-        program::check_refused("tour seven", "no page is about 'seven'");
         const program::Result nowhere = shell("TMPDIR=/nowhere attn-explain tour 24");
         CHECK(nowhere.exit_code == 2);
         CHECK(nowhere.err.starts_with("attn-explain: error: /nowhere: no folder for"));

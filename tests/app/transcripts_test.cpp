@@ -1,5 +1,6 @@
 // Typed commands and their output, in tests/app/transcripts: after `$` a command line, then all
-// that it prints and, if it is not 0, its exit code in brackets. To renew the answers, run
+// that it prints and, if it is not 0, its exit code in brackets. `|` begins a line of output that
+// is blank, or begins as a comment or a command does here. To renew the answers, run
 //     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='app: transcripts'
 // and read the difference before committing it.
 #include <filesystem>
@@ -9,6 +10,16 @@
 #include "tests/support/golden.hpp"
 
 namespace {
+
+std::string with_bars(const std::string& output) {
+    std::istringstream lines(output);
+    std::string text;
+    for (std::string line; std::getline(lines, line);) {
+        const bool is_mark = line.empty() || line.starts_with("# ") || line.starts_with("$ ");
+        text += (is_mark ? "|" : "") + line + "\n";
+    }
+    return text;
+}
 
 /// The transcript with the current output.
 std::string replayed(const std::string& transcript, std::size_t& commands) {
@@ -20,7 +31,7 @@ std::string replayed(const std::string& transcript, std::size_t& commands) {
         text += line + "\n";
         if (!is_command) continue;
         const program::Result result = program::shell(line.substr(2));
-        text += result.out + result.err;
+        text += with_bars(result.out + result.err);
         if (result.exit_code != 0) text += "[" + std::to_string(result.exit_code) + "]\n";
         ++commands;
     }

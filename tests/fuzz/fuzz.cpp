@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <typeinfo>
 #include <vector>
@@ -194,190 +195,61 @@ void fuzz_folders(const std::string& bytes) {
     }
 }
 
+/// Splits a text at `|`.
+std::vector<std::string> pieces_in(const std::string& text) {
+    std::vector<std::string> pieces;
+    std::istringstream stream(text);
+    for (std::string piece; std::getline(stream, piece, '|');) pieces.push_back(piece);
+    return pieces;
+}
+
 struct Target {
     const char* name;
     void (*run)(const std::string&);
     const std::vector<std::string>& pieces;
 };
 
-const std::vector<std::string> flag_pieces{"\n--heads\n2",
-                                           "\n--mask\ncausal",
-                                           "\n--mask\nwindow:2",
-                                           "\n--ids\n5,4,2;1,1",
-                                           "\n--seq-len\n3",
-                                           "\n--batch\n2",
-                                           "\n--embed-dim\n6",
-                                           "\n--only\nweights",
-                                           "\n--only\nweights[0:2]",
-                                           "\n--bug\nscale-missing",
-                                           "\n--projection\nmha",
-                                           "\n--variant\nfused",
-                                           "\n--format\njson",
-                                           "\n--format\nipynb",
-                                           "\n--code",
-                                           "\n--detail",
-                                           "\n--x\nx.csv",
-                                           "\n--memory-len\n4",
-                                           "\n--lengths\n2,3",
-                                           "\n--kv-heads\n1",
-                                           "\n--rope\nhalf",
-                                           "\n--rotary-dim\n2",
-                                           "\n--rope-scaling\nyarn:4:8",
-                                           "\n--rope-scaling\nlongrope:4:8:1,2:2,3",
-                                           "\n--positions\n0,3,9,1",
-                                           "\n--position-embedding\nlearned",
-                                           "\n--position-bias\nalibi",
-                                           "\n--position-bias\nt5",
-                                           "\n--qk-norm\nall",
-                                           "\n--softcap\n1",
-                                           "\n--sink\nrandn",
-                                           "\n--past\n2",
-                                           "\n--prefill\n2",
-                                           "\n--mask\nchunk:2",
-                                           "\n--mask\ndilated:2:3",
-                                           "\n--mask\ndocuments:1+3",
-                                           "\n--preset\ngemma3",
-                                           "\n--preset\ndeepseek",
-                                           "\n--mla\n4",
-                                           "\n--mla-absorbed",
-                                           "\n--differential",
-                                           "\n--heatmap\n--format\nhtml",
-                                           "\n--only\ncontext[0]",
-                                           "\nweights[0,1]",
-                                           "\n--format\nsvg",
-                                           "\n--scale\n0",
-                                           "why\n",
-                                           "compare\n",
-                                           "lint\n",
-                                           "bugs\n",
-                                           "notebook\n",
-                                           "diagnose\n",
-                                           "probe\n",
-                                           "step\n",
-                                           "help\n",
-                                           "-1",
-                                           "0",
-                                           "18446744073709551616",
-                                           "9223372036854775807",
-                                           "1e999",
-                                           "nan",
-                                           "",
-                                           "\xFF",
-                                           "\n",
-                                           "\n\n",
-                                           "=",
-                                           ":",
-                                           ",",
-                                           ";",
-                                           "[",
-                                           "]",
-                                           "--",
-                                           "-",
-                                           " "};
+const std::vector<std::string> flag_pieces = pieces_in(
+    "\n--heads\n2|\n--mask\ncausal|\n--mask\nwindow:2|\n--ids\n5,4,2;1,1|\n--seq-len\n3|"
+    "\n--batch\n2|\n--embed-dim\n6|\n--only\nweights|\n--only\nweights[0:2]|"
+    "\n--bug\nscale-missing|\n--projection\nmha|\n--variant\nfused|\n--format\njson|"
+    "\n--format\nipynb|\n--code|\n--detail|\n--x\nx.csv|\n--memory-len\n4|\n--lengths\n2,3|"
+    "\n--kv-heads\n1|\n--rope\nhalf|\n--rotary-dim\n2|\n--rope-scaling\nyarn:4:8|"
+    "\n--rope-scaling\nlongrope:4:8:1,2:2,3|\n--positions\n0,3,9,1|"
+    "\n--position-embedding\nlearned|\n--position-bias\nalibi|\n--position-bias\nt5|"
+    "\n--qk-norm\nall|\n--softcap\n1|\n--sink\nrandn|\n--past\n2|\n--prefill\n2|"
+    "\n--mask\nchunk:2|\n--mask\ndilated:2:3|\n--mask\ndocuments:1+3|\n--preset\ngemma3|"
+    "\n--preset\ndeepseek|\n--mla\n4|\n--mla-absorbed|\n--differential|"
+    "\n--heatmap\n--format\nhtml|\n--only\ncontext[0]|\nweights[0,1]|\n--format\nsvg|"
+    "\n--scale\n0|why\n|compare\n|lint\n|bugs\n|notebook\n|diagnose\n|probe\n|step\n|help\n|-1|0|"
+    "18446744073709551616|9223372036854775807|1e999|nan||\xFF|\n|\n\n|=|:|,|;|[|]|--|-| ");
 
-const std::vector<std::string> folder_pieces{
-    "null",
-    "true",
-    "false",
-    "-1",
-    "0",
-    "0.5",
-    "1e999",
-    "1e-320",
-    "4194304",
-    "[]",
-    "{}",
-    "\"x\"",
-    "{\"full_attention\": {\"rope_theta\": 5}, \"sliding_attention\": {}}",
-    "[\"sliding_attention\", \"full_attention\"]",
-    "{\"rope_type\": \"yarn\", \"factor\": 4, \"original_max_position_embeddings\": 8}",
-    ", \"rope_parameters\": ",
-    ", \"rope_scaling\": ",
-    ", \"layer_types\": ",
-    ", \"sliding_window\": ",
-    ", \"text_config\": ",
-    ", \"quantization_config\": ",
-    ", \"partial_rotary_factor\": ",
-    ", \"attention_bias\": true",
-    ", \"eos_token_id\": ",
-    ", \"tie_word_embeddings\": ",
-    "\"normalizer\": {\"type\": \"Lowercase\"}, ",
-    "{\"type\": \"Replace\", \"pattern\": {\"Regex\": \".\"}, \"content\": \"aaaaaaaa\"}, ",
-    "{\"type\": \"ByteLevel\"}, ",
-    "\"rstrip\": true, ",
-    "\"normalized\": true, ",
-    "\"single_word\": true, ",
-    "\"lstrip\": true, ",
-    "..",
-    "/",
-    "model-00001-of-00002.safetensors",
-    "\"dtype\": \"U8\"",
-    "\"data_offsets\": [0, 8]",
-    "\xFF"};
+const std::vector<std::string> folder_pieces = pieces_in(
+    "null|true|false|-1|0|0.5|1e999|1e-320|4194304|[]|{}|\"x\"|"
+    "{\"full_attention\": {\"rope_theta\": 5}, \"sliding_attention\": {}}|"
+    "[\"sliding_attention\", \"full_attention\"]|"
+    "{\"rope_type\": \"yarn\", \"factor\": 4, \"original_max_position_embeddings\": 8}|"
+    ", \"rope_parameters\": |, \"rope_scaling\": |, \"layer_types\": |, \"sliding_window\": |"
+    ", \"text_config\": |, \"quantization_config\": |, \"partial_rotary_factor\": |"
+    ", \"attention_bias\": true|, \"eos_token_id\": |, \"tie_word_embeddings\": |"
+    "\"normalizer\": {\"type\": \"Lowercase\"}, |"
+    "{\"type\": \"Replace\", \"pattern\": {\"Regex\": \".\"}, \"content\": \"aaaaaaaa\"}, |"
+    "{\"type\": \"ByteLevel\"}, |\"rstrip\": true, |\"normalized\": true, |"
+    "\"single_word\": true, |\"lstrip\": true, |..|/|model-00001-of-00002.safetensors|"
+    "\"dtype\": \"U8\"|\"data_offsets\": [0, 8]|\xFF");
 
-const std::vector<std::string> rule_pieces{"weights[q,k] = ",
-                                           "scores[q,k]",
-                                           "sum j: ",
-                                           "max j in 0..q: ",
-                                           "if k > q then ",
-                                           " else ",
-                                           "exp(",
-                                           "query[q, f]",
-                                           "ids[t]",
-                                           "mask[q,k]",
-                                           " and not ",
-                                           "^",
-                                           " % ",
-                                           "-inf",
-                                           "nan",
-                                           "1e308",
-                                           "[",
-                                           "]",
-                                           "(",
-                                           ")",
-                                           "..",
-                                           ",",
-                                           "0",
-                                           "9223372036854775807",
-                                           "D",
-                                           "group",
-                                           "k - 1",
-                                           "k / 0",
-                                           "sum f: "};
+const std::vector<std::string> rule_pieces = pieces_in(
+    "weights[q,k] = |scores[q,k]|sum j: |max j in 0..q: |if k > q then | else |exp(|query[q, f]|"
+    "ids[t]|mask[q,k]| and not |^| % |-inf|nan|1e308|[|]|(|)|..|,|0|9223372036854775807|D|group|"
+    "k - 1|k / 0|sum f: ");
 
-const std::vector<std::string> attention_pieces{
-    "attention a\n",
-    "\nstep ",
-    "\naxis o < ",
-    "\nsetting n = ",
-    "\nparameter w[h,o] ~ linear",
-    "\nform a\n",
-    "\nform b\n",
-    "\nsame context",
-    "\n  extends scores",
-    "\n  after scores",
-    "\n  note {largest}",
-    "\nmistake m at weights\n  title t\n  rule ",
-    "state[h,t,f,g] = (if t == 0 then 0 else state[h,t - 1,f,g]) + keys[h,t,f]",
-    "weights[h,q,k] = ",
-    "context[h,q,f] = ",
-    "scaled_scores[h,q,k]",
-    "sum r in 0..t: ",
-    "if t == 0 then 0 else ",
-    "w[h,o]",
-    "queries[h,t,f]",
-    " // ",
-    "n",
-    "o",
-    "0",
-    "1e9",
-    "[",
-    "]",
-    "exp(",
-    "prod j: ",
-    "argmax k: ",
-    "#",
-    "\t"};
+const std::vector<std::string> attention_pieces = pieces_in(
+    "attention a\n|\nstep |\naxis o < |\nsetting n = |\nparameter w[h,o] ~ linear|\nform a\n|"
+    "\nform b\n|\nsame context|\n  extends scores|\n  after scores|\n  note {largest}|"
+    "\nmistake m at weights\n  title t\n  rule |"
+    "state[h,t,f,g] = (if t == 0 then 0 else state[h,t - 1,f,g]) + keys[h,t,f]|weights[h,q,k] = |"
+    "context[h,q,f] = |scaled_scores[h,q,k]|sum r in 0..t: |if t == 0 then 0 else |w[h,o]|"
+    "queries[h,t,f]| // |n|o|0|1e9|[|]|exp(|prod j: |argmax k: |#|\t");
 
 const Target targets[] = {{"attentions", fuzz_attentions, attention_pieces},
                           {"readers", fuzz_readers, fuzz::file_pieces},

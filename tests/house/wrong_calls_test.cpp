@@ -1,7 +1,6 @@
 // One invalid call per function: each ends in an error of the library, none in a crash.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <functional>
 #include <limits>
 

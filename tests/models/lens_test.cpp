@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/walk/step_rule.hpp"

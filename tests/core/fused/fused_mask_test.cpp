@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <string>
 
 #include "attn/core/fused/fused_attention.hpp"
 #include "attn/ground/tensor/error.hpp"

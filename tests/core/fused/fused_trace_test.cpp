@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <string>
 
 #include "attn/ground/tensor/error.hpp"
 #include "tests/core/fused/fused_reference.hpp"

@@ -1,5 +1,4 @@
 // Steps computed by their rules: cells known on paper, with any variant.
-#include <random>
 
 #include "attn/core/settings/settings.hpp"
 #include "attn/core/steps/rotary.hpp"

@@ -4,8 +4,6 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/settings/settings.hpp"
 #include "attn/ground/random/torch_generator.hpp"
-#include "attn/ground/tensor/error.hpp"
-#include "attn/ground/text/strings.hpp"
 #include "attn/show/render/torch_text.hpp"
 #include "tests/support/walked.hpp"
 

@@ -4,8 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/backward/graph.hpp"

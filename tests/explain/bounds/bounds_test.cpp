@@ -10,7 +10,6 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/walk/walk.hpp"
-#include "attn/ground/tensor/error.hpp"
 #include "tests/core/plan/random_plans.hpp"
 
 using namespace attn;

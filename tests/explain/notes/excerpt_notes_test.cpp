@@ -1,12 +1,10 @@
 // Notes on slices: each claim about a part is true of the printed cells.
 #include <algorithm>
-#include <cstdlib>
 #include <regex>
 #include <set>
 
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/notes/labels.hpp"
-#include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/matrix_view.hpp"
 #include "tests/core/plan/random_plans.hpp"
 #include "tests/explain/notes/small_walks.hpp"

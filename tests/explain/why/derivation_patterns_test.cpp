@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "attn/core/cards/step_table.hpp"
-#include "attn/ground/text/number_text.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 #include "tests/core/plan/random_plans.hpp"
 

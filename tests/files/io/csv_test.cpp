@@ -1,4 +1,3 @@
-#include "attn/files/io/array_files.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,3 @@
-#include "attn/files/io/json.hpp"
 
 #include <doctest/doctest.h>
 

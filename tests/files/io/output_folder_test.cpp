@@ -11,16 +11,9 @@
 #include "tests/support/program.hpp"
 
 using namespace attn;
+using program::names_in;
 
 namespace {
-
-std::set<std::string> names_in(const std::filesystem::path& folder) {
-    std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        names.insert(entry.path().filename().string());
-    }
-    return names;
-}
 
 using Names = std::set<std::string>;
 

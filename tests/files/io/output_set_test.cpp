@@ -12,17 +12,11 @@
 #include "tests/support/refusal.hpp"
 
 using namespace attn;
+using program::names_in;
 using program::read_file;
 
 namespace {
 
-std::set<std::string> set_names_in(const std::filesystem::path& folder) {
-    std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        names.insert(entry.path().filename().string());
-    }
-    return names;
-}
 using Names = std::set<std::string>;
 
 // Files in two folders with the same text, some of which exist already.
@@ -46,20 +40,20 @@ TEST_SUITE("output_set") {
     TEST_CASE("no file has changed before commit, and all have after it") {
         const ScratchFolder scratch;
         make_folders(scratch);
-        const Names before = set_names_in(scratch / "keys");
+        const Names before = names_in(scratch / "keys");
         {
             OutputSet set;
             fill(set, scratch, "lost");
             CHECK(read_file(path_of(scratch, 0)) == "old");
         }
-        CHECK(set_names_in(scratch / "keys") == before);
+        CHECK(names_in(scratch / "keys") == before);
         OutputSet set;
         fill(set, scratch, "new");
         std::filesystem::permissions(path_of(scratch, 3), std::filesystem::perms(0640));
         set.commit();
         for (int i = 0; i < count; ++i) CHECK(read_file(path_of(scratch, i)) == "new");
-        CHECK(set_names_in(scratch / "keys").size() == count / 2);
-        CHECK(set_names_in(scratch / "sheets").size() == count / 2 + 1);
+        CHECK(names_in(scratch / "keys").size() == count / 2);
+        CHECK(names_in(scratch / "sheets").size() == count / 2 + 1);
         CHECK(read_file(scratch / "sheets" / "mine") == "mine");
         CHECK(std::filesystem::status(path_of(scratch, 3)).permissions() ==
               std::filesystem::perms(0640));
@@ -93,7 +87,7 @@ TEST_SUITE("output_set") {
         }
         int status = 0;
         ::waitpid(child, &status, 0);
-        CHECK(set_names_in(scratch.path()).empty());
+        CHECK(names_in(scratch.path()).empty());
     }
 
     TEST_CASE("programs that write one set at once leave the set of one of them") {
@@ -116,7 +110,7 @@ TEST_SUITE("output_set") {
             CHECK(first.size() == 1);
             for (int i = 0; i < count; ++i) CHECK(read_file(path_of(scratch, i)) == first);
         }
-        CHECK(set_names_in(scratch.path()) == Names{"keys", "sheets"});
+        CHECK(names_in(scratch.path()) == Names{"keys", "sheets"});
     }
 
     TEST_CASE("a signal comes before the first file is renamed, or after the last") {
@@ -144,7 +138,7 @@ TEST_SUITE("output_set") {
             CHECK(WEXITSTATUS(status) == 1);
             const std::string first = read_file(path_of(scratch, 0));
             for (int i = 0; i < count; ++i) CHECK(read_file(path_of(scratch, i)) == first);
-            CHECK(set_names_in(scratch / "keys").size() == count / 2);
+            CHECK(names_in(scratch / "keys").size() == count / 2);
         }
     }
 

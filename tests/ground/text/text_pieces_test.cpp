@@ -1,7 +1,6 @@
 #include "attn/ground/text/text_pieces.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <random>
 #include <string>
 

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "attn/core/settings/settings.hpp"
 #include "tests/judge/diagnose/diagnosed.hpp"

@@ -1,5 +1,6 @@
 #pragma once
 #include <random>
+#include <sstream>
 #include <string>
 
 #include "attn/core/settings/settings.hpp"
@@ -268,34 +269,12 @@ inline std::vector<WalkConfig> position_configs() {
 
 /// True if a mistake is in a part of current models that textbooks lack.
 inline bool is_of_today(const std::string& id) {
-    for (const char* family : {"gqa-",
-                               "rope-",
-                               "yarn-",
-                               "qk-norm-",
-                               "norm-",
-                               "window-",
-                               "chunk-",
-                               "prefix-",
-                               "documents-",
-                               "softcap-",
-                               "alibi-",
-                               "t5-",
-                               "position",
-                               "sinusoid-",
-                               "sink-",
-                               "softmax1-",
-                               "cache-",
-                               "streaming-",
-                               "causal-off",
-                               "causal-top",
-                               "head-dim-derived",
-                               "scale-pre-",
-                               "scale-multiplier",
-                               "scale-twice",
-                               "scale-t5",
-                               "scale-default-zero",
-                               "bias-missing",
-                               "bias-qkv-"}) {
+    std::istringstream families(
+        "gqa- rope- yarn- qk-norm- norm- window- chunk- prefix- documents- softcap- alibi- t5- "
+        "position sinusoid- sink- softmax1- cache- streaming- causal-off causal-top "
+        "head-dim-derived scale-pre- scale-multiplier scale-twice scale-t5 scale-default-zero "
+        "bias-missing bias-qkv-");
+    for (std::string family; families >> family;) {
         if (id.starts_with(family)) return true;
     }
     return false;

@@ -5,7 +5,6 @@
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/document/document.hpp"
-#include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/tensor.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
 #include "attn/show/render/render.hpp"

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <random>
 
 using attn::fitted_exponent;
 using Points = std::vector<std::pair<double, double>>;

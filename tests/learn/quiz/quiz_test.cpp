@@ -8,7 +8,6 @@
 #include "attn/explain/why/why.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/learn/quiz/question.hpp"
-#include "tests/support/refusal.hpp"
 
 using namespace attn;
 

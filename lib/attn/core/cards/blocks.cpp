@@ -1,11 +1,9 @@
 #include <algorithm>
-#include <cmath>
 
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/fused/fused_attention.hpp"
 #include "attn/core/plan/score_bias.hpp"
 #include "attn/core/plan/visibility.hpp"
-#include "attn/ground/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -6,10 +6,8 @@
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/rules/completed_rule.hpp"
-#include "attn/core/rules/print.hpp"
 #include "attn/core/rules/rule.hpp"
 #include "attn/core/walk/step_rule.hpp"
-#include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 

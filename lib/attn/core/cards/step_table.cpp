@@ -8,7 +8,6 @@
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/beginnings.hpp"
-#include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/text/json.hpp"
 
 namespace attn {

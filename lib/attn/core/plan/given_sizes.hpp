@@ -8,6 +8,9 @@
 
 namespace attn {
 
+/// Returns the lengths of a tensor's axes as signed integers, the type of settings.
+std::vector<std::int64_t> lengths_of(const Tensor& tensor);
+
 /// The settings that the user has set, among those that always have a value in the configuration.
 /// Optional ones show this themselves.
 struct SaidSettings {

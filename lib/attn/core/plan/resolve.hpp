@@ -3,6 +3,17 @@
 
 namespace attn {
 
+/// Returns a size, which must be at least 1.
+///
+/// Errors  ConfigError naming the setting `what`.
+std::size_t positive(std::int64_t size, const char* what);
+
+/// Fills in the numbers of sequences, queries and keys and the width of x, from the sources and the
+/// settings.
+///
+/// Errors  ConfigError or ShapeError naming the setting.
+void resolve_sequences(Plan& plan);
+
 /// Fills in positions and rotated features, and checks that they and the norms of query and key fit
 /// the sizes, which the plan must have.
 ///

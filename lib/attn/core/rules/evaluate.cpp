@@ -7,6 +7,7 @@
 
 #include "attn/core/rules/bound.hpp"
 #include "attn/core/rules/complete.hpp"
+#include "attn/core/rules/evaluator_choices.hpp"
 #include "attn/core/rules/evaluator_sums.hpp"
 #include "attn/core/rules/products.hpp"
 #include "attn/ground/simd/parallel.hpp"

@@ -3,7 +3,6 @@
 
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/rules/indices.hpp"
-#include "attn/ground/tensor/error.hpp"
 
 namespace attn {
 namespace {

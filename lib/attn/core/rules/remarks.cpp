@@ -1,12 +1,9 @@
 #include <algorithm>
-#include <set>
 
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/rules/indices.hpp"
 #include "attn/core/rules/print.hpp"
 #include "attn/ground/tensor/error.hpp"
-#include "attn/ground/text/number_text.hpp"
-#include "attn/ground/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "attn/core/cards/starts.hpp"
 #include "attn/core/plan/tokenize.hpp"
@@ -52,9 +51,8 @@ std::string tokens_sentence(const WalkView& view) {
 }
 
 bool reads(const Step& step, const Plan& plan, Chain chain) {
-    const std::vector<Input> inputs = step.reads(plan);
-    return std::any_of(inputs.begin(), inputs.end(),
-                       [&](const Input& input) { return input.chain == chain; });
+    return std::ranges::any_of(step.reads(plan),
+                               [&](const Input& input) { return input.chain == chain; });
 }
 
 /// True for a row over keys that is an input or output of softmax.

@@ -75,7 +75,7 @@ private:
     }
 
     /// Combines numbers (rest..., token, last) of all heads to (batch, head, token, last).
-    Arranged together(const std::function<const Arranged&(const Heads&)>& of) const {
+    Arranged together(const std::function<Arranged(const Heads&)>& of) const {
         std::optional<Arranged> all;
         for (const Heads& head : heads_) {
             Arranged part = of(head);
@@ -98,9 +98,8 @@ private:
     }
 
     bool take_projections() {
-        const auto has_origin = [](const Operand& role) { return role.origin.has_value(); };
-        const bool all = std::ranges::all_of(heads_, [&](const Heads& head) {
-            return has_origin(head.query) && has_origin(head.key) && has_origin(head.value);
+        const bool all = std::ranges::all_of(heads_, [](const Heads& head) {
+            return head.query.origin && head.key.origin && head.value.origin;
         });
         if (!all || !origins_fit()) return false;
         const Arranged x = origins_.input(*one_.query.origin);
@@ -194,8 +193,7 @@ private:
 
     void take_chains() {
         const auto numbers = [](Operand Heads::*member) {
-            return
-                [member](const Heads& head) -> const Arranged& { return (head.*member).numbers; };
+            return [member](const Heads& head) { return (head.*member).numbers; };
         };
         const auto take_role = [&](const std::string& role, Operand Heads::*member) {
             const Operand& one = one_.*member;
@@ -235,12 +233,11 @@ private:
                 continue;
             }
             take(one_.scores[i].step, one_.scores[i].place,
-                 together(
-                     [i](const Heads& head) -> const Arranged& { return head.scores[i].numbers; }));
+                 together([i](const Heads& head) { return head.scores[i].numbers; }));
         }
         if (one_.context) {
             take("context", *one_.core.context,
-                 together([](const Heads& head) -> const Arranged& { return *head.context; }));
+                 together([](const Heads& head) { return *head.context; }));
         }
         take_dropout();
         if (one_.changes.softcap != 0 && config().softcap == 0) {
@@ -248,14 +245,12 @@ private:
             config().softcap = std::abs(found - whole) < 1e-5 * whole ? whole : found;
         }
         if (one_.changes.sink && !config().sink) {
-            const Arranged logits =
-                together([](const Heads& head) -> const Arranged& { return *head.changes.sink; });
+            const Arranged logits = together([](const Heads& head) { return *head.changes.sink; });
             given_.record("sink", sink_of_heads(logits).tensor());
             config().sink = SinkLogit::given;
         }
         if (one_.changes.added && !config().position_bias) {
-            Arranged bias =
-                together([](const Heads& head) -> const Arranged& { return *head.changes.added; });
+            Arranged bias = together([](const Heads& head) { return *head.changes.added; });
             config().position_bias = PositionBias();
             if (queries_ != keys_ || !is_alibi(bias.all, bias.shape[1], keys_)) {
                 config().position_bias->kind = PositionBias::Kind::file;
@@ -272,8 +267,7 @@ private:
     void take_dropout() {
         const ScoreStep& dropped = one_.scores.back();
         if (one_.changes.dropout == 0 || config().dropout.p > 0 || heads_.size() > 1) return;
-        Arranged after = together(
-            [](const Heads& head) -> const Arranged& { return head.scores.back().numbers; });
+        Arranged after = together([](const Heads& head) { return head.scores.back().numbers; });
         set_shown_dropout(one_.changes.dropout, broadcast(std::move(after)).tensor(),
                           config().dropout);
         ask_about_dropout(trace_[dropped.place], statements_[dropped.place], made_);
@@ -281,9 +275,8 @@ private:
 
     void take_later(const std::string& step, std::optional<Operand> Heads::*member) {
         if (!(one_.*member)) return;
-        take(step, (one_.*member)->place, together([member](const Heads& head) -> const Arranged& {
-                 return (head.*member)->numbers;
-             }));
+        take(step, (one_.*member)->place,
+             together([member](const Heads& head) { return (head.*member)->numbers; }));
     }
 
     void take_mask() {
@@ -323,8 +316,7 @@ private:
 
     void take_after() {
         if (!one_.context) return;
-        const Arranged context =
-            together([](const Heads& head) -> const Arranged& { return *head.context; });
+        const Arranged context = together([](const Heads& head) { return *head.context; });
         const std::size_t width = context.shape[1] * context.shape[3];
         const std::size_t first = *one_.core.context;
         const std::size_t end = std::min(trace_.size(), *heads_.back().core.context + 40);

@@ -7,7 +7,6 @@
 
 namespace attn {
 
-/// The verdict on a line.
 enum class LineVerdict {
     right,
     follows,   ///< wrong numbers, correctly computed from earlier ones
