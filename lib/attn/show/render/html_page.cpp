@@ -344,6 +344,9 @@ void render_html(const Document& document, const FigureChoices& choices, const S
                                          ",\"picture\":" + json_string(picture) + "}";
                 write_script(out, "grid", [&](const Sink& to) { to(grid); });
             }
+            if (!choices.next.empty()) {
+                write_script(out, "next", [&](const Sink& to) { to(choices.next); });
+            }
             for (const auto& one : choices.live) {
                 write_script(out, one.first, [&](const Sink& to) { to(one.second); });
             }

@@ -123,7 +123,9 @@ class App {
             this.state.query = told.query;
             this.state.key = this.strip.mostSeen();
         }
-        if (told.key < keys) this.state.key = told.key;
+        if (!(told.key < keys)) return;
+        this.state.key = told.key;
+        this.strip.pressed = told.key !== this.strip.mostSeen();
     }
 
     // --- layers and walks
@@ -191,10 +193,13 @@ class App {
         section.axes.slice(0, -2).forEach((axis, i) => {
             indices[i] = this.tabs.front(section, axis) ?? indices[i];
         });
-        const front = section.flat(indices);
+        const front = this.strip.isFree(section) ? this.cellAt(section) : section.flat(indices);
         if (front === flat) return;
         if (this.selected) this.choose(section, front, { stay: true, keep: false, open: isWide.matches });
-        else this.show(section, front, true, false);
+        else {
+            this.show(section, front, true, false);
+            hash.write(this.addressText(this.shown), false);
+        }
     }
 
     // --- cells
