@@ -56,11 +56,16 @@ Arguments walk_of_model(const Arguments& arguments) {
     return walk;
 }
 
-Arguments walk_of_layer(const Arguments& arguments, std::size_t layer) {
+static Arguments walk_of_text(const Arguments& arguments) {
     Arguments walk = walk_of_model(arguments);
     for (const Name& name : {Name(flags::text), Name(flags::ids)}) {
         if (arguments.has(name)) walk.set(name, arguments.text(*arguments.find(name)));
     }
+    return walk;
+}
+
+Arguments walk_of_layer(const Arguments& arguments, std::size_t layer) {
+    Arguments walk = walk_of_text(arguments);
     walk.set(flags::layer, std::to_string(layer));
     return walk;
 }
@@ -70,8 +75,8 @@ std::string why_token_command(const Arguments& arguments, const attn::models::Mo
     const std::string label = model.tokenizer ? model.tokenizer->label(at.token) : "";
     const bool is_word =
         std::ranges::any_of(label, [](unsigned char c) { return std::isalpha(c) != 0; });
-    Arguments why = walk_of_model(arguments);
-    why.set(flags::ids, fmt::format("{}", fmt::join(at.ids, ",")));
+    Arguments why = at.ids.empty() ? walk_of_text(arguments) : walk_of_model(arguments);
+    if (!at.ids.empty()) why.set(flags::ids, fmt::format("{}", fmt::join(at.ids, ",")));
     if (!at.without.empty()) why = with_flags(why, {flags::without, at.without});
     return "attn-explain why " +
            shell_quoted(at.place + "[" + (is_word ? label : std::to_string(at.token)) + "]") +

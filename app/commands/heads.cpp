@@ -165,9 +165,8 @@ std::string page_of_effects(const Arguments& arguments, const Model& model, cons
             fmt::format("{:+.4f}", change), most > 0 ? change / most : 0,
             attn::ScaleKind::around_zero,
             fmt::format("{:.4f} without it{}", head.without, name.empty() ? "" : ", " + name),
-            why_token_command(
-                arguments, model,
-                {"next", found.id, ids, fmt::format("{}.{}", head.layer, head.head)})};
+            why_token_command(arguments, model,
+                              {"next", found.id, {}, fmt::format("{}.{}", head.layer, head.head)})};
     };
     return page_by_head(
         arguments, "Effect of each head",

@@ -95,7 +95,7 @@ std::string layer_command(const Arguments& arguments, std::size_t layer, const s
 struct TokenPlace {
     std::string place;
     std::int64_t token = 0;
-    TokenIds ids{};
+    TokenIds ids{};  ///< by default the text of the flags
     std::string without{};
 };
 /// Returns the command that derives it: `attn-explain why 'next[ was]' ... --without 4.7`.
