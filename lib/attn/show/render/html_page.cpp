@@ -102,6 +102,11 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
     if (!section.opened_at.empty()) {
         out << ",\"opened_at\":" << json_numbers(section.opened_at);
     }
+    if (const auto& [absolute, relative] = section.tolerance; absolute + relative > 0) {
+        // A page reads 1e999 as infinity.
+        out << ",\"near\":[" << (std::isfinite(absolute) ? json_number(absolute) : "1e999") << ','
+            << json_number(relative) << ']';
+    }
     if (tensor != nullptr) {
         const CellView view(section, document, choices.options, Shown(tensor->shape()),
                             choices.end);
