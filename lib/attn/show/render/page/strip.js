@@ -22,11 +22,11 @@ function rolesOf(walk) {
     return { scores, last, ...shared, weights, value, context, areShares: areShares(weights) };
 }
 
-/** Returns whether weights are shares of 1: those of a softmax, or rows that add up to 1. */
+/** Returns whether weights are shares: between 0 and 1, and rows of other names add up to 1. */
 function areShares({ name, values, shape }) {
-    if (values.some((one) => one < 0)) return false;
-    const sums = times(values.length / shape.at(-1), (row) => values.slice(row * shape.at(-1), (row + 1) * shape.at(-1)).reduce((sum, one) => sum + one, 0));
-    return name === "weights" && !sums.some((sum) => sum > 1.005) || sums.every((sum) => Math.abs(sum - 1) < 0.005);
+    const rows = values.length / shape.at(-1);
+    const isOne = Math.abs(values.reduce((sum, one) => sum + one, 0) - rows) < 0.005 * rows;
+    return !values.some((one) => one < 0 || one > 1.005) && (isOne || name === "weights");
 }
 
 /** True if the parameters are those of a model. */
