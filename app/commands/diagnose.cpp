@@ -137,11 +137,13 @@ std::string wrong_cells_text(const attn::Ledger& file, const attn::Diagnosis& di
 }
 
 /// Writes the verdicts, those of gradients after those of the walk.
-void write_verdicts(const Arguments& arguments, const attn::Diagnosis& diagnosis, bool goes_back,
-                    const attn::GradientDiagnosis& back, const std::string& cells = "") {
+void write_verdicts(const Arguments& arguments, const attn::Diagnosis& diagnosis,
+                    const attn::DiagnoseOptions& options, const attn::GradientDiagnosis& back,
+                    const std::string& cells = "") {
+    const bool goes_back = options.goes_back;
     if (said_form(arguments) == "html") {
         const std::string remarks = remarks_text(diagnosis) + gradients_text(back) + cells;
-        return write_text(arguments, page_of(diagnosis, remarks, arguments[flags::file],
+        return write_text(arguments, page_of(diagnosis, options, remarks, arguments[flags::file],
                                              command_line("diagnose", arguments)));
     }
     write_text_or_json(
@@ -188,7 +190,7 @@ int run_diagnose(const Arguments& typed) {
     if (std::string reason = why_not_judged(asked); !reason.empty()) {
         attn::Diagnosis unjudged;
         unjudged.remarks.push_back(std::move(reason));
-        write_verdicts(arguments, unjudged, false, {});
+        write_verdicts(arguments, unjudged, {}, {});
         return no_verdict;
     }
     Progress progress;
@@ -210,7 +212,7 @@ int run_diagnose(const Arguments& typed) {
         add_remarks(asked, options, plan, diagnosis);
     }
     write_verdicts(
-        arguments, diagnosis, options.goes_back, back,
+        arguments, diagnosis, options, back,
         is_workbook && !diagnosis.steps.empty() ? wrong_cells_text(whole, diagnosis) : "");
     const bool has_steps = !diagnosis.steps.empty() || back.compared.empty();
     const bool partial = arguments.has(flags::partial);

@@ -1,5 +1,9 @@
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <memory>
+
+#include <fmt/format.h>
 
 #include "app/commands/explained.hpp"
 #include "attn/core/cards/step_table.hpp"
@@ -8,6 +12,7 @@
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/replay.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 #include "attn/show/render/render.hpp"
 
 namespace app {
@@ -15,6 +20,12 @@ namespace {
 
 using attn::ExplainedAttention;
 using attn::ExplainedLine;
+using attn::LineVerdict;
+
+/// True if the numbers of a line are wrong, or differ without a known mistake.
+bool is_off(const ExplainedLine& line) {
+    return is_wrong(line.verdict) || line.verdict == LineVerdict::open;
+}
 
 /// The mistakes that an attention makes, which together make its numbers.
 std::vector<const attn::Mistake*> made_in(const attn::Diagnosis& diagnosis) {
@@ -77,102 +88,194 @@ attn::JsonText step_row(const attn::Diagnosis& diagnosis, const ExplainedLine& l
             {"notes", {notes, ", "}}};
 }
 
-/// The lines of the program, then those of other files.
-std::string listing(const Explained& explained, const ExplainedAttention& attention) {
+/// What stands beside the walk: a heading with the verdict, paragraphs, and lines.
+struct Listing {
+    std::string title;
+    std::vector<std::string> opening{};
+    std::vector<attn::JsonText> lines{};
+
+    std::string json() const {
+        return attn::JsonText{
+            {"title", attn::visible(title)}, {"opening", opening}, {"lines", {lines, ", "}}}
+            .text;
+    }
+};
+
+std::string file_name(const std::string& path) {
+    return std::filesystem::path(path).filename().string();
+}
+
+/// Lists the lines of the program, then those of other files.
+Listing listing(const Explained& explained, const ExplainedAttention& attention,
+                const std::vector<ExplainedLine>& judged) {
     const auto steps_at = [&](const std::string& file, std::size_t number) {
         std::vector<attn::JsonText> steps;
-        for (const ExplainedLine& each : attention.lines) {
+        for (const ExplainedLine& each : judged) {
             if (each.file != file || each.line != number) continue;
             steps.push_back(step_row(attention.diagnosis, each, explained.is_part(each)));
         }
         return steps;
     };
-    std::vector<attn::JsonText> lines;
+    Listing all{file_name(explained.path) + ": " + summary(explained)};
     for (std::size_t number = 1; number <= explained.program.source.size(); ++number) {
-        lines.push_back(
+        all.lines.push_back(
             row(explained.place("", number), explained.program.line(number), steps_at("", number)));
     }
     std::vector<std::string> shown;
-    for (const ExplainedLine& each : attention.lines) {
+    for (const ExplainedLine& each : judged) {
         const std::string place = explained.place(each.file, each.line);
         if (each.file.empty() || std::ranges::count(shown, place) > 0) continue;
         shown.push_back(place);
-        lines.push_back(row(place, "", steps_at(each.file, each.line)));
+        all.lines.push_back(row(place, "", steps_at(each.file, each.line)));
     }
-    std::vector<std::string> opening{summary(explained)};
-    if (explained.found.attentions.size() > 1) {
-        const auto number = &attention - explained.found.attentions.data() + 1;
-        opening.push_back("this page shows attention " + std::to_string(number) + " of " +
-                          std::to_string(explained.found.attentions.size()));
+    const auto& found = explained.found.attentions;
+    if (found.size() > 1) {
+        all.opening.push_back(fmt::format("This page shows attention {} of {}.",
+                                          &attention - found.data() + 1, found.size()));
     }
     if (const std::string settings = assumed(attention); !settings.empty()) {
-        opening.push_back(settings);
+        all.opening.push_back(settings);
     }
-    for (const attn::LineQuestion& each : attention.questions)
-        opening.push_back(explained.asked(each));
-    return attn::JsonText{{"opening", attn::joined(opening, ". ") + "."}, {"lines", lines}}.text;
+    for (const attn::LineQuestion& each : attention.questions) {
+        all.opening.push_back(explained.asked(each));
+    }
+    return all;
 }
 
-/// Says beside each wrong step what is wrong.
-void add_margins(const attn::Diagnosis& diagnosis, const std::vector<ExplainedLine>& lines,
-                 attn::Document& document) {
-    for (const ExplainedLine& line : lines) {
-        if (!is_wrong(line.verdict) || line.finding == nullptr) continue;
-        const auto section =
-            std::ranges::find(document.sections, line.finding->step, &attn::Section::name);
-        if (section == document.sections.end()) continue;
-        section->margin = {};
-        for (const auto& [head, body] : paragraphs(diagnosis, line)) {
-            if (!section->margin.empty()) section->margin += "\n";
-            section->margin += attn::visible_lines(head.empty() ? body : head + ": " + body, false);
-        }
-    }
-}
-
-/// Opens a page at the first cell of the first wrong step that is not as it should be.
-void open_at_mistake(const attn::Ledger& theirs, const attn::Ledger& ours,
-                     attn::Document& document) {
-    for (attn::Section& section : document.sections) {
-        const attn::Tensor* const own = theirs.find(section.name);
-        const attn::Tensor* const right = ours.find(section.name);
-        if (section.margin.empty() || right == nullptr || own->shape() != right->shape()) continue;
-        for (std::size_t i = 0; i < own->size(); ++i) {
-            if (attn::same_number(own->at(i), right->at(i))) continue;
-            section.opened_at = attn::indices_of(i, own->shape());
-            return;
-        }
-    }
-}
-
-/// What a page of judged tensors shows beside them.
-struct Judged {
-    std::string name;  ///< whose tensors they are
-    std::string listing;
-    std::string command;
-    std::vector<std::pair<std::string, std::string>> config;
-    std::vector<ExplainedLine> lines;
-};
-
-/// Returns the page of the user's tensors, and, if one is wrong, of the right ones.
-std::string page_of_tensors(const attn::Diagnosis& diagnosis, const Judged& judged) {
+/// The user's tensors and the right ones.
+struct BothWalks {
+    const attn::Diagnosis& diagnosis;
     const attn::Plan& plan = *diagnosis.plan;
     const attn::StepTable& right = attn::step_table(plan);
     attn::StepTable own = right;
-    const std::vector<const attn::Mistake*> made = made_in(diagnosis);
-    for (const attn::Mistake* mistake : made) own = mistake->apply(std::move(own), plan);
-    const attn::Ledger theirs = own_walk(diagnosis, made, own);
-    attn::Document document = walked(plan, theirs, own, judged.name);
-    add_margins(diagnosis, judged.lines, document);
-    document.listing = judged.listing;
-    document.command = judged.command;
-    document.config = {judged.config.begin(), judged.config.end()};
-    const bool has_mistake = std::ranges::any_of(
-        judged.lines, [](const ExplainedLine& line) { return is_wrong(line.verdict); });
-    if (has_mistake) {
-        const attn::Ledger ours = attn::walk(plan, diagnosis.given, right);
-        open_at_mistake(theirs, ours, document);
-        document.other = std::make_shared<const attn::Document>(walked(plan, ours, right, "right"));
+    attn::Ledger theirs{}, ours{};
+    std::map<std::string, attn::Tolerance> tolerances{};  ///< by step
+
+    BothWalks(const attn::Diagnosis& judged, const attn::DiagnoseOptions& options)
+        : diagnosis(judged) {
+        const std::vector<const attn::Mistake*> made = made_in(diagnosis);
+        for (const attn::Mistake* mistake : made) own = mistake->apply(std::move(own), plan);
+        theirs = own_walk(diagnosis, made, own);
+        ours = attn::walk(plan, diagnosis.given, right);
+        set_tolerances(options);
     }
+
+    /// Returns the first cell of a step that is farther from the right one than its tolerance.
+    std::optional<std::size_t> first_off(const std::string& step) const {
+        const attn::Tensor* const mine = theirs.find(step);
+        const attn::Tensor* const should_be = ours.find(step);
+        if (mine == nullptr || should_be == nullptr || mine->shape() != should_be->shape()) {
+            return std::nullopt;
+        }
+        const auto tolerance = tolerances.find(step);
+        const auto& [absolute, relative] =
+            tolerance == tolerances.end() ? attn::Tolerance() : tolerance->second;
+        for (std::size_t i = 0; i < mine->size(); ++i) {
+            const double x = mine->at(i), y = should_be->at(i);
+            const double most = absolute + relative * std::min(std::abs(x), std::abs(y));
+            if (!attn::same_number(x, y) && !(std::abs(x - y) <= most)) return i;
+        }
+        return std::nullopt;
+    }
+
+private:
+    /// No cell of a step that was judged right is marked; other steps have the tolerance of the
+    /// judge.
+    void set_tolerances(const attn::DiagnoseOptions& options) {
+        attn::Judge judge(plan, diagnosis.given, options);
+        double epsilon = 0;
+        for (const attn::StepVerdict& step : diagnosis.steps) {
+            epsilon = std::max(epsilon, step.epsilon);
+        }
+        judge.loosen(epsilon);
+        for (const auto& [name, tensor] : theirs.entries()) {
+            const auto verdict = std::ranges::find(diagnosis.steps, name, &attn::StepVerdict::name);
+            const bool was_judged = verdict != diagnosis.steps.end();
+            attn::Tolerance& tolerance = tolerances[name];
+            if (was_judged && verdict->global == attn::Verdict::right) {
+                tolerance.absolute = HUGE_VAL;
+            } else if (const attn::Tensor* const expected = ours.find(name)) {
+                tolerance = judge.tolerance(name, {name, tensor, {name}}, *expected, false);
+                // A small difference may be systematic.
+                if (was_judged && !first_off(name)) tolerance = {};
+            }
+        }
+    }
+};
+
+/// Returns the step whose numbers a line makes wrong: the first of its walk, from the line's own
+/// on, that differs from the right one. For a missing scale that is `scaled_scores`, even if the
+/// line is a product and the judge found it in `masked_scores`.
+std::string wrong_step(const BothWalks& both, const ExplainedLine& line) {
+    const auto& entries = both.theirs.entries();
+    const std::string& judged = line.finding != nullptr ? line.finding->step : line.steps.front();
+    const auto begin = std::ranges::find(entries, line.steps.front(), &attn::Ledger::Entry::name);
+    for (auto entry = begin; entry != entries.end(); ++entry) {
+        if (both.first_off(entry->name)) return entry->name;
+        if (entry->name == judged) break;
+    }
+    return judged;
+}
+
+/// Explains beside each wrong step what is wrong, and opens the page at the first one: at a known
+/// mistake if there is one.
+void show_mistakes(const BothWalks& both, std::vector<ExplainedLine>& lines,
+                   attn::Document& document) {
+    const ExplainedLine* opened = nullptr;
+    attn::Section* opens = nullptr;
+    for (ExplainedLine& line : lines) {
+        if (!is_off(line)) continue;
+        const std::string step = wrong_step(both, line);
+        const auto section = std::ranges::find(document.sections, step, &attn::Section::name);
+        if (section == document.sections.end()) continue;
+        const bool is_free = std::ranges::none_of(lines, [&](const ExplainedLine& each) {
+            return std::ranges::count(each.steps, step) > 0;
+        });
+        if (is_free) line.steps.push_back(step);
+        section->margin = {};
+        for (const auto& [head, body] : paragraphs(both.diagnosis, line)) {
+            if (!section->margin.empty()) section->margin += "\n";
+            section->margin += attn::visible_lines(head.empty() ? body : head + ": " + body, false);
+        }
+        if (opened == nullptr || (is_wrong(line.verdict) && !is_wrong(opened->verdict))) {
+            opened = &line;
+            opens = &*section;
+        }
+    }
+    if (opens == nullptr) return;
+    const auto* const tensor = std::get_if<attn::Tensor>(&opens->content);
+    if (tensor == nullptr || tensor->size() == 0) return;
+    opens->opened_at = attn::indices_of(both.first_off(opens->name).value_or(0), tensor->shape());
+}
+
+/// The words of a page of judged tensors.
+struct JudgedPage {
+    std::string name;  ///< whose tensors they are
+    std::string command;
+    std::vector<std::pair<std::string, std::string>> config;
+};
+
+/// Returns the page of the user's tensors, and, if one is wrong, of the right ones.
+template <class List>
+std::string page_of_tensors(const BothWalks& both, std::vector<ExplainedLine> lines,
+                            const JudgedPage& page, List list) {
+    const attn::Plan& plan = both.plan;
+    attn::Document document = walked(plan, both.theirs, both.own, page.name);
+    document.command = page.command;
+    document.config = {page.config.begin(), page.config.end()};
+    const bool has_other = std::ranges::any_of(lines, is_off);
+    if (has_other) {
+        show_mistakes(both, lines, document);
+        attn::Document other = walked(plan, both.ours, both.right, "right");
+        for (attn::Document* const each : {&document, &other}) {
+            for (attn::Section& section : each->sections) {
+                const auto tolerance = both.tolerances.find(section.name);
+                if (tolerance != both.tolerances.end()) section.tolerance = tolerance->second;
+            }
+        }
+        document.other = std::make_shared<const attn::Document>(std::move(other));
+    }
+    document.listing = list(lines).json();
     // Numbers side by side are compared: without exponents.
     attn::FigureChoices choices;
     choices.options.sci_mode = attn::SciMode::off;
@@ -183,7 +286,7 @@ std::string page_of_tensors(const attn::Diagnosis& diagnosis, const Judged& judg
 
 /// Returns the verdict of a tensor as that of a line of a program.
 ExplainedLine line_of(const attn::StepVerdict& step, const attn::Diagnosis& diagnosis) {
-    using attn::LineVerdict, attn::Verdict;
+    using attn::Verdict;
     ExplainedLine line;
     line.name = step.theirs_name.empty() ? step.name : step.theirs_name;
     line.steps = {step.name};
@@ -205,6 +308,25 @@ ExplainedLine line_of(const attn::StepVerdict& step, const attn::Diagnosis& diag
     return line;
 }
 
+/// Summarizes the verdicts on tensors, as `summary` does for a program.
+std::string summary_of(const std::vector<ExplainedLine>& lines, const attn::Diagnosis& diagnosis) {
+    std::vector<std::string> wrong, differ;
+    for (const ExplainedLine& line : lines) {
+        if (is_wrong(line.verdict)) wrong.push_back(line.name);
+        if (line.verdict == LineVerdict::open) differ.push_back(line.name);
+    }
+    const std::string text =
+        fmt::format("{} step{} of attention, ", lines.size(), lines.size() == 1 ? "" : "s");
+    if (!wrong.empty()) {
+        return text + fmt::format("{} wrong: {}", wrong.size(), attn::joined(wrong));
+    }
+    if (!differ.empty()) {
+        return text + fmt::format("{} differ{} without a known mistake: {}", differ.size(),
+                                  differ.size() == 1 ? "s" : "", attn::joined(differ));
+    }
+    return text + (diagnosis.is_right() ? "all right" : "no mistake found, but questions are open");
+}
+
 }  // namespace
 
 std::string page_of(const Explained& explained, const std::string& command) {
@@ -212,45 +334,59 @@ std::string page_of(const Explained& explained, const std::string& command) {
     const auto was_judged = [](const ExplainedAttention& each) {
         return each.diagnosis.plan.has_value();
     };
-    const auto has_mistake = [&](const ExplainedAttention& each) {
-        return was_judged(each) && std::ranges::any_of(each.lines, [](const ExplainedLine& line) {
-                   return is_wrong(line.verdict);
-               });
+    const auto first_with = [&](const auto& is_meant) {
+        return std::ranges::find_if(all, [&](const ExplainedAttention& each) {
+            return was_judged(each) && std::ranges::any_of(each.lines, is_meant);
+        });
     };
-    auto chosen = std::ranges::find_if(all, has_mistake);
+    auto chosen = first_with([](const ExplainedLine& line) { return is_wrong(line.verdict); });
+    if (chosen == all.end()) chosen = first_with(is_off);
     if (chosen == all.end()) chosen = std::ranges::find_if(all, was_judged);
     if (chosen == all.end()) {
         throw attn::InputError(attn::file_label(explained.path) + ": " +
                                (explained.program.raised ? raised_text(explained.program) : "") +
                                summary(explained) + ", so there is no page");
     }
-    return page_of_tensors(chosen->diagnosis, {"your program",
-                                               listing(explained, *chosen),
-                                               command,
-                                               {{"file", attn::json_string(explained.path)},
-                                                {"settings", attn::json_string(chosen->settings)}},
-                                               chosen->lines});
+    return page_of_tensors(BothWalks(chosen->diagnosis, {}), chosen->lines,
+                           {"your program",
+                            command,
+                            {{"file", attn::json_string(explained.path)},
+                             {"settings", attn::json_string(chosen->settings)}}},
+                           [&](const std::vector<ExplainedLine>& lines) {
+                               return listing(explained, *chosen, lines);
+                           });
 }
 
-std::string page_of(const attn::Diagnosis& diagnosis, const std::string& remarks,
-                    const std::string& file, const std::string& command) {
+std::string page_of(const attn::Diagnosis& diagnosis, const attn::DiagnoseOptions& options,
+                    const std::string& remarks, const std::string& file,
+                    const std::string& command) {
     if (!diagnosis.plan || diagnosis.steps.empty()) {
         throw attn::InputError(attn::file_label(file) +
                                ": nothing was judged, so there is no page" +
                                (remarks.empty() ? "" : " (" + remarks + ")"));
     }
-    Judged judged{"your tensors", "", command, {{"file", attn::json_string(file)}}, {}};
-    std::vector<attn::JsonText> rows;
+    std::vector<ExplainedLine> judged;
     for (const attn::StepVerdict& step : diagnosis.steps) {
-        judged.lines.push_back(line_of(step, diagnosis));
-        const ExplainedLine& line = judged.lines.back();
-        rows.push_back(
-            row(std::to_string(rows.size() + 1), line.name, {step_row(diagnosis, line, false)}));
+        judged.push_back(line_of(step, diagnosis));
     }
-    const std::string opening = remarks.empty() ? "Your tensors, each judged as a step." : remarks;
-    judged.listing =
-        attn::JsonText{{"opening", attn::visible_lines(opening, false)}, {"lines", rows}}.text;
-    return page_of_tensors(diagnosis, judged);
+    return page_of_tensors(
+        BothWalks(diagnosis, options), std::move(judged),
+        {"your tensors", command, {{"file", attn::json_string(file)}}},
+        [&](const std::vector<ExplainedLine>& lines) {
+            Listing all{file_name(file) + ": " + summary_of(lines, diagnosis)};
+            for (const std::string& remark : attn::lines_of(remarks)) {
+                if (!remark.empty()) all.opening.push_back(attn::visible(remark));
+            }
+            for (const std::string& each : diagnosis.open) all.opening.push_back(each);
+            for (const attn::Skipped& each : diagnosis.skipped) {
+                all.opening.push_back("not compared: " + each.name + ": " + each.reason);
+            }
+            for (const ExplainedLine& line : lines) {
+                all.lines.push_back(row(std::to_string(all.lines.size() + 1), line.name,
+                                        {step_row(diagnosis, line, false)}));
+            }
+            return all;
+        });
 }
 
 }  // namespace app

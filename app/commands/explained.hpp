@@ -48,7 +48,8 @@ std::string page_of(const Explained& explained, const std::string& command);
 /// The page of a diagnosis: the tensors of a file, each with its verdict, and the right ones.
 ///
 /// Errors  InputError if no tensor was judged.
-std::string page_of(const attn::Diagnosis& diagnosis, const std::string& remarks,
-                    const std::string& file, const std::string& command);
+std::string page_of(const attn::Diagnosis& diagnosis, const attn::DiagnoseOptions& options,
+                    const std::string& remarks, const std::string& file,
+                    const std::string& command);
 
 }  // namespace app

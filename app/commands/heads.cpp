@@ -104,10 +104,6 @@ std::string page_by_head(const Arguments& arguments, const std::string& title,
         page.cells.push_back(cell(each));
         ColoredCell& made = page.cells.back();
         made.told = fmt::format("layer {}, head {}: {}", each.layer, each.head, made.told);
-        if (arguments.has_any({flags::text, flags::ids})) {
-            made.command =
-                layer_command(arguments, each.layer, "weights[" + std::to_string(each.head) + "]");
-        }
     }
     return page_with(page, command_line("heads", arguments));
 }
@@ -162,7 +158,9 @@ std::string page_of_effects(const Arguments& arguments, const Model& model, cons
         return ColoredCell{
             fmt::format("{:+.4f}", change), most > 0 ? change / most : 0,
             attn::ScaleKind::around_zero,
-            fmt::format("{:.4f} without it{}", head.without, name.empty() ? "" : ", " + name), ""};
+            fmt::format("{:.4f} without it{}", head.without, name.empty() ? "" : ", " + name),
+            why_token_command(arguments, model,
+                              {"next", found.id, {}, fmt::format("{}.{}", head.layer, head.head)})};
     };
     return page_by_head(
         arguments, "Effect of each head",

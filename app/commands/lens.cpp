@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 
@@ -91,13 +90,7 @@ std::string lens_command(const Arguments& arguments, const Model& model,
     const std::string at = place.attention     ? std::to_string(place.layers) + ".attn"
                            : place.layers == 0 ? "embedding"
                                                : std::to_string(place.layers - 1);
-    const std::string label = model.tokenizer ? model.tokenizer->label(said) : "";
-    const bool is_word = std::ranges::any_of(label, [](char c) { return std::isalpha(c) != 0; });
-    Arguments why = walk_of_model(arguments);
-    why.set(flags::ids, fmt::format("{}", fmt::join(before, ",")));
-    return "attn-explain why " +
-           shell_quoted("lens[" + at + "][" + (is_word ? label : std::to_string(said)) + "]") +
-           command_line("", why).substr(std::string_view("attn-explain").size());
+    return why_token_command(arguments, model, {"lens[" + at + "]", said, before});
 }
 
 /// Renders a table with places as rows and tokens as columns, each word coloured by its
@@ -113,20 +106,23 @@ std::string page_of_lens(const Arguments& arguments, const Model& model, const L
                      {},
                      [&](std::size_t row) { return lens.places[row].text(); },
                      {}};
-    const std::size_t first = ids.size() - lens.readings[0].size();
-    for (std::size_t t = first; t < ids.size(); ++t) page.head.push_back(quoted(model, ids[t]));
+    for (std::size_t t = 0; t < ids.size(); ++t) page.head.push_back(quoted(model, ids[t]));
     for (std::size_t n = 0; n < lens.places.size(); ++n) {
-        for (std::size_t t = first; t < ids.size(); ++t) {
-            const Reading& each = lens.readings[n][t - first];
+        for (std::size_t t = 0; t < ids.size(); ++t) {
+            const Reading& each = lens.readings[n][t];
+            const bool is_chosen = each.said == lens.chosen;
             const TokenIds before(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(t) + 1);
             page.cells.push_back(
                 {quoted(model, each.said), each.probability, attn::ScaleKind::from_zero,
-                 fmt::format("after {}, {}: {} {:.4f}, {} {:.4f} (rank {})", quoted(model, ids[t]),
-                             lens.places[n].text(), quoted(model, each.said), each.probability,
-                             chosen, each.of_chosen, each.rank),
+                 fmt::format("after {}, {}: {} {:.4f}", quoted(model, ids[t]),
+                             lens.places[n].text(), quoted(model, each.said), each.probability) +
+                     (is_chosen ? ""
+                                : fmt::format(", {} {:.4f} (rank {})", chosen, each.of_chosen,
+                                              each.rank)),
                  lens_command(arguments, model, lens.places[n], each.said, before)});
         }
     }
+    page.opened = page.cells.size() - 1;
     return page_with(page, command_line("lens", arguments));
 }
 
@@ -161,10 +157,10 @@ int run_lens(const Arguments& arguments) {
     const std::optional<std::string> token = arguments[flags::chosen];
     if (token) chosen = token_of(model, *token, "--token " + *token);
     say_cost(arguments, model, {ids.size()});
-    const Lens lens =
-        attn::models::lens_of(model, nullptr, ids, arguments[flags::by] == "part",
-                              arguments.has(flags::all), chosen, without_of(arguments, model));
     const std::string form = said_form(arguments);
+    const bool all = arguments.has(flags::all) || form == "html";
+    const Lens lens = attn::models::lens_of(model, nullptr, ids, arguments[flags::by] == "part",
+                                            all, chosen, without_of(arguments, model));
     if (form == "npz") {
         write_lens(arguments, lens, ids);
     } else if (form == "html") {
@@ -185,7 +181,8 @@ const std::vector<Flag>& lens_flags() {
           "prediction)"},
          {flags::by, "WHAT", "layer: one row per layer; part: also one after each attention block",
           one_of("layer part"), "layer"},
-         {flags::all, "", "show the predictions after every token of the text, not only the last"},
+         {flags::all, "",
+          "show the predictions after every token of the text, as a page does, not only the last"},
          form_flag("text: a table; json; html: a page in colour; npz: the numbers and x")});
     return all;
 }

@@ -33,12 +33,16 @@ std::string cut(const Model& model, const TokenIds& ids) {
     return text;
 }
 
+/// Returns the flags with the text of --from in the place of the text.
+Arguments with_other_text(Arguments arguments) {
+    arguments.set(arguments.has(flags::ids) ? Name(flags::ids) : Name(flags::text),
+                  arguments[flags::from]);
+    return arguments;
+}
+
 AskedPatch asked_of(const Arguments& arguments, const Model& model) {
-    Arguments other = arguments;
-    other.set(arguments.has(flags::ids) ? Name(flags::ids) : Name(flags::text),
-              arguments[flags::from]);
-    AskedPatch asked{prompt_of(arguments, model), prompt_of(other, model), 0, 0,
-                     arguments[flags::what] == "heads"};
+    AskedPatch asked{prompt_of(arguments, model), prompt_of(with_other_text(arguments), model), 0,
+                     0, arguments[flags::what] == "heads"};
     if (asked.here.size() != asked.there.size()) {
         throw attn::ConfigError(fmt::format(
             "--text has {} tokens and --from {}: {} and {}; use texts with the same number",
@@ -121,6 +125,7 @@ std::string json_of_patch(const Model& model, const AskedPatch& asked, const Pat
 std::string page_of_patch(const Arguments& arguments, const Model& model, const AskedPatch& asked,
                           const Patching& found) {
     const std::string words = quoted(model, asked.id) + " minus " + quoted(model, asked.other);
+    const Arguments other = with_other_text(arguments);
     ColoredPage page{
         "What one part of the other text restores",
         if_left_out(model) +
@@ -129,7 +134,8 @@ std::string page_of_patch(const Arguments& arguments, const Model& model, const 
                         words, found.here, found.there, asked.heads ? "head" : "x"),
         {},
         [](std::size_t row) { return fmt::format("layer {}", row); },
-        {}};
+        {},
+        "what was carried over"};
     for (const Carried& each : found.carried) {
         const std::string place = asked.heads ? fmt::format("head {}", each.place)
                                               : quoted(model, asked.there[each.place]);
@@ -139,7 +145,7 @@ std::string page_of_patch(const Arguments& arguments, const Model& model, const 
         page.cells.push_back(
             {share_text(each.share), each.share, attn::ScaleKind::around_zero,
              fmt::format("layer {}, {}: {} is {:.3f}", each.layer, place, words, each.difference),
-             layer_command(arguments, each.layer, only)});
+             layer_command(other, each.layer, only)});
     }
     return page_with(page, command_line("patch", arguments));
 }

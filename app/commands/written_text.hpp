@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -78,6 +79,8 @@ struct ColoredPage {
     std::vector<std::string> head;
     std::function<std::string(std::size_t row)> name;
     std::vector<ColoredCell> cells;
+    std::string from = "where it comes from";  ///< what the command of a cell shows
+    std::optional<std::size_t> opened{};       ///< by default the cell with the strongest colour
 };
 std::string page_with(const ColoredPage& page, const std::string& command);
 
@@ -87,6 +90,17 @@ Arguments walk_of_model(const Arguments& arguments);
 Arguments walk_of_layer(const Arguments& arguments, std::size_t layer);
 /// Returns the command of that walk: `attn-explain ... --only 'weights[3]'`.
 std::string layer_command(const Arguments& arguments, std::size_t layer, const std::string& only);
+
+/// A token's probability after a text, `next` or `lens[3]`, perhaps without a part of the model.
+struct TokenPlace {
+    std::string place;
+    std::int64_t token = 0;
+    TokenIds ids{};  ///< by default the text of the flags
+    std::string without{};
+};
+/// Returns the command that derives it: `attn-explain why 'next[ was]' ... --without 4.7`.
+std::string why_token_command(const Arguments& arguments, const attn::models::Model& model,
+                              const TokenPlace& at);
 
 attn::Tensor array_of(const TokenIds& ids);
 /// Writes arrays to the .npz file of --output.  Errors  ConfigError without one.

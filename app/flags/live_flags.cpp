@@ -103,8 +103,7 @@ std::optional<attn::models::ModelMistake> mistake_in(const Arguments& arguments,
 
 /// Returns the next words of the model after the text: the likeliest tokens, the contribution of
 /// each part to their logits, and the mistake of every layer.
-attn::JsonText next_json(const Arguments& arguments) {
-    constexpr std::size_t shown = 6;
+attn::JsonText next_json(const Arguments& arguments, std::size_t shown) {
     const attn::models::Model model = model_of(arguments);
     const std::vector<std::int64_t> ids = prompt_of(arguments, model);
     const std::optional<attn::models::ModelMistake> mistake = mistake_in(arguments, model);
@@ -198,10 +197,16 @@ std::vector<std::pair<std::string, std::string>> live_scripts(const Arguments& a
     std::vector<std::pair<std::string, std::string>> scripts{
         {"knobs", knobs_json(arguments).text}, {"core", attn::as_letters(attn::page_core)}};
     if (arguments.has(flags::model_file)) {
-        scripts.emplace_back("next", next_json(arguments).text);
         scripts.emplace_back("model", attn::as_letters(attn::models::packed_stories()));
     }
     return scripts;
+}
+
+std::string next_words(const Arguments& arguments) {
+    const bool continues = arguments.find(flags::model_file) != nullptr &&
+                           arguments.has(flags::model_file) &&
+                           (arguments.has(flags::text) || arguments.has(flags::ids));
+    return continues ? next_json(arguments, is_live(arguments) ? 6 : 1).text : "";
 }
 
 }  // namespace app

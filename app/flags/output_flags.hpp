@@ -186,7 +186,10 @@ bool is_live(const Arguments& arguments);
 Arguments as_live(const Arguments& arguments);
 
 /// Returns the scripts of a live page by their ids: its core; the flags that it can change and the
-/// words of all others, as JSON; for a model, the file and its next words.
+/// words of all others, as JSON; for a model, the file.
 std::vector<std::pair<std::string, std::string>> live_scripts(const Arguments& arguments);
+/// Returns the likeliest next words of the model as JSON: six for a live page, which explains them,
+/// otherwise one. Empty without a model that continues a text.
+std::string next_words(const Arguments& arguments);
 
 }  // namespace app

@@ -49,6 +49,7 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     choices.figure.width = arguments[flags::width].value_or(0);
     choices.figure.grid = tile_grid(arguments);
     if (is_live(arguments)) choices.figure.live = live_scripts(arguments);
+    if (format_of(arguments).answers) choices.figure.next = next_words(arguments);
     choices.figure.embedded = arguments.has(flags::embed);
     // Numbers side by side are compared: one form without exponents, unless another is set.
     choices.figure.options = choices.options;

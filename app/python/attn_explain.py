@@ -38,7 +38,13 @@ import threading
 import traceback
 from pathlib import Path
 from typing import Any, Callable, Dict, ItemsView, Iterator, KeysView, List, Mapping, Optional
-from typing import Sequence, ValuesView
+from typing import Sequence, TypeVar, ValuesView
+
+__all__ = (
+    "walk run why lint heads lens patch generate bugs quiz tour probe compare diagnose".split()
+)
+__all__ += "explain assert_right watch program load_ipython_extension AttnError NoTensor".split()
+__all__ += "Answer Page Walk Explained Probe Svg Layer Lines Unjudged Watched".split()
 
 
 class AttnError(Exception):
@@ -155,8 +161,11 @@ class _Files:
 
     def of(self, value: Any, name: str = "tensors") -> str:
         """The file of tensors by their names, of a walk or a probe; a path as it is."""
+        if isinstance(value, (str, os.PathLike)):
+            return os.fspath(value)
         if not isinstance(value, Mapping):
-            return str(value)
+            given = type(value).__name__
+            raise AttnError(f'give tensors by their names, {{"query": q}}, or a file, not {given}')
         path = self.path(name + ".safetensors")
         _save(path, value)
         return path
@@ -191,6 +200,9 @@ def _from_list(name: str, value: Sequence[Any]) -> Any:
             raise AttnError(f"{name} has rows of several lengths") from error
     if isinstance(value, list) and takes.startswith("_Repeated"):
         return value
+    apart = [each for each in value if isinstance(each, str) and set(each) & set(",;")]
+    if apart and len(value) > 1:
+        raise AttnError(f"{name} has {apart[0]!r}: a comma or semicolon within it separates values")
     return ";".join(",".join(map(str, each)) for each in (value if is_matrix else [value]))
 
 
@@ -210,6 +222,8 @@ def _words(
         flag = flag.replace("_", "-")
         if getattr(value, "ndim", -1) == 0 and "bool" in str(getattr(value, "dtype", "")):
             value = bool(value)
+        if isinstance(value, float) and value.is_integer() and "float" not in _takes(name):
+            value = int(value)
         if _is_tensor(value) and (apart or name not in reading):
             tensors[name] = value
         elif _is_tensor(value):
@@ -224,13 +238,38 @@ def _words(
     return words, tensors
 
 
+def _as_keywords(said: str) -> str:
+    """A message with the flags as Python has them: --mask-true keep is mask_true="keep". Command
+    lines stay as they are typed."""
+
+    def keyword(found: re.Match[str]) -> str:
+        name, value = found[1].replace("-", "_"), found[2] or ""
+        takes = _takes(name) or _takes(name + "_")
+        if not takes:
+            return found[0]
+        words = {word for kind in re.findall(r"_\w+Words*", takes) for word in _choices(kind)}
+        if value[1:] in words or set(value) & set(",:"):
+            return f'{name}="{value[1:]}"'
+        is_value = re.match(r"'|-?\d", value[1:])
+        return name + (f"={value[1:]}" if is_value else value)
+
+    before, *command = re.split(r"(?=attn-explain )", said, maxsplit=1)
+    flag = r"(?<!\S)--([a-z][a-z-]*)( '[^']*'| -?\d[\d.]*(?![\w.])| [a-z][\w:,-]*\w)?"
+    return "".join([re.sub(flag, keyword, before), *command])
+
+
+def _choices(kind: str) -> Sequence[str]:
+    """The words of a type of the stub: _MaskTrueWord has keep and drop."""
+    return getattr(_stub(program()).get(kind), "__args__", ())
+
+
 # A page in a notebook is dark if the notebook around it is, and as high as its content, up to four
 # fifths of the window: its panels stay in sight as it scrolls.
 _ON_LOAD = (
     "const c=getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).map(Number),"
     "d=this.contentDocument,s=d.getElementById('dark');"
     "if(s&amp;&amp;c[3]!==0)s.media=c[0]+c[1]+c[2]&lt;384?'screen':'not all';"
-    "const fit=()=>{const r=d.documentElement,most=Math.max(480,innerHeight*.8);"
+    "this.style.height='120px';const fit=()=>{const r=d.documentElement,most=Math.max(480,innerHeight*.8);"
     "for(let i=0;i&lt;9&amp;&amp;r.scrollHeight&gt;this.clientHeight&amp;&amp;this.clientHeight&lt;most;++i)"
     "this.style.height=Math.min(r.scrollHeight,most)+'px'};"
     "fit();new ResizeObserver(fit).observe(d.body)"
@@ -240,8 +279,15 @@ _ON_LOAD = (
 class Answer:
     """What a command says: as text, as a page, as JSON."""
 
-    def __init__(self, words: list[str], files: Optional[_Files] = None, typed: str = "") -> None:
+    def __init__(
+        self,
+        words: list[str],
+        files: Optional[_Files] = None,
+        typed: str = "",
+        has_keywords: bool = True,
+    ) -> None:
         self.command, self._files, self._typed = words, files, typed
+        self._has_keywords = has_keywords
         self.text, self.remarks, self.code = self._run()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -257,8 +303,12 @@ class Answer:
         except (ValueError, OSError) as error:  # a NUL, or more than a command line holds
             raise AttnError(f"the program cannot be called so: {error}") from error
         said = done.stderr.decode(errors="replace")
+        said = re.sub("^attn-explain: (error: )?", "", said, flags=re.M)
+        if self._files is not None and self._files.folder is not None:  # no name of the caller's
+            said = re.sub(re.escape(self._files.folder.name) + r"/[^\s:,]*(: )?", "", said)
+        said = _as_keywords(said) if self._has_keywords and "--" in said else said
         if done.returncode == 2 or done.returncode < 0:
-            raise AttnError(said.strip() or f"attn-explain: signal {-done.returncode} ended it")
+            raise AttnError(said.strip() or f"signal {-done.returncode} ended attn-explain")
         return done.stdout.decode(errors="replace"), said, done.returncode
 
     @property
@@ -294,7 +344,9 @@ class Answer:
         return f"<pre>{html.escape(repr(self))}</pre>"
 
     def __repr__(self) -> str:
-        return (self.remarks + self.text).rstrip("\n")
+        files = [each[9:] for each in self.command if each.startswith("--output=")]
+        written = "" if self.text else "".join(f"{each} was written" for each in files)
+        return (self.remarks + self.text + written).rstrip("\n")
 
     def _repr_html_(self) -> str:
         return self.html()
@@ -305,7 +357,12 @@ class _Named(Mapping[str, Any]):
     values, is read as of["values"]."""
 
     tensors: dict[str, Any]
-    __eq__, __hash__ = object.__eq__, object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.tensors:
@@ -352,8 +409,10 @@ class Page(Answer):
         return self._run("--format", "html")[0]
 
     def _repr_html_(self) -> str:
-        style = "width:100%;height:120px;border:0"
+        style = "width:100%;height:600px;border:0"  # until its script runs
         page = html.escape(self.html())
+        if not page:  # a file has it
+            return super().html()
         return f'<iframe style="{style}" onload="{_ON_LOAD}" srcdoc="{page}"></iframe>'
 
 
@@ -384,7 +443,14 @@ class _Steps(_Named, Page):
         for name, step in self.steps.items():
             kind = "float32" if step["dtype"] == "bfloat16" else step["dtype"]
             arrays[name] = np.array(step["data"], dtype=kind).reshape(step["shape"])
+            arrays[name].setflags(write=False)  # plot, frame and copies read them later
         return arrays
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Steps) and self.steps == other.steps
+
+    def __hash__(self) -> int:
+        return hash(_Steps)  # equal walks may come from different commands
 
     @property
     def axes(self) -> dict[str, tuple[str, ...]]:
@@ -465,35 +531,81 @@ def _asked(words: list[str], flags: Mapping[str, Any], *values: str) -> tuple[li
     files = _Files()
     more, tensors = _words(flags, files)
     more += ["--weights", files.of(tensors)] if tensors else []
+    kinds = {_kind(flags[name]) for name in {"x", "memory", *tensors} & {*flags}} & _WALKED
+    if len(kinds) == 1 and not {"dtype", "model_file"} & {*flags}:
+        more.append(f"--dtype={kinds.pop()}")
     return words + more + (["--", *values] if values else []), files
 
 
+_WALKED = {"float64", "float32", "float16", "bfloat16"}
+
+
+def _kind(value: Any) -> str:
+    """The type of a tensor's numbers; empty for a list, whose numbers have none."""
+    return str(getattr(value, "dtype", "")).replace("torch.", "")
+
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+
+def _by_name(call: _Call) -> _Call:
+    """A call whose arguments are all flags says so."""
+
+    @functools.wraps(call)
+    def checked(*args: Any, **flags: Any) -> Any:
+        if args:
+            flag = "x" if _is_tensor(args[0]) or isinstance(args[0], list) else "text"
+            value = repr(args[0]) if isinstance(args[0], str) else "..."
+            name = call.__name__
+            raise AttnError(f"{name}() takes flags by their names: {name}({flag}={value})")
+        return call(**flags)
+
+    return checked  # type: ignore[return-value]
+
+
+@_by_name
 def walk(**flags: Any) -> Walk:
     """A walk with these flags; tensors are x, memory, mask, or parameters by their names."""
     return Walk(*_asked([], flags))
 
 
-def run(line: str, **flags: Any) -> Answer:
-    """Any command line: run("why 'weights[2,1]' --mask causal")."""
+def run(line: Any, **flags: Any) -> Answer:
+    """Any command line, or a list of its words: run("why 'weights[2,1]' --mask causal")."""
     try:
-        words = shlex.split(line)
+        words = shlex.split(line) if isinstance(line, str) else list(map(str, line))
     except ValueError as error:
         raise AttnError(f"{line}: {error}") from error
     command = words[0] if words and words[0][0] != "-" else ""
-    kinds = {"": Walk, "heads": Page, "explain": Explained}
-    return kinds.get(command, Answer)(*_asked(words, flags))
+    kinds = {"": Walk, "heads": Page, "lens": Page, "patch": Page, "explain": Explained}
+    has_flags = any(word[:1] == "-" for word in words)
+    return kinds.get(command, Answer)(*_asked(words, flags), has_keywords=not has_flags)
 
 
+@_by_name
 def lint(**flags: Any) -> Answer:
     """The pitfalls of a configuration and its data."""
     return run("lint", **flags)
 
 
+@_by_name
 def heads(**flags: Any) -> Page:
     """What each head of a model attends to: text="Once upon a time"."""
     return Page(*_asked(["heads"], flags))
 
 
+@_by_name
+def lens(**flags: Any) -> Page:
+    """What a model would predict if it stopped after each layer: text="Once upon a time"."""
+    return Page(*_asked(["lens"], flags))
+
+
+@_by_name
+def patch(**flags: Any) -> Page:
+    """What one head, or one x, of another text restores: text=, from_=, token=" she- he"."""
+    return Page(*_asked(["patch"], flags))
+
+
+@_by_name
 def generate(**flags: Any) -> Answer:
     """What a model writes, with bug= a mistake."""
     return run("generate", **flags)
@@ -514,6 +626,12 @@ def quiz(*answers: str, **flags: Any) -> Answer:
     return Answer(*_asked(["quiz"], flags), "".join(f"{each}\n" for each in answers))
 
 
+def tour(page: int = 1) -> Answer:
+    """A page of the tour, from the first sentence to training."""
+    return Answer(["tour", str(page)])
+
+
+@_by_name
 def probe(**flags: Any) -> Probe:
     """Inputs for one's own code, on which mistakes show."""
     files = _Files()
@@ -553,6 +671,13 @@ def explain(what: Any, *args: Any, **flags: Any) -> Explained:
     if isinstance(what, (str, os.PathLike)):
         said = ["explain", *words, "--python", sys.executable, "--", os.fspath(what)]
         return Explained(said, files)
+    if not callable(what):
+        raise AttnError(f"give a file or a function to explain, not {type(what).__name__}")
+    with contextlib.suppress(ValueError):  # of a function without a signature
+        try:
+            inspect.signature(what).bind(*args)
+        except TypeError as error:
+            raise AttnError(f"{error}: explain(f, x) calls f(x)") from error
     from attn_trace import trace_call
 
     return _explained(words, files, lambda folder: trace_call(what, folder, *args))
@@ -1002,6 +1127,8 @@ def watch(model: Any, **named: str) -> Any:
     @watch before a function of one's own keeps its local tensors: function.seen[0].diagnose()."""
     if hasattr(model, "named_modules"):
         return Watched(model, named)
+    if not hasattr(model, "__code__"):
+        raise AttnError(f"give a model or a function to watch, not {type(model).__name__}")
     seen = Watched(None, {})
 
     @functools.wraps(model)
@@ -1027,6 +1154,10 @@ def __getattr__(name: str) -> str:
     if name == "__version__":
         return Answer(["--version"]).text.split()[-1]
     raise AttributeError(f"module attn_explain has no {name}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__", "__doc__"]
 
 
 def _sign(path: str) -> None:

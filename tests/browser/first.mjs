@@ -1,7 +1,9 @@
 // Tests the picture of the first screen: curves, one pair of words, play, a memory, and the number of
 // Tab stops before it; and that each control of an opened list can be touched.
+import { pathToFileURL } from "node:url";
+
 import { checkContrast } from "./in_page.mjs";
-import { check, checkQuiet, jsonOf, pageOf, picture } from "./pages.mjs";
+import { check, checkQuiet, jsonOf, pageOf, picture, printed } from "./pages.mjs";
 
 const flags = ["--text", "we saw the red boat near the red pier", "--heads", "2", "--mask", "causal", "--seed", "3"];
 const stories = ["--model-file", "stories", "--text", "Lily lost her ball. She"];
@@ -204,4 +206,111 @@ export async function testLists() {
         checkQuiet(opened);
         await page.close();
     }
+}
+
+/** Weights that are no shares of 1 are numbers with a sign, and play adds all of them. */
+export async function testSignedWeights() {
+    const words = ["--attention", "retention"];
+    const opened = await pageOf(words);
+    const { page } = opened;
+    const walk = jsonOf(words);
+    const [query] = await page.run(() => document.querySelector('.word[aria-pressed="true"]').dataset.strip.match(/\d+/).map(Number));
+    const context = stepOf(walk, "context")[0][query];
+    const read = await page.run(() => ({
+        texts: [".answer", ".origin"].map((one) => document.querySelector(one).textContent).concat([...document.querySelectorAll(".look")].map((one) => one.textContent)),
+        signs: [...document.querySelectorAll(".curves [data-key]")].map((one) => [Number(one.dataset.key), one.classList.contains("minus")]),
+    }));
+    check(!read.texts.some((text) => text.includes("%")), "weights that do not add up to 1 have no %", read.texts);
+    const looks = read.texts.slice(2).map(Number);
+    check(read.signs.some(([, isMinus]) => isMinus) && read.signs.every(([key, isMinus]) => isMinus === looks[key] < 0), "curves have the sign of their weight", { signs: read.signs, looks });
+    const most = looks.reduce((best, one, i) => (Math.abs(one) > Math.abs(looks[best]) ? i : best), 0);
+    const named = await page.run((i) => document.querySelectorAll(".scene .word")[i].textContent, most);
+    check(read.texts[0].includes(`looks most at “${named}”`), "the answer names the largest in size", read.texts[0]);
+    const shares = await page.run(async () => {
+        const last = () => document.querySelector(".product .part:last-child");
+        let shares = [];
+        document.getElementById("run").click();
+        for (const begin = performance.now(); performance.now() - begin < 8000; await new Promise((done) => setTimeout(done, 20))) {
+            if (last().querySelector("small").textContent !== "added up so far") break;
+            shares = [...last().querySelectorAll("i")].map((i) => Number(i.style.getPropertyValue("--share")) * (i.className ? -1 : 1));
+        }
+        return shares;
+    });
+    const size = Math.max(...context.map(Math.abs));
+    check(shares.length === context.length && shares.every((one, i) => Math.abs(one - context[i] / size) < 0.002), "play ends with the whole sum", { shares, context });
+    checkQuiet(opened);
+    await page.close();
+}
+
+/** Weights without scores of their own, and values of another name, have a first screen. */
+export async function testOtherRoles() {
+    for (const file of ["gated-linear", "mamba2", "rwkv6", "latent"]) {
+        const opened = await pageOf(["--attention", file]);
+        const read = await opened.page.run(() => ({ answer: document.querySelector("#follow .answer")?.textContent ?? "", numbers: document.querySelectorAll(".product .number").length }));
+        check(/ looks most at /.test(read.answer), `${file} has a first screen`, read);
+        checkQuiet(opened);
+        await opened.page.close();
+    }
+    const opened = await pageOf(["--attention", "additive"]);
+    const origin = await opened.page.run(() => document.querySelector(".origin").textContent);
+    check(origin.includes("random"), "drawn parameters of a file are random", origin);
+    await opened.page.close();
+}
+
+/** The next word of a model comes after the last word, also on a page that is not live. */
+export async function testNextWord() {
+    const opened = await pageOf(stories);
+    const { page } = opened;
+    const says = () => page.run(() => document.querySelector("#follow .says").textContent);
+    const top = printed(["generate", "--model-file", "stories", "--text", "Lily lost her ball. She", "--top", "1", "--tokens", "1"]);
+    const first = await says();
+    const [, word] = /“(.+)” \d+ %$/.exec(first) ?? [];
+    check(first.startsWith("then the model says") && Boolean(word) && top.includes(word), "the first screen ends with the next word", { first, top });
+    await page.mouse("#follow .sentence li:nth-child(5) .word", true);
+    check((await says()).startsWith("after “She” the model says"), "another word does not become the last", await says());
+    checkQuiet(opened);
+    await page.close();
+    const masked = await pageOf([...stories, "--mask", "none"]);
+    check(await masked.page.run(() => !document.querySelector("#follow .says")), "a mask of one layer has no next word");
+    await masked.page.close();
+}
+
+/** On a phone nothing covers the panel of a number. */
+export async function testPanelOnTop() {
+    for (const words of [[], ["--attention", "retention", "--form", "recurrent"], stories]) {
+        const opened = await pageOf(words);
+        const { page } = opened;
+        await page.look({ width: 390, height: 844 });
+        await page.run(() => document.querySelector("#follow .number").click());
+        await page.run(() => new Promise((done) => setTimeout(done, 200)));
+        const covered = await page.run(() => {
+            const dock = document.getElementById("dock");
+            const box = dock.getBoundingClientRect();
+            const points = [];
+            for (let x = box.left + 4; x < box.right; x += 20) {
+                for (let y = box.top + 4; y < Math.min(box.bottom, innerHeight); y += 20) points.push(document.elementFromPoint(x, y));
+            }
+            return points.filter((one) => one && !dock.contains(one)).map((one) => one.tagName + "." + one.className);
+        });
+        check(covered.length === 0, `${words.join(" ")}: the panel is on top at 390`, [...new Set(covered)]);
+        await page.close();
+    }
+}
+
+/** A key that nobody chose follows the largest weight; the address keeps the head. */
+export async function testHeadKept() {
+    const opened = await pageOf(stories);
+    const { page } = opened;
+    await page.run(() => document.querySelectorAll('[data-axis="head"] [role="tab"]')[2].click());
+    const read = await page.run(() => ({
+        answer: document.querySelector(".answer").textContent,
+        picked: [...document.querySelectorAll(".scene .seen")].map((one) => one.textContent),
+        hash: location.hash,
+    }));
+    check(read.answer.includes(`at “${read.picked[0]}”`), "the pair is the one of the sentence", read);
+    await page.open("about:blank");
+    await page.open(pathToFileURL(opened.file).href + read.hash);
+    const head = await page.run(() => [...document.querySelectorAll('[data-axis="head"] [role="tab"]')].findIndex((tab) => tab.ariaSelected === "true"));
+    check(head === 2, "the address keeps the head", { head, hash: read.hash });
+    await page.close();
 }

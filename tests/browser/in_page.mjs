@@ -32,6 +32,17 @@ export function checkNumbers() {
     return { read, wrong: wrong.slice(0, 5) };
 }
 
+/** Returns what overlaps on paper: tables wider than their step, and steps beside the listing. */
+export function checkPaper() {
+    const box = (one) => one.getBoundingClientRect();
+    const tables = [...document.querySelectorAll(".step[open] table.tensor")].filter((table) => table.offsetParent);
+    const wide = tables.filter((table) => box(table).right > box(table.closest(".step")).right + 1);
+    const listing = document.getElementById("listing");
+    const beside = listing ? tables.filter((table) => box(table).top < box(listing).bottom) : [];
+    const isNarrow = listing && box(listing).width < 0.9 * document.documentElement.clientWidth;
+    return [...wide, ...beside].map((table) => table.caption.textContent).concat(isNarrow ? "the listing" : []);
+}
+
 /** Moves the mouse over every cell and recomputes its derivation. */
 export function checkDerivations() {
     const walk = JSON.parse(document.getElementById("walk").textContent);

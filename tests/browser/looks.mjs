@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-import { checkContrast } from "./in_page.mjs";
+import { checkContrast, checkPaper } from "./in_page.mjs";
 import { check, checkQuiet, folder, jsonOf, pageOf, picture, pictures, printed, walks } from "./pages.mjs";
 
 export async function testLooks() {
@@ -59,11 +59,7 @@ export async function testLooks() {
         ),
         "the print shows every head",
     );
-    const beyond = await page.run(() =>
-        [...document.querySelectorAll(".step[open] table.tensor")]
-            .filter((table) => table.getBoundingClientRect().right > table.closest(".step").getBoundingClientRect().right + 1)
-            .map((table) => table.caption.textContent),
-    );
+    const beyond = await page.run(checkPaper);
     check(beyond.length === 0, "no printed table overlaps its neighbour", beyond);
     await page.run(() => scrollTo(0, 0));
     await picture(page, "print");

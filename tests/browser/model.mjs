@@ -81,18 +81,19 @@ export async function testModel() {
     await page.key("Enter");
     const layer = await page.run(() => ({
         head: document.querySelector('[data-axis="head"] [aria-selected="true"]')?.textContent,
-        cell: document.activeElement.dataset.cell,
+        focus: document.activeElement.className,
+        hash: decodeURIComponent(location.hash),
         why: document.querySelector("#why h2")?.textContent,
         command: document.querySelector(".made code").textContent,
-        top: document.getElementById("step-weights").getBoundingClientRect().top,
+        top: document.getElementById("follow").getBoundingClientRect().top,
     }));
     check(
-        layer.head === "3" && layer.cell === "weights[3,0,0]" && layer.top < 400,
-        "Enter opens the layer at that head",
+        layer.head === "3" && layer.focus.startsWith("word") && layer.top >= 0 && layer.top < 400,
+        "Enter opens the layer at that head, with its curves in sight",
         layer,
     );
     check(
-        layer.command.includes("--layer 1") && layer.why?.startsWith("weights[3,0,0] = "),
+        layer.command.includes("--layer 1") && layer.why?.startsWith("weights[3,") && layer.hash.startsWith("#layer-1:weights[3,"),
         "the layer shows its command and the derivation of the cell",
         layer,
     );

@@ -38,6 +38,13 @@ export async function pageOf(flags, code = 0) {
     return { page, file, flags };
 }
 
+/** Opens a page again on a screen of that width, on which nothing moves slowly. */
+export async function reopen({ page, file }, width) {
+    await page.look({ width, height: width < 600 ? 844 : 900, calm: true });
+    await page.open("about:blank");
+    await page.open(pathToFileURL(file).href);
+}
+
 /** Checks that the page reported no errors and requested only its own file and its own blob URLs. */
 export function checkQuiet({ page, flags }) {
     const makesFiles = flags[0] === "playground";

@@ -122,9 +122,11 @@ export async function testPlayground() {
 export async function testPlaygroundLines() {
     const opened = await pageOf(["playground"]);
     const { page } = opened;
-    const begun = await settled(page, 1);
-    const first = ["--example", "adjective", "--only", "weights", "--heatmap"];
-    check(begun.text === printed(first), "the first screen shows a walk", begun.text.slice(0, 300));
+    await settled(page, 1);
+    const drawn = await page.run(() => document.querySelector("#log img")?.naturalWidth ?? 0);
+    check(drawn > 100, "the first screen shows a picture of attention", drawn);
+    const prompted = await said(page, "$ attn-explain tolerance");
+    check(prompted.text === printed(["tolerance"]), "a line may begin with its prompt", prompted.text.slice(0, 300));
     for (const open of ["why 'weights[5,3]", '--text "the cat']) {
         const { count } = await said(page, "tolerance");
         await page.run((line) => {

@@ -3,7 +3,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { check, checkQuiet, folder, pageOf, picture } from "./pages.mjs";
+import { checkPaper } from "./in_page.mjs";
+import { check, checkQuiet, folder, pageOf, picture, pictures, reopen } from "./pages.mjs";
 
 const rows = [0, 1, 2, 3, 4];
 const features = [0, 1, 2, 3];
@@ -23,17 +24,63 @@ o = matmul(p, v)
 total = sum(o)
 `;
 
-/** Returns the arrays of the program by line and name, and the right scaled scores. */
-function traced() {
+/** Returns the arrays of the program by line and name, and the right scaled scores. Without a scale,
+ * line 6 hides later keys. */
+function traced(scale = 4) {
     const [q, k, v] = [1, 2, 3].map((seed) => matrix(5, 4, drawn(seed)));
     const s = matrix(5, 5, (i, j) => sum(features.map((f) => q[i][f] * k[j][f])));
-    const scaled = matrix(5, 5, (i, j) => s[i][j] / 4);
+    const scaled = matrix(5, 5, (i, j) => (scale === 1 && j > i ? -Infinity : s[i][j] / scale));
     const exps = matrix(5, 5, (i, j) => Math.exp(scaled[i][j]));
     const p = matrix(5, 5, (i, j) => exps[i][j] / sum(exps[i]));
     const o = matrix(5, 4, (i, f) => sum(rows.map((j) => p[i][j] * v[j][f])));
     const total = features.map((f) => sum(o.map((row) => row[f])));
     const tensors = { "1:q": q, "2:k": k, "3:v": v, "5:s": s, "6:s": scaled, "7:p": p, "8:o": o, "9:total": total };
     return { tensors, right: s[1][2] / 2 };
+}
+
+/** Returns what a page shows when it is opened on a screen of that width. */
+async function opening(opened, width) {
+    await reopen(opened, width);
+    return opened.page.run(() => ({
+        scrolled: scrollY,
+        heading: document.querySelector("h1").textContent,
+        why: document.querySelector("#why h2").textContent,
+        marked: [...document.querySelectorAll("#listing [aria-current]")].map((one) => one.textContent),
+        isSeen: [...document.querySelectorAll("#listing em")].some((one) => {
+            const { x, y } = one.getBoundingClientRect();
+            return one.contains(document.elementFromPoint(x + 2, y + 4));
+        }),
+        off: [...new Set([...document.querySelectorAll("td.differs")].map((cell) => cell.closest(".step").dataset.step))],
+        told: [...document.querySelectorAll("p.difference")].map((one) => one.closest(".step").dataset.step),
+    }));
+}
+
+/** A page opens at its top, with its verdict in sight; what is right is not marked; it can be printed. */
+export async function testProgramOpening() {
+    for (const [scale, line, verdict] of [[4, "s = s / 4", "6"], [1, "s = masked(s)", "5"]]) {
+        const [program, trace] = ["py", "json"].map((end) => join(folder, `opening-${scale}.${end}`));
+        writeFileSync(program, source.replace("s = s / 4", line));
+        const infinite = (_, number) => (number === -Infinity ? "-inf" : number);
+        writeFileSync(trace, JSON.stringify(traced(scale).tensors, infinite));
+        const opened = await pageOf(["explain", program, "--trace", trace], 1);
+        for (const width of [390, 1440]) {
+            const read = await opening(opened, width);
+            check(read.scrolled === 0 && read.isSeen, `${width}: the page opens with its verdict in sight`, read);
+            check(read.heading.endsWith(`1 wrong: line ${verdict}`), "the heading has the verdict", read.heading);
+            check(read.why.startsWith("scaled_scores["), "the page opens at the first wrong number", read.why);
+            check(read.marked.some((one) => one.includes("WRONG")), "and marks its line", read.marked);
+            const right = ["query", "key", "value", "scores"].filter((step) => [...read.off, ...read.told].includes(step));
+            check(right.length === 0 && read.off.includes("scaled_scores"), "rounding is no difference", read);
+            await picture(opened.page, `program-opening-${scale}-${width}`);
+        }
+        await opened.page.look({ print: true, width: 794, height: 1123 });
+        const beyond = await opened.page.run(checkPaper);
+        check(beyond.length === 0, "on paper no table overlaps its neighbour or the program", beyond);
+        await picture(opened.page, `program-print-${scale}`);
+        if (pictures) writeFileSync(join(pictures, `program-print-${scale}.pdf`), await opened.page.pdf());
+        checkQuiet(opened);
+        await opened.page.close();
+    }
 }
 
 export async function testProgramBesideItsTensors() {

@@ -44,8 +44,10 @@ def test_a_call_is_true(line: str) -> None:
 
 
 def test_an_error_carries_the_programs_line(monkeypatch: Any) -> None:
-    with pytest.raises(ae.AttnError, match="^attn-explain: error: --heads"):
+    with pytest.raises(ae.AttnError, match="^heads must be at least 1, not 0$"):
         ae.walk(heads=0)
+    with pytest.raises(ae.AttnError, match="^--heads must be at least 1, not 0$"):
+        ae.run("--heads 0")
     with pytest.raises(AttributeError, match=r"no wights: did you mean weights\?$"):
         ae.walk().wights
     with pytest.raises(KeyError, match="^there is no zz: ids, "):
@@ -53,6 +55,28 @@ def test_an_error_carries_the_programs_line(monkeypatch: Any) -> None:
     monkeypatch.setenv("ATTN_EXPLAIN", "/nowhere")
     with pytest.raises(ae.AttnError, match="looked for /nowhere: install"):
         ae.walk()
+
+
+@pytest.mark.parametrize("call, said", (
+    (lambda: ae.walk("the cat"), r"walk\(text='the cat'\)$"), (lambda: ae.lint(Q), r"lint\(x=\.\.\.\)$"),
+    (lambda: ae.walk(x=Q[0], mask=np.eye(5) > 0), 'needs mask_true="keep" or mask_true="drop"'),
+    (lambda: ae.walk(sliding=3), 'did you mean mask="causal,window:3"'),
+    (lambda: ae.compare(Q, K), "by their names, .* not ndarray$"), (lambda: ae.watch(3), "not int$"),
+    (lambda: ae.explain(attention), "missing a required argument: 'scale'"),
+    (lambda: ae.explain(3), "not int$"), (lambda: ae.walk(x=Q[0], tokens=["a,b", "c"]), "'a,b'"),
+))  # fmt: skip
+def test_an_error_speaks_of_python(call: Any, said: str) -> None:
+    with pytest.raises(ae.AttnError, match=said) as error:
+        call()
+    assert len(str(error.value)) < 160 and "/tmp" not in str(error.value)
+
+
+def test_a_walk_in_a_file_says_so(tmp_path: Path) -> None:
+    for page in (
+        ae.walk(output=f"{tmp_path}/w.html"),
+        ae.run("heads --text 'a b c d'", output=f"{tmp_path}/h.html"),
+    ):
+        assert repr(page).endswith(".html was written") and "was written" in page._repr_html_()
 
 
 @pytest.mark.parametrize("call", (

@@ -83,7 +83,7 @@ def test_completion_at_the_plain_prompt() -> None:
 
 def test_help_in_ipython_and_errors_of_two_lines() -> None:
     cells = {
-        "1\nae.walk(heads=0)": "AttnError: attn-explain: error: --heads",
+        "1\nae.walk(heads=0)": "AttnError: heads must be",
         "1\nw.wights": "NoTensor: there is no wights: did you mean weights?",
         "1\nw['wights']": "NoTensor: there is no wights: did you mean weights?",
         "1\nw.plot('weights', row=1)": "AttnError: weights has no axis row",

@@ -86,7 +86,7 @@ async function readable(bytes) {
 }
 
 // What is there before anything was typed.
-const first = "--example adjective --only weights --heatmap";
+const first = "--example adjective --figure arcs -o attention.svg";
 const begun = [
     ["What it is", "tour 1"],
     ["Six words", "--only weights"],
@@ -175,7 +175,7 @@ class Play {
     /** Runs a line: commands of this program between pipes, of which each reads what the one before
      * printed. Other programs are not here: the output before them is shown. */
     async run(line, isFromAddress = false) {
-        const { commands, open } = commandsOf(line);
+        const { commands, open } = commandsOf(line.replace(/^\s*\$\s/, "")); // as it is printed, with a prompt
         if (open) return this.leftOpen(line, open);
         const own = commands.map(([name, ...rest]) => (name === "attn-explain" ? rest : undefined));
         const isOther = (i) => i > 0 && own[i] === undefined;

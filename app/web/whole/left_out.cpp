@@ -36,15 +36,19 @@ void TerminalGuard::watch(std::string) {}
 
 /// Stubs for commands that run other programs.
 int run_program(const Arguments&) { lack("running programs"); }
+const std::vector<Flag>& program_flags() {
+    static const std::vector<Flag> all{{flags::file, "FILE", "a program"}};
+    return all;
+}
 Command lacking(const char* name, const char* summary) {
-    return {name, summary, {}, run_program, {}};
+    return {name, summary, {program_flags}, run_program, {}};
 }
 Command explain_command() {
     return lacking("explain",
                    "run your own program and name the step and the mistake of each line");
 }
-std::string page_of(const attn::Diagnosis&, const std::string&, const std::string&,
-                    const std::string&) {
+std::string page_of(const attn::Diagnosis&, const attn::DiagnoseOptions&, const std::string&,
+                    const std::string&, const std::string&) {
     lack("the page of diagnose");
 }
 std::optional<int> explained_trace(const Arguments&, const attn::Ledger&) { return std::nullopt; }

@@ -15,6 +15,7 @@
 #include "attn/explain/why/why.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/tensor/tensor.hpp"
+#include "attn/ground/tensor/tolerance.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/prose.hpp"
 #include "attn/ground/text/text_pieces.hpp"
@@ -38,6 +39,8 @@ struct Section {
     std::vector<AxisPart> part{};
     /// The cell at which a page opens a whole tensor; empty for the first.
     std::vector<std::size_t> opened_at{};
+    /// On a page with another walk: numbers this close to the other's count as equal.
+    Tolerance tolerance{};
     bool detail = false;               ///< a part of another step, whose code does not need it
     std::string tokens = "query";      ///< the positions that a `token` axis counts, as in Step
     std::vector<std::string> reads{};  ///< the sections that it was computed from

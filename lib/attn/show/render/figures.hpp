@@ -43,6 +43,7 @@ struct FigureChoices {
     bool with_words = true;          ///< titles, formulas and axes
     std::optional<TileGrid> grid{};  ///< draws rows of weights as tiles
     bool embedded = false;           ///< a fragment to include in another page
+    std::string next{};              ///< the next word of the model, as JSON; empty without one
     /// The scripts of a live page in addition to its walk, by id: its core, the flags that it can
     /// change, its model. Empty for other pages.
     std::vector<std::pair<std::string, std::string>> live{};

@@ -102,6 +102,11 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
     if (!section.opened_at.empty()) {
         out << ",\"opened_at\":" << json_numbers(section.opened_at);
     }
+    if (const auto& [absolute, relative] = section.tolerance; absolute + relative > 0) {
+        // A page reads 1e999 as infinity.
+        out << ",\"near\":[" << (std::isfinite(absolute) ? json_number(absolute) : "1e999") << ','
+            << json_number(relative) << ']';
+    }
     if (tensor != nullptr) {
         const CellView view(section, document, choices.options, Shown(tensor->shape()),
                             choices.end);
@@ -220,6 +225,7 @@ struct Frame {
     bool has_slider = false;   ///< for the matrices of a recurrence
     bool has_thumbs = false;   ///< it has pictures of matrices
     bool has_listing = false;  ///< it has a program beside the walk
+    bool has_other = false;    ///< it compares two walks
 };
 
 /// True if a tensor has more matrices than two: they are small squares at first.
@@ -286,6 +292,7 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
     write(out);
     out << (choices.embedded ? "</template></div>\n" : "") << "<script>\n(() => {\n"
         << squeezed_script(frame.of_heads ? page_heads_js : "") << squeezed_script(page_js)
+        << squeezed_script(frame.has_other ? page_compare_js : "")
         << squeezed_script(frame.has_bounds ? page_bounds_js : "")
         << squeezed_script(frame.has_slider ? page_slider_js : "")
         << squeezed_script(frame.has_thumbs ? page_thumbs_js : "")
@@ -331,7 +338,8 @@ void render_html(const Document& document, const FigureChoices& choices, const S
         sink,
         {document.command, false, plain_weights(document, choices), is_live,
          choices.options.certain_digits, needs_slider(document),
-         is_live || choices.grid || needs_thumbs(document), !document.listing.empty()},
+         is_live || choices.grid || needs_thumbs(document), !document.listing.empty(),
+         document.other != nullptr},
         choices, [&](TextPieces& out) {
             write_walk(out, document, choices, "");
             if (!document.listing.empty()) {
@@ -343,6 +351,9 @@ void render_html(const Document& document, const FigureChoices& choices, const S
                                          ",\"columns\":" + std::to_string(columns) +
                                          ",\"picture\":" + json_string(picture) + "}";
                 write_script(out, "grid", [&](const Sink& to) { to(grid); });
+            }
+            if (!choices.next.empty()) {
+                write_script(out, "next", [&](const Sink& to) { to(choices.next); });
             }
             for (const auto& one : choices.live) {
                 write_script(out, one.first, [&](const Sink& to) { to(one.second); });

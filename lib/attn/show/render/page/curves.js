@@ -13,6 +13,10 @@ function drawn(name, attributes, ...children) {
 const widestCurve = 15;
 const highestCurve = 150;
 
+/** Of more than these, only the strongest have a curve. */
+const curvesDrawn = 16;
+const curvesOfMany = 8;
+
 /** Draws the curves of a line of words, where the browser has put them. */
 class Curves {
     constructor(strip) {
@@ -56,8 +60,10 @@ class Curves {
         const [ends, starts] = [row, this.lines[0]].map((line) => this.middles(line));
         const start = starts[query];
         if (!this.isDown && (start < scrollLeft || start > scrollLeft + clientWidth)) this.element.scrollLeft = start - clientWidth / 2;
-        const rank = (one) => (one.key === picked ? Infinity : one.weight);
-        const seen = keys.filter((one) => !one.hidden && one.weight > 0).sort((a, b) => rank(a) - rank(b));
+        const all = this.strip.seenKeys(keys).filter((one) => one.weight !== 0);
+        // The strongest of many; the picked one is drawn last, above the others.
+        const seen = all.filter((one, i) => i < (all.length > curvesDrawn ? curvesOfMany : curvesDrawn) || one.key === picked);
+        seen.sort((a, b) => (a.key === picked) - (b.key === picked) || Math.abs(a.weight) - Math.abs(b.weight));
         const most = largestOf(seen.map((one) => one.weight));
         const far = largestOf(seen.map(({ key }) => ends[key] - start)) || 1;
         const widest = Math.min(widestCurve, (0.3 * length) / ends.length);
@@ -65,8 +71,9 @@ class Curves {
             const d = this.path(start, ends[one.key], depth, far);
             const touch = drawn("path", { d, class: "touch" }, drawn("title", {}, this.strip.lookText(one)));
             touch.addEventListener("click", () => this.strip.app.follow({ key: one.key }));
-            const wide = Math.max(0.8, (widest * one.weight) / most);
-            return [drawn("path", { d, "stroke-width": wide, class: one.key === picked ? "now" : "", "data-key": one.key }), touch];
+            const wide = Math.max(0.8, (widest * Math.abs(one.weight)) / most);
+            const name = (one.key === picked ? "now" : "") + (this.strip.roles.areShares ? "" : one.weight < 0 ? " minus" : " plus");
+            return [drawn("path", { d, "stroke-width": wide, class: name, "data-key": one.key }), touch];
         }));
     }
 

@@ -4,22 +4,16 @@
 const appAlone = { makeWalk: App.prototype.makeWalk };
 const stepsAlone = { lightUp: Steps.prototype.lightUp };
 
-/** Returns the first cell in which two walks differ, otherwise that of the selected word. */
-function firstCell(app, section) {
-    const twin = app.other && app.twin(section);
-    const differs = (value, flat) => !same(value, twin.values[flat]);
-    const off = twin ? section.values.findIndex(differs) : -1;
-    return off >= 0 ? off : app.cellAt(section);
-}
-
 class Listing {
     constructor(app) {
         this.app = app;
         this.made = []; // the elements of lines, each with the names of its steps
-        const { lines, opening } = JSON.parse(root.getElementById("listing-lines").textContent);
+        const { title, lines, opening } = JSON.parse(root.getElementById("listing-lines").textContent);
         const rows = lines.map((line) => this.rowOf(line));
         const about = { id: "listing", "aria-label": "program" };
-        this.element = element("section", about, element("p", opening), element("ol", rows));
+        const words = opening.map((text) => element("p", text));
+        this.element = element("section", about, words, element("ol", rows));
+        root.querySelector("h1").textContent = title;
     }
 
     rowOf({ place, text, steps }) {
@@ -40,13 +34,15 @@ class Listing {
         return whole;
     }
 
+    /** Opens a line's step that differs from the other walk, at the first such cell; otherwise its first step. */
     open(steps) {
         const { app } = this;
-        const step = steps.map((each) => app.steps.parts.get(each)).find(Boolean);
+        const made = steps.map((each) => app.steps.parts.get(each)).filter(Boolean);
+        const firstOff = ({ section }) => [...(section.values ?? []).keys()].find(app.differs(section));
+        const step = made.find((each) => firstOff(each) !== undefined) ?? made[0];
         if (!step) return;
         app.steps.open(step);
-        const { section } = step;
-        if (section.size > 0) app.choose(section, firstCell(app, section));
+        if (step.section.size > 0) app.choose(step.section, firstOff(step) ?? app.cellAt(step.section));
     }
 
     /** Marks the line that computed a step. */

@@ -70,7 +70,7 @@ class Next {
             const bar = shareBar(one.probability);
             return this.row(`“${one.token}”`, about, () => this.show(one), bar, fixed(one.probability, 4));
         });
-        const apart = this.live.ofOneLayer(chosen);
+        const apart = ofOneLayer(this.live.app.walk, chosen).map((name) => `--${name.replaceAll("_", "-")}`);
         const remark = `the trained model: ${apart.join(", ")} change${apart.length > 1 ? "" : "s"} only one layer`;
         const write = button(`write “${chosen.token}”`, () => this.live.write(chosen), { id: "write" });
         const next = tableOf("table.drawn", { caption: "the likeliest words", rows: tokens });
@@ -288,13 +288,6 @@ class Live {
         return this.knobs.find(({ name }) => name === `--${word}`)?.field;
     }
 
-    /** Returns the flags without effect on the next words. */
-    ofOneLayer({ bug }) {
-        const ofAll = ["text", "ids", "layer", "variant", "seed", bug ? "bug" : ""].map((word) => `--${word}`);
-        const said = this.knobs.filter(({ field }) => field.value !== "").concat(this.others.map(([name]) => ({ name })));
-        return said.map(({ name }) => name).filter((name) => !ofAll.includes(name));
-    }
-
     /** Appends a token to the text, and selects it. */
     async write({ id, piece }) {
         const ids = this.fieldOf("ids");
@@ -351,9 +344,9 @@ class Live {
         const { app } = this;
         const { selected } = app;
         walkParts.forEach((id, i) => texts[i] && (root.getElementById(id).textContent = texts[i]));
-        this.next?.make();
         this.before = app.walk;
         app.walk = app.firstWalk = new Walk("");
+        this.next?.make();
         app.walk.rowScale = this.before.rowScale;
         app.command = app.walk.command;
         this.sayCommand();
@@ -363,7 +356,7 @@ class Live {
         const cell = selected && app.walk.cell(selected.section.address(selected.flat));
         const weights = app.strip.roles?.weights;
         const isOpen = app.dock.classList.contains("open");
-        if (cell) app.choose(cell.section, cell.flat, { keep: false, stay: true, open: isOpen });
+        if (cell) app.choose(cell.section, app.strip.isFree(cell.section) ? app.cellAt(weights) : cell.flat, { keep: false, stay: true, open: isOpen });
         else if (weights) app.show(weights, app.cellAt(weights), true, false);
     }
 
@@ -392,8 +385,7 @@ class Live {
         if (!old || String(old.shape) !== String(now.section.shape)) return;
         const written = (section) => {
             const value = section.values[now.flat];
-            if (!key) return section.number(value);
-            return section.hides(now.flat) ? "hidden" : percent(value);
+            return key ? this.app.strip.weightText({ weight: value, hidden: section.hides(now.flat) }) : section.number(value);
         };
         if (written(old) !== written(now.section)) cell.dataset.was = written(old);
     }

@@ -27,7 +27,6 @@
         .incbin "search.js"
         .incbin "draw.js"
         .incbin "why.js"
-        .incbin "compare.js"
         .incbin "curves.js"
         .incbin "pair.js"
         .incbin "strip.js"
@@ -41,6 +40,8 @@
         .incbin "plain.css"
         at_label attn_page_plain_js
         .incbin "plain.js"
+        at_label attn_page_compare_js
+        .incbin "compare.js"
         at_label attn_page_bounds_css
         .incbin "bounds.css"
         at_label attn_page_bounds_js

@@ -18,6 +18,8 @@ class App {
         this.state = { query: undefined, key: undefined };
         this.selected = undefined;
         this.trail = []; // previously selected cells
+        /** @type {any} the program beside the walk: listing.js */
+        this.listing = undefined;
         this.letters = !host;
         this.turn = new Turn(this);
         this.tabs = new Tabs(() => this.turned());
@@ -59,7 +61,8 @@ class App {
         if (this.goTo(hash.read()) || this.model) return;
         const asked = this.walk.sections.find((section) => section.view.opened_at);
         const cell = asked && this.walk.cell(`${asked.name}[${asked.view.opened_at}]`);
-        if (cell) return this.choose(cell.section, cell.flat, { named: {} });
+        const stay = Boolean(this.listing); // the verdict is above
+        if (cell) return this.choose(cell.section, cell.flat, { named: {}, stay, open: !stay || isWide.matches });
         const first = this.strip.roles?.weights ?? this.strip.memory?.state;
         if (first) this.show(first, this.cellAt(first), true, false);
     }
@@ -68,7 +71,7 @@ class App {
     goTo(text) {
         const [, layer, place, more] = /^(?:why=)?(?:layer-(\d+):)?([^&]*)(.*)$/s.exec(text);
         const isOther = layer !== undefined && Number(layer) !== this.layer;
-        if (isOther && Number(layer) < (this.model?.layers ?? 0)) this.openLayer(Number(layer), 0);
+        if (isOther && Number(layer) < (this.model?.layers ?? 0)) this.turnLayer(Number(layer), 0);
         const step = this.steps.parts.get(place.replace(/^step-/, ""));
         const cell = this.walk.cell(place);
         if (step) this.steps.open(step);
@@ -123,7 +126,9 @@ class App {
             this.state.query = told.query;
             this.state.key = this.strip.mostSeen();
         }
-        if (told.key < keys) this.state.key = told.key;
+        if (!(told.key < keys)) return;
+        this.state.key = told.key;
+        this.strip.pressed = told.key !== this.strip.mostSeen();
     }
 
     // --- layers and walks
@@ -138,8 +143,8 @@ class App {
         this.steps.make();
     }
 
-    /** On a model's page: shows the walk through a layer, with its weights open. */
-    openLayer(layer, head) {
+    /** On a model's page: shows the walk through a layer. */
+    turnLayer(layer, head) {
         frame.classList.remove("closed");
         this.walk = this.model.walk(layer);
         this.layer = layer;
@@ -147,10 +152,15 @@ class App {
         this.makeWalk();
         this.clear();
         this.overview.mark(layer, head);
-        const step = this.steps.parts.get("weights");
-        this.steps.open(step);
-        const first = step.part.querySelector('.panel:not([hidden]) td[tabindex="0"]');
-        first?.focus({ preventScroll: true });
+    }
+
+    /** Opens a layer at the word that looks; a layer too large for this page at its weights. */
+    openLayer(layer, head) {
+        this.turnLayer(layer, head);
+        if (this.strip.roles) this.follow({ query: this.state.query });
+        else this.steps.open(this.steps.parts.get("weights"));
+        if (this.strip.roles) this.strip.element.scrollIntoView({ block: "start", behavior: "instant" });
+        firstStop(this)?.focus({ preventScroll: true });
     }
 
     /** Returns the same step of the other walk if it has the same shape. */
@@ -158,6 +168,12 @@ class App {
         const theirs = this.other?.byName.get(section.name);
         const fits = theirs?.isTensor && String(theirs.shape) === String(section.shape);
         return fits ? theirs : undefined;
+    }
+
+    /** Returns a test of the cells of a step: true if the other walk has another number. */
+    differs(section) {
+        const twin = this.twin(section);
+        return (flat) => Boolean(twin) && !section.alike(section.values[flat], twin.values[flat]);
     }
 
     makeSwitch() {
@@ -191,10 +207,13 @@ class App {
         section.axes.slice(0, -2).forEach((axis, i) => {
             indices[i] = this.tabs.front(section, axis) ?? indices[i];
         });
-        const front = section.flat(indices);
+        const front = this.strip.isFree(section) ? this.cellAt(section) : section.flat(indices);
         if (front === flat) return;
         if (this.selected) this.choose(section, front, { stay: true, keep: false, open: isWide.matches });
-        else this.show(section, front, true, false);
+        else {
+            this.show(section, front, true, false);
+            hash.write(this.addressText(this.shown), false);
+        }
     }
 
     // --- cells
@@ -291,9 +310,4 @@ class App {
         this.strip.update();
         if (within) (cell?.offsetParent ? cell : firstStop(this))?.focus({ preventScroll: true });
     }
-}
-
-/** True if the numbers are equal, or both nan. */
-function same(one, other) {
-    return Object.is(one, other) || one === other;
 }

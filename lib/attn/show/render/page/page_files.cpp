@@ -3,7 +3,8 @@
 extern "C" {
 extern const char attn_page_css[], attn_page_heads_css[], attn_page_dark_css[];
 extern const char attn_page_heads_js[], attn_page_js[], attn_page_bounds_css[];
-extern const char attn_page_bounds_js[], attn_page_slider_css[], attn_page_slider_js[];
+extern const char attn_page_compare_js[], attn_page_bounds_js[], attn_page_slider_css[],
+    attn_page_slider_js[];
 extern const char attn_page_thumbs_css[], attn_page_thumbs_js[];
 extern const char attn_page_listing_css[], attn_page_listing_js[];
 extern const char attn_page_live_css[], attn_page_live_js[], attn_page_after_root[];
@@ -26,6 +27,7 @@ const std::string_view page_heads_css = between(attn_page_heads_css, attn_page_d
 const std::string_view page_dark_css = between(attn_page_dark_css, attn_page_heads_js);
 const std::string_view page_heads_js = between(attn_page_heads_js, attn_page_js);
 const std::string_view page_js = between(attn_page_js, attn_page_plain_css);
+const std::string_view page_compare_js = between(attn_page_compare_js, attn_page_bounds_css);
 const std::string_view page_bounds_css = between(attn_page_bounds_css, attn_page_bounds_js);
 const std::string_view page_bounds_js = between(attn_page_bounds_js, attn_page_slider_css);
 const std::string_view page_slider_css = between(attn_page_slider_css, attn_page_slider_js);
@@ -40,7 +42,7 @@ const std::string_view page_root_js = between(attn_page_js, attn_page_after_root
 const std::string_view page_frame_css = between(attn_page_css, attn_page_after_frame);
 const std::string_view page_plain_css = between(attn_page_plain_css, attn_page_plain_js);
 const std::string_view page_grid_js = between(attn_page_js, attn_page_after_grid);
-const std::string_view page_plain_js = between(attn_page_plain_js, attn_page_bounds_css);
+const std::string_view page_plain_js = between(attn_page_plain_js, attn_page_compare_js);
 const std::string_view page_core_js = between(attn_page_live_js, attn_page_after_core);
 const std::string_view page_core = between(attn_page_core, attn_page_program);
 const std::string_view page_program = between(attn_page_program, attn_page_glue);

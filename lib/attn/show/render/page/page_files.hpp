@@ -10,6 +10,7 @@ extern const std::string_view page_heads_css;  ///< only for the page of a model
 extern const std::string_view page_dark_css;
 extern const std::string_view page_heads_js;
 extern const std::string_view page_js;
+extern const std::string_view page_compare_js;  ///< only for pages of two walks
 extern const std::string_view page_bounds_css;  ///< only for pages with bounds
 extern const std::string_view page_bounds_js;
 extern const std::string_view page_slider_css;  ///< only for pages with a recurrence

@@ -56,25 +56,33 @@ class Pair {
         const [query, key] = [`what ${asks} looks for (query)`, `what ${offers} offers (key)`];
         const rowOf = (section, start) => times(section.shape.at(-1), (i) => ({ section, flat: start + i }));
         const number = (section) => this.strip.number(section, at(section), "pair ");
-        const share = button(one.hidden ? "hidden" : percent(one.weight), () => app.follow({ key: one.key }), { "data-strip": "share" });
+        const share = button(this.strip.weightText(one), () => app.follow({ key: one.key }), { "data-strip": "share" });
         const whole = rowOf(context, app.cellAt(context)).map(({ flat }) => context.values[flat]);
-        const isScaled = app.walk.byName.has("scaled_scores") && !one.hidden;
-        const scaled = isScaled ? "scaled" : last.name.replace(/_?scores$/, "");
+        const scaled = app.walk.byName.get("scaled_scores");
+        const isLast = last === scaled || scaled?.values[at(scaled)] === last.values[at(last)];
         this.element.replaceChildren(
             ...(isProduct ? [this.vector("query", factors(0), query), "·", this.vector("key", factors(1), key)] : []),
-            this.part(isProduct ? "= " : "", number(scores), "score"),
-            ...(last === scores ? [] : [this.part("→ ", number(last), scaled)]),
-            this.part("→ ", share, "share", "weight"),
+            ...(scores === roles.weights ? [] : [this.part(isProduct ? "= " : "", number(scores), "score")]),
+            ...(scaled ? [this.part(`${this.divisor(scores.values[at(scores)] / scaled.values[at(scaled)])} = `, number(scaled), "scaled")] : []),
+            ...(last === scores || isLast ? [] : [this.part("→ ", number(last), last.name.replace(/_?scores$/, ""))]),
+            this.part(scores === roles.weights ? "" : "→ ", share, roles.areShares ? "share" : roles.weights.name, "weight"),
             "×",
             this.vector("value", rowOf(value, at(value)), `what ${offers} gives (value)`),
             this.part("→ ", columnsOf("value", sums ?? whole, largestOf(whole)), sums ? "added up so far" : `sum of all, into ${asks}`),
         );
     }
 
+    /** Returns what scores are divided by, as a square root if it is that of the width of a head. */
+    divisor(number) {
+        const { head_dim: width } = this.strip.app.walk.config;
+        if (Math.abs(number * number - width) < 1e-3 * width) return `/ √${width}`;
+        return Number.isFinite(number) ? `/ ${Number(number.toPrecision(3))}` : "→";
+    }
+
     /** Runs the sum once, one word after another. */
     play() {
         const { strip } = this;
-        const keys = strip.keys().filter((one) => !one.hidden && one.weight > 0);
+        const keys = strip.keys().filter((one) => !one.hidden && one.weight !== 0);
         if (this.timer !== undefined || keys.length === 0) return strip.update();
         const sums = strip.weighted(keys[0], Infinity).map(() => 0);
         let count = 0;
@@ -97,7 +105,10 @@ class Pair {
     /** Returns the next word of the model on this page. */
     next() {
         const [first] = JSON.parse(root.getElementById("next")?.textContent ?? "[]");
-        if (!first) return "";
-        return element("p.says", "then the model says ", shareBar(first.probability), ` “${first.token.trim()}” ${percent(first.probability)}`);
+        const { app, roles } = this.strip;
+        const last = roles.weights.shape.at(-2) - 1;
+        if (!first || ofOneLayer(app.walk, first).length > 0) return "";
+        const when = app.state.query === last ? "then" : `after “${shortened(this.strip.queryLabel(last), 14)}”`;
+        return element("p.says", `${when} the model says `, shareBar(first.probability), ` “${first.token.trim()}” ${percent(first.probability)}`);
     }
 }

@@ -1,6 +1,6 @@
 // A page of one table, or of text: a selected cell tells what it is, and the command that shows it.
 
-const cells = [...document.querySelectorAll("td")];
+const cells = [...document.querySelectorAll("tbody td")];
 const told = element("aside", { id: "told", role: "status" });
 
 function choose(cell) {
@@ -9,8 +9,9 @@ function choose(cell) {
         one.toggleAttribute("aria-current", one === cell);
     }
     const { told: words, command } = cell.dataset;
-    const from = command ? element("p", "where it comes from: ", element("code", command)) : "";
-    told.replaceChildren(element("p", words), from);
+    const { from } = cell.closest("table").dataset;
+    const shows = command ? element("p", `${from}: `, element("code", command)) : "";
+    told.replaceChildren(element("p", words), shows);
     hash.write(cell.id);
 }
 
@@ -27,5 +28,5 @@ if (cells.length > 0) {
         choose(next);
         next.focus();
     });
-    choose(document.getElementById(hash.read()) ?? cells.at(-1));
+    choose(document.getElementById(hash.read()) ?? document.querySelector("td[aria-current]"));
 }

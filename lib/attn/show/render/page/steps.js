@@ -193,9 +193,7 @@ class Steps {
     panelOf(section, start) {
         const { app } = this;
         const { body, built } = this.parts.get(section.name);
-        const twin = app.other && app.twin(section);
-        const differs = (flat) => Boolean(twin) && !same(section.values[flat], twin.values[flat]);
-        const table = matrixOf(app.walk, section, start, differs);
+        const table = matrixOf(app.walk, section, start, app.differs(section));
         const panel = element("div.panel", { "data-start": start }, table);
         for (const cell of panel.querySelectorAll("td")) this.cells.set(cell.dataset.cell, cell);
         this.listen(panel.querySelector("table"));

@@ -11,14 +11,22 @@ function rolesOf(walk) {
     const context = named("context");
     const reads = (context?.view.reads ?? []).map(named).filter((one) => one?.isTensor);
     const weights = reads.find((one) => one.isOfPairs);
-    const value = reads.find((one) => !one.isOfPairs && one.axes.at(-1) === "feature");
-    const similarity = (weights?.view.reads ?? []).map(named).find((one) => one?.isOfPairs);
+    const value = reads.find((one) => ["key", "token"].includes(one.axes.at(-2)) && !one.isOfPairs);
+    // Weights that are made in one step are their own scores.
+    const similarity = (weights?.view.reads ?? []).map(named).find((one) => one?.isOfPairs) ?? weights;
     const { scores = similarity, hider: last = similarity } = walk;
-    if (!scores || !context?.isTensor || !weights || !value) return undefined;
+    if (!context?.isTensor || !weights || !value) return undefined;
     const [exponentials, softmax, rowSum] = ["exponentials", "weights", "row_sum"].map(named);
     // Softmax by another rule does not follow from its usual parts.
     const shared = softmax?.margin ? { softmax } : { exponentials, softmax, rowSum };
-    return { scores, last, ...shared, weights, value, context };
+    return { scores, last, ...shared, weights, value, context, areShares: areShares(weights) };
+}
+
+/** Returns whether weights are shares: between 0 and 1, and rows of other names add up to 1. */
+function areShares({ name, values, shape }) {
+    const rows = values.length / shape.at(-1);
+    const isOne = Math.abs(values.reduce((sum, one) => sum + one, 0) - rows) < 0.005 * rows;
+    return !values.some((one) => one < 0 || one > 1.005) && (isOne || name === "weights");
 }
 
 /** True if the parameters are those of a model. */
@@ -46,10 +54,18 @@ function percent(weight) {
     return weight > 0 && weight < 0.005 ? "< 1 %" : `${Math.round(100 * weight)} %`;
 }
 
+/** Returns the settings of a walk that change its layer alone, not the next word of the model. */
+function ofOneLayer({ config }, { bug }) {
+    const ofAll = ["model_file", "text", "ids", "layer", "variant", "seed", bug ? "bug" : ""];
+    return Object.keys(config.said ?? {}).filter((name) => !ofAll.includes(name));
+}
+
 class Strip {
     constructor(app) {
         this.app = app;
         this.wholeRow = false;
+        /** False if the selected key is the one with the largest weight, which nobody chose. */
+        this.pressed = false;
         this.opening = { head: 0, query: 0 };
         this.element = element("section", { id: "follow", "aria-label": "follow one word" });
         this.curves = new Curves(this);
@@ -65,8 +81,12 @@ class Strip {
         this.element.hidden = !this.roles && !this.memory;
         if (this.roles) {
             const [queries, keys] = this.roles.weights.shape.slice(-2);
-            if (!(state.query < queries)) this.open(queries);
-            state.key = Math.min(state.key ?? this.mostSeen(), keys - 1);
+            const words = String(this.keys().map((one) => one.label));
+            // Only after its last word does a model say something.
+            const isNew = isTrained(walk) && words !== this.words;
+            if (isNew || !(state.query < queries)) this.open(queries);
+            if (isNew || !(state.key < keys)) this.pressed = false;
+            this.words = words;
         }
         this.update();
     }
@@ -94,7 +114,7 @@ class Strip {
             }
         }
         tabs.chosen.head = this.opening.head;
-        Object.assign(state, { query: this.opening.query, key: undefined });
+        state.query = this.opening.query;
         if (!this.keys().some((one) => !one.hidden)) state.query = last;
         tabs.mark();
     }
@@ -121,10 +141,20 @@ class Strip {
         }));
     }
 
+    /** Returns the visible keys, those with the largest weights first. */
+    seenKeys(keys = this.keys()) {
+        const seen = keys.filter((one) => !one.hidden && Math.abs(one.weight) < Infinity);
+        return seen.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
+    }
+
     /** Returns the key with the largest weight. */
     mostSeen() {
-        const seen = this.keys().filter((one) => !one.hidden && one.weight > -Infinity);
-        return seen.reduce((best, one) => (one.weight > best.weight ? one : best), seen[0])?.key ?? 0;
+        return this.seenKeys()[0]?.key ?? 0;
+    }
+
+    /** True for weights if their selected key is the one with the largest weight. */
+    isFree(section) {
+        return !this.pressed && section === this.roles?.weights;
     }
 
     queryLabel(query = this.app.state.query) {
@@ -139,6 +169,7 @@ class Strip {
     update() {
         this.pair.stop();
         if (this.element.hidden) return;
+        if (this.roles && !this.pressed) this.app.state.key = this.mostSeen();
         const focused = CSS.escape(root.activeElement?.dataset?.strip ?? "");
         const parts = this.roles ? this.parts(this.keys()) : [element("h2.answer", "Each word changes a memory of fixed size"), this.origin()];
         this.element.replaceChildren(...parts, this.memoryDrawn());
@@ -188,13 +219,18 @@ class Strip {
         });
     }
 
-    lookText({ label, weight, hidden }) {
-        const said = hidden ? "hidden" : percent(weight);
-        return `${said}: ${this.quoted(40)} looks at “${shortened(label, 40)}”`;
+    /** Returns the weight of a key as it stands in the line of words. */
+    weightText({ weight, hidden }) {
+        if (hidden) return "hidden";
+        return this.roles.areShares ? percent(weight) : this.roles.weights.number(weight);
+    }
+    lookText(one) {
+        const { label } = one;
+        return `${this.weightText(one)}: ${this.quoted(40)} looks at “${shortened(label, 40)}”`;
     }
     lookButton(one) {
         const isOn = one.key === this.app.state.key;
-        return button(one.hidden ? "hidden" : percent(one.weight), () => this.app.follow({ key: one.key }), {
+        return button(this.weightText(one), () => this.app.follow({ key: one.key }), {
             class: one.hidden ? "look hid" : "look",
             "aria-pressed": String(isOn),
             "aria-label": this.lookText(one),
@@ -220,34 +256,34 @@ class Strip {
 
     /** Returns the sentence that names the word with the largest weight. */
     answer(keys) {
-        const seen = keys.filter((one) => !one.hidden && one.weight > 0);
-        const [most, next] = seen.sort((a, b) => b.weight - a.weight);
+        const seen = this.seenKeys(keys).filter((one) => one.weight !== 0);
+        const [most, next] = seen;
         const named = (one) => [
             element("b", { dir: "auto" }, `“${shortened(one.label, 40)}”`),
             keys.some((other) => other !== one && other.label === one.label) ? `, word ${one.key + 1}` : "",
         ];
         const words = most ? [" looks most at ", ...named(most)] : [" looks at no word"];
-        const alike = seen.filter((one) => one.weight >= 0.999999 * most.weight);
+        const alike = seen.filter((one) => Math.abs(one.weight - most.weight) <= 1e-6 * Math.abs(most.weight));
         if (alike.length > 1) {
             const more = alike.length > 2 ? ` and ${alike.length - 2} more` : "";
-            words.push(" and ", ...named(next), more, `, ${percent(most.weight)} each`);
-        } else if (most) words.push(`, ${percent(most.weight)}`);
+            words.push(" and ", ...named(next), more, `, ${this.weightText(most)} each`);
+        } else if (most) words.push(`, ${this.weightText(most)}`);
         return element("h2.answer", element("b", { dir: "auto" }, this.quoted(40)), words);
     }
 
     /** Returns the mistake or rule in this walk, the origin of its parameters, and what is unusual. */
     origin(keys = []) {
         const { walk, tabs } = this.app;
-        const { seed, projection, weights, layer, model_file: file, said } = walk.config;
-        const isDrawn = seed !== undefined && projection !== "none" && weights === "none";
+        const { seed, weights, layer, model_file: file, said } = walk.config;
+        const isDrawn = seed !== undefined && weights === "none" && walk.sections.some((one) => one.kind === "parameter");
         const drawn = isDrawn ? `The weights are random (seed ${seed}): this model has learned nothing yet.` : "";
         const head = tabs.extents.head > 1 ? `, head ${tabs.chosen.head}` : "";
         const trained = isTrained(walk) ? `The trained model ${file}, layer ${layer}${head}.` : drawn;
         const told = [said?.example ? "An example: its numbers were set by hand." : trained];
         const hidden = keys.filter((one) => one.hidden).length;
-        if (hidden > 0) told.push(`${hidden} of ${keys.length} words are hidden from ${this.quoted(40)}.`);
+        if (hidden > 0) told.push(`${hidden} of ${keys.length} words ${hidden > 1 ? "are" : "is"} hidden from ${this.quoted(40)}.`);
         const sum = keys.reduce((all, one) => all + (one.hidden ? 0 : one.weight), 0);
-        if (keys.length > 0 && Math.abs(sum - 1) > 0.005) told.push(`Its weights add up to ${Math.round(100 * sum)} %.`);
+        if (keys.length > 0 && this.roles.areShares && Math.abs(sum - 1) > 0.005) told.push(`Its weights add up to ${Math.round(100 * sum)} %.`);
         told.push(keys.length > 0 ? "Press another word, or a curve for its numbers." : "Press a word for its memory.");
         const changed = walk.sections.find(({ margin }) => margin)?.margin ?? "";
         return element("div", changed && element("p.margin", changed), element("p.origin", told.filter(Boolean).join(" ")));
@@ -258,7 +294,7 @@ class Strip {
     /** Returns the keys in the boxes, in the order of the sentence. */
     inBoxes(keys) {
         if (this.wholeRow || keys.length <= keysInBox) return keys;
-        const rank = (one) => (one.key === this.app.state.key ? Infinity : one.weight);
+        const rank = (one) => (one.key === this.app.state.key ? Infinity : Math.abs(one.weight));
         const order = [...keys].sort((a, b) => rank(b) - rank(a));
         const shown = new Set(order.slice(0, keysInBox));
         return keys.filter((one) => shown.has(one));
@@ -293,8 +329,10 @@ class Strip {
         const shares = exponentials ? "exp(score − largest), divided by their sum" : weights.formula;
         const boxes = element(
             "div.boxes",
-            this.box("1 Match", `query of ${this.quoted(14)} · key of each word`, this.measured(scores, rows, limit)),
-            this.box("2 Scale and hide", hides, this.measured(last, rows, limit)),
+            scores === weights ? [] : [
+                this.box("1 Match", `query of ${this.quoted(14)} · key of each word`, this.measured(scores, rows, limit)),
+                this.box("2 Scale and hide", hides, this.measured(last, rows, limit)),
+            ],
             this.box("3 Share out", shares, this.shared(rows, keys), this.rowSum()),
             this.collected(rows),
         );
