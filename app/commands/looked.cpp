@@ -239,8 +239,11 @@ Looked look_at(const Arguments& arguments, const std::string& label, attn::Ledge
     }
     const bool of_modules = are_of_modules(file);
     looked.diagnosis = diagnosis_in_either_layout(arguments, asked, options, of_modules);
-    if (!looked.diagnosis.is_right() && !arguments.has(flags::scale)) {
-        // Small examples leave the scale out.
+    const bool shows_scores = std::ranges::any_of(file.entries(), [](const auto& entry) {
+        return given_as(entry.name, entry.tensor) == "scores";
+    });
+    if (shows_scores && !looked.diagnosis.is_right() && !arguments.has(flags::scale)) {
+        // Small examples leave the scale out, and show the weights of these scores.
         asked.config.scale = {attn::ScaleChoice::By::none, 1};
         attn::Diagnosis other = diagnosis_in_either_layout(arguments, asked, options, of_modules);
         if (other.cost < looked.diagnosis.cost &&

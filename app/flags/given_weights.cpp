@@ -60,9 +60,9 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
 /// True for the numbers of a row whose keys are all hidden.
 bool is_of_hidden_row(double weight) { return weight == 0 || std::isnan(weight); }
 
-/// True if rows are shares that sum to 1, to the precision of the printed decimals: all of them, or
-/// most if the name says so.
-bool sums_to_one(const attn::Tensor& tensor, bool all) {
+/// True if that share of the rows, or more, are shares that sum to 1, to the precision of the
+/// printed decimals.
+bool sums_to_one(const attn::Tensor& tensor, double least) {
     if (tensor.dimension() == 0 || tensor.shape().back() == 0) return false;
     const std::size_t columns = tensor.shape().back(), rows = tensor.size() / columns;
     std::size_t good = 0, bad = 0;
@@ -70,14 +70,15 @@ bool sums_to_one(const attn::Tensor& tensor, bool all) {
         double sum = 0;
         bool are_shares = true, is_hidden = true;
         for (std::size_t i = row * columns; i < (row + 1) * columns; ++i) {
+            if (tensor.at(i) == -HUGE_VAL) return false;
             sum += tensor.at(i);
-            are_shares = are_shares && !(tensor.at(i) < 0);
+            are_shares = are_shares && !(tensor.at(i) < 0 || tensor.at(i) > 1.02);
             is_hidden = is_hidden && is_of_hidden_row(tensor.at(i));
         }
         if (is_hidden) continue;
         (are_shares && std::abs(sum - 1) <= 0.02 ? good : bad)++;
     }
-    return good > 0 && (all ? bad == 0 : good > bad);
+    return good > 0 && static_cast<double>(good) >= least * static_cast<double>(good + bad);
 }
 
 bool hides_cells(const attn::Tensor& tensor) {
@@ -138,10 +139,12 @@ bool take_shown_mask(const attn::Tensor& cells, bool are_weights, attn::WalkConf
 std::string given_as(const std::string& name, const attn::Tensor& tensor) {
     std::vector<std::string> steps = attn::known_steps(name);
     std::erase_if(steps, [](const std::string& step) { return !may_be_given(step); });
-    if (name.empty() && sums_to_one(tensor, true)) return "weights";
+    if (name.empty() && sums_to_one(tensor, 1)) return "weights";
     if (steps.empty() || steps.front() == "mask") return "";  // true may mean either
     const bool may_be_weights = std::ranges::count(steps, "weights") > 0;
-    if (may_be_weights && sums_to_one(tensor, false)) return "weights";
+    // A name says more than a row that is off.
+    const double least = steps.front() == "weights" ? 0.5 : 0.6;
+    if (may_be_weights && sums_to_one(tensor, least)) return "weights";
     if (may_be_weights && steps.front() == "weights") {
         return hides_cells(tensor) ? "masked_scores" : "scores";
     }

@@ -27,6 +27,7 @@ std::string known_part(const attn::NamedTensor& named) {
     if (attn::lower(name).starts_with("softmax")) return "softmax";
     if (attn::lower(name).starts_with("head_")) return name;  // one of several
     while (words.size() > 1 && words.back().find_first_not_of("0123456789") == std::string::npos) {
+        if (named.tensor.dimension() == 1) return name;  // a row: word_1
         words.pop_back();
     }
     if (words.size() == 2 && words[0].size() < 9 && words.back().size() == 1 &&

@@ -134,7 +134,11 @@ Ledger Judge::printed_radii(const Ledger& used) const {
         Printed digits = printed_digits(entry.tensor);
         // Inputs may have been chosen with fewer digits than results.
         if (!given_.has(entry.name)) return digits;
-        if (digits.count == 0) return printed_alone(entry.tensor);  // or with more
+        if (digits.count == 0) {  // or with more, which float32 does not keep
+            const Printed own = printed_alone(entry.tensor);
+            const int most = std::max(options_.digits.value_or(0), options_.decimals.value_or(0));
+            return own.count == 0 && most > 6 ? Printed{7, true} : own;
+        }
         if (!digits.are_significant) digits.count = *options_.decimals;
         return digits;
     });
