@@ -5,6 +5,7 @@
 
 #include "app/commands/shown_settings.hpp"
 #include "app/flags/ledger_file.hpp"
+#include "app/flags/pasted_tensors.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/core/cards/step_table.hpp"
@@ -242,7 +243,10 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
             asked.unread_parameters.push_back(name);
         }
         const bool is_mask = may_begin_later && step == "mask" && !asked.said.mask;
-        if (is_mask && !attn::is_causal(tensor) && take_added_mask(tensor, false, asked.config)) {
+        const bool is_bias = may_begin_later && step == "position_bias" && tensor.dimension() > 1 &&
+                             !asked.config.position_bias;
+        if ((is_mask || is_bias) && !attn::is_causal(tensor) &&
+            take_added_mask(tensor, false, asked.config)) {
             asked.assumed.push_back(attn::visible(name) + " is added to the scores");
             continue;
         }
@@ -299,10 +303,9 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
     const attn::Tensor* shown = named.find("weights");
     const bool begins_at_weights = begins_later && attn::given_beginning(named) == "weights";
     if (may_begin_later && shown != nullptr && !begins_at_weights && !asked.said.mask &&
-        hides_later_keys(*shown)) {
-        asked.config.mask.causal = true;
+        take_shown_mask(*shown, true, asked.config)) {
         asked.said.mask = true;
-        asked.assumed.push_back("--mask causal, as no query looks at a later key");
+        asked.assumed.emplace_back(hides_later);
     }
     const bool draws_them = arguments.has_any({flags::seed, flags::weights, flags::projection});
     asked.lacks_x = lacks_x && wide.empty() && !asked.takes_projections;

@@ -8,6 +8,8 @@
 #include "app/commands/diagnose_setup.hpp"
 #include "app/commands/looked.hpp"
 #include "app/commands/printed_cells.hpp"
+#include "app/commands/proofread.hpp"
+#include "app/commands/wrong_scores.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/pasted_tensors.hpp"
@@ -19,6 +21,7 @@
 #include "attn/core/settings/parse.hpp"
 #include "attn/explain/document/document.hpp"
 #include "attn/files/io/input_file.hpp"
+#include "attn/files/io/read_tensor.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/replay.hpp"
@@ -63,7 +66,9 @@ std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis, const attn:
         const attn::Tensor* const theirs = ordered.theirs.find(row.name);
         const attn::Tensor* const ours = replay.step(row.name);
         if (theirs == nullptr || ours == nullptr || theirs->shape() != ours->shape()) continue;
-        if (row.local == attn::Verdict::wrong) {
+        // A tensor that follows from the right ones before it was not made of a misprinted one.
+        const bool is_made = row.global == attn::Verdict::right && !cells.empty();
+        if (row.local == attn::Verdict::wrong && !is_made) {
             std::size_t worst = 0;
             double most = -1;
             for (std::size_t i = 0; i < ours->size(); ++i) {
@@ -80,12 +85,49 @@ std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis, const attn:
     return cells;
 }
 
+/// Blames the user's scores, from which the walk begins, if everything after the first wrong step
+/// agrees with one other score. `replay` is before that step.
+void blame_scores(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
+                  std::vector<WrongCell>& cells) {
+    const std::string begin = attn::beginning_of(diagnosis.plan->config);
+    if (cells.size() != 1 || cells[0].harmless || begin.empty() || begin == "query" ||
+        begin == "weights") {
+        return;
+    }
+    const attn::Tensor& scores = diagnosis.given[begin];
+    attn::Replay replay(*diagnosis.plan, diagnosis.given);
+    const attn::Tensor* const scaled = begin == "scores" ? replay.step("scaled_scores") : nullptr;
+    const double factor = scaled == nullptr ? 1 : attn::ratio_between(*scaled, scores).value_or(1);
+    const OrderedVerdicts ordered(diagnosis, file);
+    const attn::Tensor* const theirs = ordered.theirs.find(cells[0].step);
+    const attn::Tensor* const ours = replay.step(cells[0].step);
+    if (theirs == nullptr || ours == nullptr) return;
+    const auto agrees = [&](const attn::StepVerdict& row) {
+        return row.local == attn::Verdict::right && row.global == attn::Verdict::wrong;
+    };
+    std::optional<WrongScore> wrong;
+    if (cells[0].step == "weights") {
+        wrong = score_behind_weights(scores, *theirs, *ours, factor);
+    } else if (cells[0].step == "scaled_scores" && std::ranges::any_of(ordered.rows, agrees)) {
+        wrong = score_behind_scaled(scores, *theirs, factor);
+    }
+    if (!wrong) return;
+    const auto named = std::ranges::find_if(file.entries(), [&](const auto& entry) {
+        return attn::same_numbers(entry.tensor, scores);
+    });
+    const std::string name = named != file.entries().end() ? named->name : begin;
+    cells[0] = {begin, name, wrong->cell, wrong->theirs, wrong->ours, false};
+}
+
 /// Reports the wrong cells, in one line at the end and next to their steps.
 void add_verdict(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
                  const std::string& rows, attn::Document& document) {
     std::vector<std::string> said;
     if (!rows.empty()) said.push_back(rows);
-    const std::vector<WrongCell> cells = wrong_cells(diagnosis, file);
+    std::vector<WrongCell> cells = wrong_cells(diagnosis, file);
+    std::vector<std::string> wrong_names;
+    for (const WrongCell& each : cells) wrong_names.push_back(each.name);
+    blame_scores(diagnosis, file, cells);
     for (const WrongCell& each : cells) {
         const auto finding = std::ranges::find(diagnosis.findings, each.step, &attn::Finding::step);
         const bool is_named = finding != diagnosis.findings.end() && finding->mistake() != nullptr;
@@ -98,9 +140,10 @@ void add_verdict(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
         if (section != document.sections.end()) section->margin += text;
     }
     for (const attn::StepVerdict& row : diagnosis.steps) {
-        const bool is_wrong = row.local == attn::Verdict::wrong && !row.harmless;
+        const bool is_wrong = row.local == attn::Verdict::wrong && !row.harmless &&
+                              (row.global == attn::Verdict::wrong || cells.empty());
         document.is_wrong = document.is_wrong || is_wrong;
-        if (is_wrong && std::ranges::count(cells, row.theirs_name, &WrongCell::name) == 0) {
+        if (is_wrong && std::ranges::count(wrong_names, row.theirs_name) == 0) {
             said.push_back(attn::visible(row.theirs_name) + " does not follow from the rest");
         }
     }
@@ -124,166 +167,16 @@ void add_verdict(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
         attn::JsonText{{"right", !document.is_wrong}, {"verdict", document.verdict}}.text;
 }
 
-std::string names_in(const attn::Ledger& file) {
-    std::vector<std::string> names;
-    for (const auto& entry : file.entries()) names.push_back(attn::visible(entry.name));
-    return attn::some_of(names);
+/// True for a page or a notebook, whose text is read, not its bytes.
+bool is_page(const std::string& spec) {
+    return spec.ends_with(".ipynb") || spec.ends_with(".html") || spec.ends_with(".htm");
 }
 
-/// Removes the tensors that are not steps of this walk, by their names or by `names`.
-std::vector<attn::Skipped> leave_out(const attn::Plan& plan, const std::vector<std::string>& names,
-                                     attn::Ledger& theirs) {
-    std::vector<attn::Skipped> left_out;
-    attn::Ledger kept;
-    for (const auto& [name, tensor] : theirs.entries()) {
-        const std::vector<std::string> steps = attn::known_steps(name);
-        const bool is_step = steps.empty() || !attn::steps_called(name, plan).empty();
-        if (!is_step) {
-            left_out.push_back({name, attn::no_such_step(steps.front())});
-        } else if (std::ranges::find(names, name) != names.end()) {
-            left_out.push_back({name, "no step has that name"});
-        } else {
-            kept.record(name, tensor);
-        }
-    }
-    theirs = std::move(kept);
-    return left_out;
+attn::Ledger page_tensors(const std::string& spec, std::vector<std::string>& tokens) {
+    const std::string text = document_text(spec);
+    const attn::TensorFile page(text, attn::file_label(spec));
+    return recognised(page.read_all(report_note), page.label(), tokens);
 }
-
-/// Returns the unknown names whose numbers match no step.
-std::vector<std::string> unknown_names(const attn::Diagnosis& diagnosis) {
-    std::vector<std::string> names;
-    for (const attn::StepVerdict& row : diagnosis.steps) {
-        const bool is_wrong = row.local != attn::Verdict::right && !row.harmless;
-        if (is_wrong && attn::known_steps(row.theirs_name).empty())
-            names.push_back(row.theirs_name);
-    }
-    return names;
-}
-
-/// Leaves x out if no matrix computes query and key from it and the walk can begin later.
-/// Returns whether it did.
-bool drop_idle_x(attn::Ledger& file) {
-    std::string x;
-    bool has_matrices = false;
-    attn::Ledger steps;
-    for (const auto& [name, tensor] : file.entries()) {
-        const std::string step = given_as(name, tensor);
-        if (step == "x") x = name;
-        has_matrices = has_matrices || step.starts_with("w_");
-        if (!step.empty()) steps.record(step, tensor);
-    }
-    const bool has_later = !attn::given_beginning(steps).empty() ||
-                           (steps.has("query") && steps.has("key") && steps.has("value"));
-    if (x.empty() || has_matrices || !has_later) return false;
-    file = file.without(x);
-    return true;
-}
-
-/// Diagnoses the tensors that are steps of this walk; those with unknown names only if their
-/// numbers match a step.
-attn::Diagnosis diagnosis_of(DiagnosedWalk asked, const attn::DiagnoseOptions& options) {
-    const attn::Plan plan = attn::resolve(asked.config);
-    std::vector<attn::Skipped> skipped;
-    attn::Diagnosis diagnosis;
-    std::vector<std::string> names;
-    do {
-        std::ranges::copy(leave_out(plan, names, asked.theirs), std::back_inserter(skipped));
-        if (asked.theirs.entries().empty()) {
-            diagnosis = {};
-            diagnosis.plan = plan;
-            diagnosis.given = attn::draw(plan);
-            break;
-        }
-        diagnosis = attn::diagnose_as_it_fits(asked, plan, options).diagnosis;
-        names = unknown_names(diagnosis);
-        std::erase_if(names, [&](const auto& name) { return options.steps.contains(name); });
-    } while (!names.empty());
-    std::ranges::copy(skipped, std::back_inserter(diagnosis.skipped));
-    return diagnosis;
-}
-
-/// Counts the steps that are right in our order of axes.
-std::size_t right_as_they_are(const attn::Diagnosis& diagnosis) {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(diagnosis.steps, [](const attn::StepVerdict& row) {
-            return row.global == attn::Verdict::right && row.layout.empty();
-        }));
-}
-
-/// True if matrices are named like those of modules or of this program, which are read as x @ W^T.
-bool are_of_modules(const attn::Ledger& file) {
-    return std::ranges::any_of(file.entries(), [](const auto& entry) {
-        return entry.name.find('.') != std::string::npos || entry.name == "w_query";
-    });
-}
-
-/// Papers write x @ W, PyTorch computes x @ W^T: for square matrices the numbers decide, and if
-/// they cannot, the names.
-attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, DiagnosedWalk asked,
-                                           const attn::DiagnoseOptions& options, bool of_modules) {
-    const attn::Tensor* const matrix = asked.config.parameters.find("w_query");
-    const bool is_square =
-        matrix != nullptr && matrix->dimension() == 2 && matrix->shape()[0] == matrix->shape()[1];
-    if (arguments.has(flags::weight_layout) || !is_square) return diagnosis_of(asked, options);
-    std::optional<attn::Diagnosis> best;
-    for (const attn::WeightLayout layout :
-         {of_modules ? attn::WeightLayout::out_in : attn::WeightLayout::in_out,
-          of_modules ? attn::WeightLayout::in_out : attn::WeightLayout::out_in}) {
-        asked.config.weight_layout = layout;
-        try {
-            attn::Diagnosis found = diagnosis_of(asked, options);
-            if (layout == attn::WeightLayout::in_out) {
-                found.remarks.emplace_back("--weight-layout in-out, for x @ W");
-            }
-            if (!best || right_as_they_are(found) > right_as_they_are(*best)) {
-                best = std::move(found);
-            }
-        } catch (const attn::ShapeError&) {
-            continue;  // the matrices fit in one layout only
-        }
-        const bool is_right = std::ranges::all_of(best->steps, [](const attn::StepVerdict& row) {
-            return row.local == attn::Verdict::right && row.layout.empty();
-        });
-        if (is_right) break;
-    }
-    return best ? *std::move(best) : diagnosis_of(asked, options);  // reports the reason
-}
-
-}  // namespace
-
-Looked look_at(const Arguments& arguments, const std::string& label, attn::Ledger file,
-               const std::vector<std::string>& tokens) {
-    const bool is_idle = !arguments.has(flags::map) && drop_idle_x(file);
-    attn::DiagnoseOptions options;
-    options.has_all_inputs = options.may_be_empty = true;
-    options.steps = mapped_names(arguments, file);
-    DiagnosedWalk asked = asked_walk(arguments, file, options.steps, true);
-    if (name_rows_of(file, tokens) && !arguments.has(flags::tokens)) {
-        asked.config.names = {tokens};
-    }
-    options.takes_projections = asked.takes_projections;
-    Looked looked{{}, asked.assumed, why_not_judged(asked)};
-    if (!looked.reason.empty()) {
-        looked.reason = label + ": " + looked.reason;
-        return looked;
-    }
-    const bool begins = asked.takes_projections || arguments.has(says_x) ||
-                        std::holds_alternative<attn::Tensor>(asked.config.input) ||
-                        !attn::beginning_of(asked.config).empty();
-    if (!begins) {
-        looked.reason = label + ": no walk begins with " + names_in(file) +
-                        ": give x and its matrices, query, key and value, scores, or weights";
-        return looked;
-    }
-    looked.diagnosis = diagnosis_in_either_layout(arguments, asked, options, are_of_modules(file));
-    if (is_idle) {
-        looked.diagnosis.skipped.push_back({"x", "no matrix computes query and key from it"});
-    }
-    return looked;
-}
-
-namespace {
 
 int run_look(const Arguments& arguments) {
     check_output_flags(arguments);
@@ -292,7 +185,7 @@ int run_look(const Arguments& arguments) {
         report_note_now("paste tensors here, as in scores = [[1, 2], [3, 1]]; Ctrl-D ends them");
     }
     std::vector<std::string> tokens;
-    attn::Ledger file = pasted_tensors(spec, tokens);
+    attn::Ledger file = is_page(spec) ? page_tensors(spec, tokens) : pasted_tensors(spec, tokens);
     Looked looked = look_at(arguments, attn::file_label(spec), file, tokens);
     if (!looked.reason.empty()) throw attn::InputError(looked.reason);
     attn::Diagnosis& diagnosis = looked.diagnosis;

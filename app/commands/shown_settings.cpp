@@ -11,17 +11,19 @@
 namespace app {
 namespace {
 
-/// Returns the smallest width d for which most rows of the scaled scores, or of the weights without
-/// them, follow from scores divided by sqrt(d), to the precision that all were printed with: a row
-/// may have a slip. 1 if there is none.
+/// Returns the width d for which most rows of the scaled scores, or of the weights without them,
+/// follow from scores divided by sqrt(d), to the precision that all were printed with: a row may
+/// have a slip. Of several, the nearest. 1 if there is none. A bias is added before softmax, which
+/// leaves out the keys whose weights are 0.
 std::size_t width_between(const attn::Tensor& scores, const attn::Tensor* scaled,
-                          const attn::Tensor* weights) {
+                          const attn::Tensor* weights, const attn::Tensor* bias) {
     constexpr double usual = 1e-5;
     const attn::Printed of_scores = attn::printed_alone(scores);
     const attn::Tensor& made = scaled != nullptr ? *scaled : *weights;
     const attn::Printed of_made = attn::printed_alone(made);
     const std::size_t keys = scores.shape().back(), axis = scores.dimension() - 1;
-    const auto rows_that_follow = [&](std::size_t width) {
+    // The number of rows that follow, and how far all cells are off.
+    const auto fit_of = [&](std::size_t width) {
         const double root = std::sqrt(static_cast<double>(width));
         attn::Array<double> result = attn::empty_array<double>(scores.shape());
         std::vector<double> lost(scores.size() / keys, 0);  // of each row
@@ -30,8 +32,15 @@ std::size_t width_between(const attn::Tensor& scores, const attn::Tensor* scaled
             if (!std::isfinite(score)) return;
             lost[i / keys] = std::max(lost[i / keys], of_scores.cut(score) / root);
         });
-        if (scaled == nullptr) result = attn::loop::softmax(std::move(result), axis);
+        if (scaled == nullptr) {
+            attn::each_number(made, [&](std::size_t i, double weight) {
+                if (bias != nullptr) result.data()[i] += bias->at(i % bias->size());
+                if (weight == 0) result.data()[i] = -HUGE_VAL;
+            });
+            result = attn::loop::softmax(std::move(result), axis);
+        }
         std::vector<bool> follows(scores.size() / keys, true);
+        double off = 0;
         attn::each_number(made, [&](std::size_t i, double theirs) {
             const double ours = result.data()[i];
             const double slope = scaled != nullptr ? 1 : 2 * ours * (1 - ours);
@@ -39,35 +48,22 @@ std::size_t width_between(const attn::Tensor& scores, const attn::Tensor* scaled
             const bool is_it = attn::same_number(ours, theirs) ||
                                std::abs(ours - theirs) <= near + 1.2 * slope * lost[i / keys];
             if (!is_it) follows[i / keys] = false;
+            if (std::isfinite(ours - theirs)) off += std::abs(ours - theirs);
         });
-        return std::ranges::count(follows, true);
+        return std::pair(std::ranges::count(follows, true), -off);
     };
     constexpr std::size_t widest = 1024;
     const auto all = static_cast<std::ptrdiff_t>(scores.size() / keys);
     std::size_t best = 1;
-    auto most = rows_that_follow(best);
-    for (std::size_t width = 2; width <= widest && keys > 1 && most < all; ++width) {
-        const auto rows = rows_that_follow(width);
-        if (rows > most) best = width, most = rows;
+    auto most = fit_of(best);
+    for (std::size_t width = 2; width <= widest && keys > 1 && most.first < all; ++width) {
+        const auto fit = fit_of(width);
+        if (fit.first > 0 && fit > most) best = width, most = fit;
     }
     return best;
 }
 
 }  // namespace
-
-bool hides_later_keys(const attn::Tensor& weights) {
-    const attn::Shape shape = weights.shape();
-    if (shape.size() < 2 || shape.back() < 2 || shape[shape.size() - 2] != shape.back())
-        return false;
-    const std::size_t keys = shape.back();
-    bool hides = true;
-    attn::each_number(weights, [&](std::size_t i, double weight) {
-        const std::size_t query = i / keys % keys, key = i % keys;
-        hides = hides && (key <= query ? weight != 0 || query > 0 : weight == 0);
-        if (query == 0 && key == 0) hides = hides && weight == 1;
-    });
-    return hides;
-}
 
 void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
                  DiagnosedWalk& asked) {
@@ -98,8 +94,13 @@ void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
         return tensor != nullptr && tensor->shape() == scores.shape() ? tensor : nullptr;
     };
     const attn::Tensor *const scaled = beside("scaled_scores"), *const weights = beside("weights");
-    std::size_t width = scaled != nullptr ? width_between(scores, scaled, nullptr) : 1;
-    if (width == 1 && weights != nullptr) width = width_between(scores, nullptr, weights);
+    const auto& added = asked.config.position_bias;
+    const bool is_like = added && added->given && added->given->dimension() > 1 &&
+                         scores.size() % added->given->size() == 0 &&
+                         added->given->shape().back() == scores.shape().back();
+    const attn::Tensor* const bias = is_like ? &*added->given : nullptr;
+    std::size_t width = scaled != nullptr ? width_between(scores, scaled, nullptr, nullptr) : 1;
+    if (width == 1 && weights != nullptr) width = width_between(scores, nullptr, weights, bias);
     const auto ratio =
         scaled != nullptr && width == 1 ? attn::ratio_between(*scaled, scores) : std::nullopt;
     asked.config.scale = ratio ? attn::ScaleChoice{attn::ScaleChoice::By::number, *ratio}

@@ -4,9 +4,6 @@
 
 namespace app {
 
-/// True if each query's weights are 0 for all later keys, and the first query's is 1 for its own.
-bool hides_later_keys(const attn::Tensor& weights);
-
 /// Starts a walk from the user's scores or weights and value, or from query and key. A scale that
 /// the scaled scores reveal is used, because scores alone do not determine head-dim.
 void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,

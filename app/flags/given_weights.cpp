@@ -57,11 +57,28 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
     return parameters;
 }
 
-/// True if rows are shares that sum to 1, to the precision of the printed decimals.
-bool sums_to_one(const attn::Tensor& tensor) {
-    bool has_shares = tensor.dimension() > 0 && tensor.shape().back() > 0;
-    attn::each_number(tensor, [&](std::size_t, double cell) { has_shares &= cell >= 0; });
-    return has_shares && !row_off_one(tensor, 0.02);
+/// True for the numbers of a row whose keys are all hidden.
+bool is_of_hidden_row(double weight) { return weight == 0 || std::isnan(weight); }
+
+/// True if that share of the rows, or more, are shares that sum to 1, to the precision of the
+/// printed decimals.
+bool sums_to_one(const attn::Tensor& tensor, double least) {
+    if (tensor.dimension() == 0 || tensor.shape().back() == 0) return false;
+    const std::size_t columns = tensor.shape().back(), rows = tensor.size() / columns;
+    std::size_t good = 0, bad = 0;
+    for (std::size_t row = 0; row < rows; ++row) {
+        double sum = 0;
+        bool are_shares = true, is_hidden = true;
+        for (std::size_t i = row * columns; i < (row + 1) * columns; ++i) {
+            if (tensor.at(i) == -HUGE_VAL) return false;
+            sum += tensor.at(i);
+            are_shares = are_shares && !(tensor.at(i) < 0 || tensor.at(i) > 1.02);
+            is_hidden = is_hidden && is_of_hidden_row(tensor.at(i));
+        }
+        if (is_hidden) continue;
+        (are_shares && std::abs(sum - 1) <= 0.02 ? good : bad)++;
+    }
+    return good > 0 && static_cast<double>(good) >= least * static_cast<double>(good + bad);
 }
 
 bool hides_cells(const attn::Tensor& tensor) {
@@ -85,19 +102,49 @@ std::optional<OffRow> row_off_one(const attn::Tensor& tensor, double near) {
     const std::size_t columns = tensor.shape().back();
     for (std::size_t first = 0; first < tensor.size(); first += columns) {
         double sum = 0;
-        for (std::size_t i = first; i < first + columns; ++i) sum += tensor.at(i);
-        if (!(std::abs(sum - 1) <= near)) return OffRow{first, sum};
+        bool is_hidden = true;
+        for (std::size_t i = first; i < first + columns; ++i) {
+            sum += tensor.at(i);
+            is_hidden = is_hidden && is_of_hidden_row(tensor.at(i));
+        }
+        if (!is_hidden && !(std::abs(sum - 1) <= near)) return OffRow{first, sum};
     }
     return std::nullopt;
+}
+
+bool take_shown_mask(const attn::Tensor& cells, bool are_weights, attn::WalkConfig& config) {
+    const attn::Shape shape = cells.shape();
+    if (shape.size() < 2) return false;
+    const std::size_t keys = shape.back(), queries = shape[shape.size() - 2];
+    if (queries < 2 || keys < queries) return false;
+    const std::size_t earlier = keys - queries;
+    bool hides = true;
+    attn::each_number(cells, [&](std::size_t i, double cell) {
+        const std::size_t query = i / keys % queries, key = i % keys;
+        const bool is_hidden = std::isnan(cell) || (are_weights ? cell == 0 : cell <= -1e4);
+        const bool is_later = key > query + earlier;
+        // Weights may be 0 because they are small, but not so many of them.
+        const bool may_be_small = are_weights && earlier == 0 && query > 0;
+        hides = hides && (is_hidden == is_later || std::isnan(cell) || (!is_later && may_be_small));
+        if (are_weights && keys == queries && query == 0 && key == 0) {
+            hides = hides && (cell == 1 || std::isnan(cell));
+        }
+    });
+    if (!hides) return false;
+    config.mask.causal = true;
+    if (earlier > 0) config.causal_align = attn::CausalAlign::end;
+    return true;
 }
 
 std::string given_as(const std::string& name, const attn::Tensor& tensor) {
     std::vector<std::string> steps = attn::known_steps(name);
     std::erase_if(steps, [](const std::string& step) { return !may_be_given(step); });
-    if (name.empty() && sums_to_one(tensor)) return "weights";
+    if (name.empty() && sums_to_one(tensor, 1)) return "weights";
     if (steps.empty() || steps.front() == "mask") return "";  // true may mean either
     const bool may_be_weights = std::ranges::count(steps, "weights") > 0;
-    if (may_be_weights && sums_to_one(tensor)) return "weights";
+    // A name says more than a row that is off.
+    const double least = steps.front() == "weights" ? 0.5 : 0.6;
+    if (may_be_weights && sums_to_one(tensor, least)) return "weights";
     if (may_be_weights && steps.front() == "weights") {
         return hides_cells(tensor) ? "masked_scores" : "scores";
     }
@@ -260,6 +307,12 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
         given = given.without("mask");
         notes.emplace_back("assumed: mask is added to the scores");
     }
+    const attn::Tensor* const bias = given.find("position_bias");
+    if (bias != nullptr && bias->dimension() > 1 && !config.position_bias && !said.mask &&
+        take_added_mask(*bias, false, config)) {
+        given = given.without("position_bias");
+        notes.emplace_back("assumed: position_bias is added to the scores");
+    }
     const bool draws_x = arguments.has_any({flags::batch, flags::seq_len, flags::embed_dim});
     if (const attn::Tensor* x = given.find("x"); x != nullptr && !said.source && !draws_x) {
         config.input = *x;
@@ -276,7 +329,18 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     }
     config.weights_file = weights;
     note_beginning(arguments, config, notes);
-    for (const std::string& assumed : attn::take_shapes({}, said, config)) {
+    const std::string beginning = attn::beginning_of(config);
+    for (const std::string name : {"masked_scores", "weights"}) {
+        const attn::Tensor* const shown = given.find(name);
+        const bool is_later = shown != nullptr && beginning != "masked_scores" &&
+                              beginning != "weights" && !said.mask && !config.mask.any();
+        if (is_later && take_shown_mask(*shown, name == "weights", config)) {
+            notes.push_back("assumed: " + std::string(hides_later));
+        }
+    }
+    attn::Ledger masks;
+    if (const attn::Tensor* const whole = given.find("mask")) masks.record("mask", *whole);
+    for (const std::string& assumed : attn::take_shapes(masks, said, config)) {
         notes.push_back("assumed: " + assumed);
     }
     if (!drawn.empty()) {

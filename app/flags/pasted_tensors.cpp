@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "app/flags/ledger_file.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -14,6 +15,8 @@
 
 namespace app {
 namespace {
+
+constexpr const char* taken = "\n";  ///< the name of a row that is part of a matrix
 
 /// Returns the longest and last part of a name that is a known step: `attention_weights` for
 /// `Causal_attention_weights`; the name itself if it is known, or if no part is.
@@ -27,6 +30,10 @@ std::string known_part(const attn::NamedTensor& named) {
         if (named.tensor.dimension() == 1) return name;  // a row: word_1
         words.pop_back();
     }
+    if (words.size() == 2 && words[0].size() < 9 && words.back().size() == 1 &&
+        std::string_view("qkvQKV").find(words.back()) != std::string_view::npos) {
+        return words.back();  // temp_q
+    }
     for (std::size_t count = words.size(); count > 0; --count) {
         for (std::size_t last = words.size(); last >= count; --last) {
             const std::string part = attn::joined({words.begin() + static_cast<long>(last - count),
@@ -38,17 +45,65 @@ std::string known_part(const attn::NamedTensor& named) {
     return name;
 }
 
+bool is_projection(const std::string& name) {
+    const std::vector<std::string> steps = attn::known_steps(name);
+    return !steps.empty() &&
+           (steps.front() == "query" || steps.front() == "key" || steps.front() == "value");
+}
+
+/// The name of a row in parts: `q` and `love` of `q_love`, `k` and `2` of `k2`.
+std::pair<std::string, std::string> parts_of_row(const std::string& name) {
+    const std::size_t bar = name.find('_');
+    if (bar != std::string::npos) return {name.substr(0, bar), name.substr(bar + 1)};
+    const std::size_t end = name.find_last_not_of("0123456789") + 1;
+    return {name.substr(0, end), name.substr(end)};
+}
+
+/// Makes one matrix of rows that are written one by one, `q_the = [...]`, `k_the = [...]`, and
+/// takes the number off the name of a single row, `q_2`.
+void put_rows_together(std::vector<attn::NamedTensor>& tensors) {
+    std::map<std::string, std::vector<std::size_t>> rows;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const auto [stem, rest] = parts_of_row(tensors[i].name);
+        if (tensors[i].tensor.dimension() != 1 || rest.empty()) continue;
+        const bool is_single =
+            is_of_tokens(stem, "") && rest.find_first_not_of("0123456789") == rest.npos;
+        if (is_projection(stem) || is_single) rows[stem].push_back(i);
+    }
+    for (const auto& [stem, places] : rows) {
+        attn::NamedTensor& first = tensors[places.front()];
+        if (places.size() == 1) {
+            const bool is_free = std::ranges::count(tensors, stem, &attn::NamedTensor::name) == 0;
+            if (is_free) first.name = stem;
+            continue;
+        }
+        if (!is_projection(stem)) continue;
+        const std::size_t width = first.tensor.size();
+        attn::Array<double> cells = attn::empty_array<double>({places.size(), width});
+        bool are_alike = true;
+        for (std::size_t row = 0; row < places.size(); ++row) {
+            const attn::NamedTensor& each = tensors[places[row]];
+            are_alike = are_alike && each.tensor.size() == width;
+            if (!are_alike) break;
+            for (std::size_t i = 0; i < width; ++i)
+                cells.data()[row * width + i] = each.tensor.at(i);
+            first.row_names.push_back(parts_of_row(each.name).second);
+        }
+        if (!are_alike) continue;
+        first.tensor = attn::Tensor(attn::numbered_axes(2), std::move(cells));
+        for (std::size_t row = 1; row < places.size(); ++row) tensors[places[row]].name = taken;
+        first.name = stem;
+    }
+    std::erase_if(tensors, [](const auto& each) { return each.name == taken; });
+}
+
 /// `K_T`, `Kᵀ` and `keys_transposed`, the transpose of a matrix, become K and keys.
 void turn_transpose(attn::NamedTensor& named) {
     const std::string name = attn::lower(named.name);
     for (const std::string_view end : {"_t", ".t", "ᵀ", "⊤", "_transpose", "_transposed"}) {
         if (!name.ends_with(end) || named.tensor.dimension() != 2) continue;
         const std::string before = named.name.substr(0, name.size() - end.size());
-        const std::vector<std::string> steps = attn::known_steps(before);
-        const bool is_projected =
-            !steps.empty() &&
-            (steps.front() == "query" || steps.front() == "key" || steps.front() == "value");
-        if (!is_projected) return;
+        if (!is_projection(before)) return;
         const attn::Shape shape = named.tensor.shape();
         named.name = before;
         named.tensor = attn::strided(named.tensor, {shape[1], shape[0]}, {1, shape[1]});
@@ -61,6 +116,33 @@ bool are_sums_of_weights(const attn::NamedTensor& named) {
     const auto is_one = [](double sum) { return std::abs(sum - 1) < 0.02; };
     return attn::lower(named.name).find("sum") != std::string::npos &&
            named.tensor.dimension() == 1 && std::ranges::all_of(named.tensor.numbers(), is_one);
+}
+
+/// True for weights that were multiplied by a mask, which are no masked scores: some are 0, none is
+/// far below.
+bool is_masked_afterwards(const std::string& name, const attn::Tensor& tensor) {
+    const std::vector<std::string> steps = attn::known_steps(name);
+    if (steps.empty() || steps.front() != "masked_scores") return false;
+    bool has_zero = false, are_shares = true;
+    attn::each_number(tensor, [&](std::size_t, double cell) {
+        has_zero = has_zero || cell == 0;
+        are_shares = are_shares && cell >= 0 && cell <= 1;
+    });
+    return has_zero && are_shares;
+}
+
+/// Keras calls weights attention_scores: scores whose rows sum to 1 are weights if nothing else is.
+attn::Ledger with_scores_known(const attn::Ledger& file) {
+    attn::Ledger known;
+    std::size_t weights = 0;
+    for (const auto& [name, tensor] : file.entries()) {
+        const bool are_weights = given_as(name, tensor) == "weights";
+        const std::vector<std::string> steps = attn::known_steps(name);
+        const bool are_called = !steps.empty() && steps.front() == "weights";
+        weights += are_weights || are_called ? 1U : 0U;
+        known.record(are_weights && !are_called ? "weights" : name, tensor);
+    }
+    return weights == 1 ? known : file;
 }
 
 /// A lone tensor under a name that begins no walk is taken for weights if its rows sum to 1.
@@ -110,6 +192,7 @@ attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::strin
                         std::vector<std::string>& tokens) {
     attn::Ledger ledger;
     std::erase_if(tensors, are_sums_of_weights);
+    put_rows_together(tensors);
     const bool are_nameless = std::ranges::all_of(tensors, [](const auto& each) {
         return each.name.empty() || each.name.starts_with("matrix_");
     });
@@ -117,7 +200,8 @@ attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::strin
         take_as_written(each);
         const std::string by_numbers = are_nameless ? given_as("", each.tensor) : "";
         if (!by_numbers.empty() && !ledger.has(by_numbers)) each.name = by_numbers;
-        if (const std::string part = known_part(each); !ledger.has(part)) each.name = part;
+        const std::string part = known_part(each);
+        if (!ledger.has(part) && !is_masked_afterwards(part, each.tensor)) each.name = part;
         if (each.name.empty()) {
             throw attn::InputError(attn::file_label(spec) +
                                    ": contains one array without a name, and its rows do not sum "
@@ -137,7 +221,7 @@ attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::strin
         if (tokens.empty() && !step.starts_with("w_")) tokens = each.row_names;
         ledger.record(each.name, std::move(each.tensor));
     }
-    return with_weights_known(attn::heads_together(ledger));
+    return with_weights_known(with_scores_known(attn::heads_together(ledger)));
 }
 
 attn::Ledger pasted_tensors(const std::string& spec, std::vector<std::string>& tokens) {

@@ -2,13 +2,20 @@
 #include <string>
 #include <vector>
 
-#include "attn/core/plan/ledger.hpp"
+#include "attn/core/plan/config.hpp"
 #include "attn/files/io/elements.hpp"
 
 namespace app {
 
 /// True if a name, or the step that it was given as, stands for a tensor of tokens, which has rows.
 bool is_of_tokens(const std::string& name, const std::string& step);
+
+/// Sets a causal mask if no query looks at a later key in these weights (which are 0 there) or
+/// masked scores. If there are more keys than queries, the queries are the last tokens. Returns
+/// whether it did.
+bool take_shown_mask(const attn::Tensor& cells, bool are_weights, attn::WalkConfig& config);
+
+inline constexpr const char* hides_later = "--mask causal, as no query looks at a later key";
 
 /// Turns a transpose, `K_T`, and makes the list of numbers of a single query a row.
 void take_as_written(attn::NamedTensor& named);

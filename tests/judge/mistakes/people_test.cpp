@@ -117,4 +117,16 @@ TEST_SUITE("mistakes: people's code") {
         CHECK_MESSAGE(score.wrongly_named.empty(), joined(score.wrongly_named));
         CHECK_MESSAGE(score.accused.empty(), joined(score.accused));
     }
+    TEST_CASE(
+        "without flags right code with a mask is right with that mask, also beside its output") {
+        for (const char* const name :
+             {"annotated", "bert", "einsum_energy", "half", "small_gpt", "tutorial"}) {
+            const program::Result result =
+                run("diagnose --json " + (people_folder + std::string(name)) + "_none.npz");
+            INFO(name << "\n" << result.out << result.err);
+            const auto told = nlohmann::json::parse(result.out);
+            CHECK(told.at("remarks").dump().find(": right; without: ") != std::string::npos);
+            for (const auto& finding : told.at("findings")) CHECK(finding.at("harmless") == true);
+        }
+    }
 }

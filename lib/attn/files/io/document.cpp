@@ -28,6 +28,7 @@ public:
 
     /// True if there are words around the matrices other than names and Python.
     bool has_words() const {
+        if (has_titles()) return true;
         for (std::size_t i = 0; i < groups_.size(); ++i) {
             const std::string_view link = i == 0 ? "" : trimmed(between(i));
             const bool is_product = goes_on(i) && link.find_first_of("*@+-/x") != link.npos;
@@ -72,7 +73,8 @@ private:
         const bool is_index = at > 0 && (is_letter_of_name(text_[at - 1]) || text_[at - 1] == ')' ||
                                          (text_[at - 1] == ']' && !is_nested));
         const std::string_view before = std::string_view(text_).substr(0, at);
-        return !is_index && !before.ends_with("Size(") && !before.ends_with("In ");
+        return !is_index && !before.ends_with("Size(") && !before.ends_with("In ") &&
+               !before.ends_with("shape=");
     }
     /// True for a list without a name behind a matrix and on its line: a remark on it.
     bool is_aside(const NumberGroup& group) const {
@@ -107,6 +109,7 @@ private:
     }
     /// True for `q = tensor(`, `q:`, `d_k = 64` and an empty line.
     static bool is_plain(std::string_view line) {
+        if (is_line_of_marks(line)) return false;
         line = trimmed(line.substr(0, line.find('#')));
         if (line.starts_with(">>> ")) line.remove_prefix(4);
         std::size_t end = 0;
@@ -139,14 +142,26 @@ private:
         if (const std::string own = own_line(i); !without_marks(own).empty()) return own;
         std::string_view before = between(i);
         before = before.substr(0, std::min(before.rfind('\n'), before.size()));
-        for (int lines = 0; lines < 3 && !before.empty(); ++lines) {
+        for (int lines = 0; lines < 4 && !before.empty(); ++lines) {
             const std::size_t end = before.rfind('\n');
             const std::string_view line = end == before.npos ? before : before.substr(end + 1);
-            if (i > 0 && end == before.npos) return {};  // behind the matrix above
-            if (!says_type(line) && !without_marks(line).empty()) return std::string(line);
+            if (i > 0 && end == before.npos) break;  // behind the matrix above
+            const bool has_name = !says_type(line) && !is_line_of_marks(line);
+            if (has_name && !without_marks(line).empty()) return std::string(line);
             before = before.substr(0, end == before.npos ? 0 : end);
         }
-        return {};
+        return has_titles() ? groups_[i].title : "";
+    }
+    /// True if several tables have names in their corners.
+    bool has_titles() const {
+        return std::ranges::count_if(groups_, [](const NumberGroup& each) {
+                   return !each.title.empty() && each.title != "token";
+               }) > 1;
+    }
+    /// True for the line under a heading, `-----`.
+    static bool is_line_of_marks(std::string_view line) {
+        line = trimmed(line);
+        return line.size() > 1 && line.find_first_not_of("-=~*_") == line.npos;
     }
     /// True if a group continues the formula of the previous one: `A @ B`, `A @ B = C`.
     bool goes_on(std::size_t i) const {
@@ -157,9 +172,17 @@ private:
         if (link.find_first_not_of(" \n\t$&*@=+-/x") == link.npos) {
             return link.find_first_of(operators) != link.npos;
         }
+        if (is_softmax(i)) return false;
         // `/ sqrt(2) =`, on one line
         return link.find('\n') == link.npos && operators.find(link[0]) != operators.npos &&
                link.ends_with('=');
+    }
+    /// True if a list is the softmax of the one before it.
+    bool is_softmax(std::size_t i) const {
+        if (i == 0 || i >= groups_.size()) return false;
+        const std::string_view link = trimmed(between(i));
+        return own_line(i - 1).ends_with("softmax(") && link.starts_with(')') &&
+               trimmed(link.substr(1)) == "=";
     }
     /// True if a list is a row under the one before it: without a name, behind a number or words in
     /// quotes, or, under a title, behind any word.
@@ -171,9 +194,9 @@ private:
         const auto row_before = row_label(own_line(i - 1), has_title);
         const Shape shape = a.numbers.shape();
         const bool is_vector = shape.size() == 1 || (shape.size() == 2 && shape[0] == 1);
-        return is_vector && b.numbers.shape() == shape && a.words.empty() && b.words.empty() &&
-               row && row_before && (lines == 1 || (lines == 0 && !row->stem.empty())) &&
-               row->stem == row_before->stem;
+        return is_vector && b.numbers.shape() == shape && !goes_on(i + 1) && a.words.empty() &&
+               b.words.empty() && row && row_before &&
+               (lines == 1 || (lines == 0 && !row->stem.empty())) && row->stem == row_before->stem;
     }
 
     /// Reads one matrix, which may consist of several groups, and returns the start of the next.
@@ -214,6 +237,11 @@ private:
             add(stem.empty() ? names_of_label(label) : std::vector{stem},
                 rows.tensor(DType::float64, rows.shape(), numbered_axes(2)), row_names);
             return end;
+        }
+        if (is_softmax(end)) {  // softmax([2, 1]) = [0.73, 0.27]
+            add({"scaled_scores"}, group.numbers, {});
+            add({"softmax"}, groups_[end].numbers, {});
+            return end + 1;
         }
         while (goes_on(end)) ++end;
         add(names_of_label(label_of(first)), groups_[end - 1].numbers, {});

@@ -33,7 +33,41 @@ std::vector<std::string> words_of(std::string_view label) {
         if (!is_count && !is_filler) words.push_back(word);
         at = end + 1;
     }
+    if (words.empty() && lower(std::string(trimmed(label))) == "words") words = {"words"};
     return words;
+}
+
+/// Returns a name for `Q @ K.T`, `Q %*% t(K)` and `A . V`; empty for anything else.
+std::string product_name(std::string_view whole) {
+    for (const std::string_view sign : {"%*%", " @ ", " . ", "*"}) {
+        const std::size_t at = whole.find(sign);
+        if (at == whole.npos || whole.find('=') < at) continue;
+        const std::string_view left = trimmed(whole.substr(0, at));
+        const std::string_view right = trimmed(whole.substr(at + sign.size()));
+        const auto end_of_name = [](std::string_view text) {
+            std::size_t end = 0;
+            while (end < text.size() && is_letter_of_name(text[end])) ++end;
+            return end;
+        };
+        std::size_t begin = left.size();
+        while (begin > 0 && is_letter_of_name(left[begin - 1])) --begin;
+        const std::string first(left.substr(begin));
+        std::string second(right.substr(0, end_of_name(right)));
+        std::string_view rest = right.substr(second.size());
+        bool is_turned = rest.starts_with('\'') || rest.starts_with("^T") ||
+                         rest.starts_with(".T") || rest.starts_with(".mT") ||
+                         rest.starts_with(".transpose");
+        if (const std::string call = lower(second); call == "t" || call == "transpose") {
+            is_turned = !rest.empty();
+            rest.remove_prefix(is_turned ? 1 : 0);
+            second = rest.substr(0, end_of_name(rest));
+        }
+        if (first.empty() || second.empty()) continue;
+        if (is_turned) return first + second + "_T";
+        const std::string small = lower(second);
+        return small == "v" || small == "value" || small == "values" ? "weighted_values" : "";
+    }
+    return "";
 }
 
 /// True if a word is a symbol for a matrix: Q, W_q, Wk, α.
@@ -58,8 +92,11 @@ std::string without_marks(std::string_view text) {
     for (const char* const cell : {"Out[", "In [", "In["}) {
         if (!line.starts_with(cell)) continue;
         line.erase(0, std::min(line.find(']'), line.size() - 1) + 1);
-        if (line.starts_with(':')) line.erase(0, 1);
+        while (line.starts_with(':') || line.starts_with('=')) line.erase(0, 1);
     }
+    if (const std::size_t call = line.find("Tensor(shape"); call != line.npos) line.erase(call);
+    while (line.starts_with("==") || line.starts_with("--")) line.erase(0, 1);
+    if (line.starts_with("= ") || line.starts_with("- ")) line.erase(0, 1);
     for (bool has_call = true; has_call;) {
         line = trimmed(line);
         has_call = line.ends_with('(');
@@ -90,7 +127,13 @@ std::vector<std::string> names_of_label(std::string_view whole) {
         label = label.substr(label.find('(') + 1);
         label = label.substr(0, label.find_first_of(",)"));
     }
-    if (whole.find("%*%") != whole.npos) return {};  // R prints what `Q %*% t(K)` makes
+    const std::string formula_text = replaced_all(std::string(whole), {{":=", ":"}});
+    if (const std::string product = product_name(formula_text); !product.empty()) return {product};
+    if (whole.find("%*%") != whole.npos) return {};
+    for (const std::string_view call : {".tolist", ".numpy", ".print", ".round"}) {
+        const std::size_t at = label.find(call);
+        if (at != label.npos) label.erase(at);
+    }
     // A formula instead of a name: softmax(QK^T / sqrt(d)), QK^T / sqrt(d).
     const std::string formula = lower(label.substr(0, label.find('=')));
     const bool has_root =
@@ -102,6 +145,9 @@ std::vector<std::string> names_of_label(std::string_view whole) {
         label.erase(open, close + 1 - open);
     }
     std::vector<std::string> names;
+    const std::string unmarked = replaced_all(std::string(whole), {{"**", ""}});
+    const std::size_t set = unmarked.find('=');
+    const bool is_product = set != unmarked.npos && unmarked.find('*', set) != unmarked.npos;
     const bool is_set = label.find('=') != label.npos;
     const bool is_call = whole.find('(') != whole.npos && whole.find('(') > whole.find('=');
     for (std::size_t at = 0; at <= label.size();) {
@@ -112,7 +158,8 @@ std::vector<std::string> names_of_label(std::string_view whole) {
             part = trimmed(part.substr(colon + 1));
         }
         const bool is_formula =
-            !names.empty() && part.find_first_of("@/*+ ") != part.npos;  // scores = Q @ K =
+            !names.empty() &&
+            (is_product || part.find_first_of("@/*+ ") != part.npos);  // scores = Q @ K =
         if (is_formula || (part.empty() && !names.empty())) break;
         const std::vector<std::string> words = words_of(part);
         const auto symbol = std::ranges::find_if(words, is_symbol);
@@ -128,7 +175,8 @@ std::vector<std::string> names_of_label(std::string_view whole) {
 
 bool says_type(std::string_view line) {
     line = trimmed(line);
-    return line == "Parameter containing:" || line.find(" Matrix{") != line.npos;
+    return line == "Parameter containing:" || line == "Tensor" || line.starts_with("shape: (") ||
+           line.find(" Matrix{") != line.npos;
 }
 
 std::optional<RowLabel> row_label(std::string_view line, bool has_title) {

@@ -113,6 +113,29 @@ private:
     const std::string& label_;
 };
 
+/// Turns `q = (1, 1)` of prose, `Q = (1 2; 3 4)` and `mat(1, 2; 3, 4)` of Typst into lists, but no
+/// shape.
+std::string with_brackets(std::string text) {
+    text = replaced_all(std::move(text), {{"= mat(", "= ("}});
+    for (std::size_t at = 0; (at = text.find("= (", at)) != text.npos; ++at) {
+        const std::size_t open = at + 2, close = text.find(')', open);
+        if (close == text.npos) break;
+        const std::string_view inside = std::string_view(text).substr(open + 1, close - open - 1);
+        const std::string_view before = trimmed(std::string_view(text).substr(0, at));
+        const std::string name =
+            lower(std::string(before.substr(before.size() < 5 ? 0 : before.size() - 5)));
+        const bool is_shape = name.ends_with("shape") || name.ends_with("size") ||
+                              name.ends_with("dim") || name.ends_with("dims");
+        const bool are_numbers =
+            inside.find_first_not_of("0123456789+-.eE,; \t\n") == inside.npos &&
+            inside.find_first_of(",; ") != inside.npos;
+        if (is_shape || !are_numbers || text.compare(at + 3, 1, "(") == 0) continue;
+        text[open] = '[';
+        text[close] = ']';
+    }
+    return text;
+}
+
 }  // namespace
 
 /// Spells numbers in one way, turns matrices of LaTeX into lists, and takes the `#` off arrays that
@@ -123,6 +146,8 @@ std::string in_one_spelling(std::string_view text) {
                                                          {"\u2502", "|"},
                                                          {"\u2503", "|"},
                                                          {"\u2551", "|"},
+                                                         {"\u2506", "|"},
+                                                         {" \u00d7 ", " * "},
                                                          {"\u221e", "inf"},
                                                          {"\\infty", "inf"},
                                                          {"\u2192", " -> "},
@@ -132,9 +157,12 @@ std::string in_one_spelling(std::string_view text) {
                                                          {"\uff09", ")"},
                                                          {"\r\n", "\n"}});
     // The lines of boxes, all of which begin with these two bytes.
-    for (std::size_t at = 0; (at = plain.find("\xE2\x94", at)) != plain.npos;) {
-        plain.replace(at, 3, "-");
+    for (const char* const line : {"\xE2\x94", "\xE2\x95"}) {
+        for (std::size_t at = 0; (at = plain.find(line, at)) != plain.npos;) {
+            plain.replace(at, 3, "-");
+        }
     }
+    plain = with_brackets(std::move(plain));
     const bool is_code = plain.find("{{") != plain.npos && plain.find('\\') == plain.npos;
     if (is_code) plain = replaced_all(plain, {{"{", "["}, {"}", "]"}});  // C, Mathematica
     for (std::size_t at = 0; at < plain.size(); at = plain.find('\n', at) + 1) {

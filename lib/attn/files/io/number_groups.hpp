@@ -17,6 +17,7 @@ struct NumberGroup {
     bool has_remarks = false;              ///< behind rows
     bool is_table = false;
     bool is_printed = false;  ///< a table between bars, or one that R or pandas prints
+    std::string title{};      ///< in the corner of a table, before the names of its columns
     std::string fault{};      ///< why a table breaks off in the middle; empty if it does not
 };
 

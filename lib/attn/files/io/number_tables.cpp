@@ -33,10 +33,13 @@ struct TableLine {
     std::size_t end = 0;  ///< of the line, without its mark
 
     bool has_bars() const { return mark == '|'; }
-    /// True for a line between rows, `|---|:-:|` or `+===+`.
+    /// True for a line between rows, `|---|:-:|` or `+===+`, or one of types, `f64 f64`.
     bool is_rule() const {
+        static constexpr std::string_view types[] = {"f64",   "f32",   "i64",
+                                                     "<dbl>", "<num>", "<f64>"};
         return std::ranges::all_of(cells, [](const std::string& cell) {
-            return cell.find_first_not_of("-:=+ ") == cell.npos;
+            return cell.find_first_not_of("-:=+ ") == cell.npos ||
+                   std::ranges::find(types, cell) != std::end(types);
         });
     }
     /// True for a row of two numbers and more, behind a name if it has one.
@@ -55,6 +58,21 @@ std::string without_emphasis(std::string cell) {
     return std::string(trimmed(cell));
 }
 
+/// True for `0,108  0,446`, numbers between blanks.
+bool are_decimal_commas(std::string_view line) {
+    std::size_t words = 0;
+    for (std::size_t at = 0; at < line.size();) {
+        const std::size_t end = std::min(line.find_first_of(" \t", at), line.size());
+        const std::string_view word = line.substr(at, end - at);
+        at = end + 1;
+        if (word.empty()) continue;
+        const bool is_name = words++ == 0 && word.find(',') == word.npos;
+        if (word.ends_with(',') || word.starts_with(',')) return false;
+        if (!is_name && !parse_number(with_decimal_point(std::string(word)))) return false;
+    }
+    return words > 1;
+}
+
 TableLine line_at(std::string_view text, std::size_t begin) {
     TableLine line;
     line.end = std::min(text.find('\n', begin), text.size());
@@ -70,12 +88,16 @@ TableLine line_at(std::string_view text, std::size_t begin) {
     }
     if (line.mark == ',' && inner.find("[,1]") != inner.npos) line.mark = ' ';
     if (line.mark == ',' && inner.starts_with('[')) line.mark = ' ';
+    const bool has_commas = line.mark == ',' && are_decimal_commas(inner);
+    if (has_commas) line.mark = ' ';
     const std::string ends = line.mark == ' ' ? " " : std::string(1, line.mark);
     for (std::size_t at = 0; at <= inner.size();) {
         const std::size_t end = std::min(inner.find(ends, at), inner.size());
         std::string cell(trimmed(inner.substr(at, end - at)));
         if (line.mark == '|') cell = without_emphasis(cell);
-        if (line.mark != ' ' && line.mark != ',') cell = with_decimal_point(std::move(cell));
+        if (has_commas || (line.mark != ' ' && line.mark != ',')) {
+            cell = with_decimal_point(std::move(cell));
+        }
         if (!cell.empty() || line.mark != ' ') line.cells.push_back(std::move(cell));
         at = end + 1;
     }
@@ -230,6 +252,9 @@ std::optional<NumberGroup> read_number_table(std::string_view text, std::size_t 
             }
             group.is_printed = is_counted || is_r;
             has_head = true;
+            const bool has_corner =
+                line.has_name() && head.mark != ' ' && head.cells.size() == line.cells.size();
+            if (has_corner) group.title = head.cells[0];
         } else {
             line = line_at(text, at = top);
         }
@@ -252,6 +277,7 @@ std::optional<NumberGroup> read_number_table(std::string_view text, std::size_t 
         if (names > 0 && !is_counted) group.row_names.push_back(row_name(line.cells[0]));
         lists.open();
         for (std::size_t i = names; i < line.cells.size(); ++i) {
+            group.is_printed = group.is_printed || line.cells[i].ends_with('%');
             if (!lists.add_word(line.cells[i])) lists.add(*number_in(line.cells[i]));
         }
         lists.close();

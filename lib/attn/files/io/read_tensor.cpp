@@ -103,7 +103,8 @@ const Format binary_formats[] = {
 std::vector<StoredArray> text_arrays(InputFile& file, std::vector<std::string>& notes) {
     const std::string_view text = file.all();
     const std::string& label = file.label();
-    if (looks_like_json_object(text)) return json_arrays(text, label);
+    const bool is_python = text.find("array(") != text.npos || text.find("tensor(") != text.npos;
+    if (looks_like_json_object(text) && !is_python) return json_arrays(text, label);
     const bool is_json = label.ends_with(".json");
     if (!is_json) {
         if (auto matrices = read_document(text, label)) return in_memory(*std::move(matrices));

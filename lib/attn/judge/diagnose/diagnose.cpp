@@ -357,7 +357,10 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
         diagnosis.remarks.push_back(exactness.remark);
         return diagnosis;
     };
-    const std::vector<Exactness> printed = is_said ? std::vector<Exactness>() : printed_in(theirs);
+    // Weights of 1.0000 and 0.0000 have the decimals of the scores that they were made of.
+    const std::vector<Exactness> printed =
+        is_said ? std::vector<Exactness>()
+                : printed_in(are_whole(theirs) ? plan.config.parameters : theirs);
     const CaseTensors exact(plan, intake, options, 0);
     Diagnosis best = diagnosed(exact);
     // A long search may still explain a difference that a quick one could not.

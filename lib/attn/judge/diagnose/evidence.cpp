@@ -95,39 +95,47 @@ bool all_numbers(const Ledger& tensors, auto&& holds) {
     return std::ranges::all_of(tensors.entries(), [&](const Ledger::Entry& entry) {
         const Tensor& tensor = entry.tensor;
         std::size_t i = 0;
-        while (tensor.is_floating() && i < tensor.size() && holds(tensor.at(i))) ++i;
+        const double unit = tensor.dtype() == DType::float64 ? 1e-13 : 1e-7;
+        while (tensor.is_floating() && i < tensor.size() && holds(tensor.at(i), unit)) ++i;
         return i == tensor.size() || !tensor.is_floating();
     });
 }
 
-/// True if a number is a multiple of `last`, to the precision of float32.
-bool is_multiple(double number, double last) {
+/// The digits that tell printed numbers from stored ones: float32 has no more than 7.
+int most_digits(const Ledger& tensors) {
+    const bool are_double = std::ranges::all_of(tensors.entries(), [](const Ledger::Entry& each) {
+        return each.tensor.dtype() == DType::float64 || !each.tensor.is_floating();
+    });
+    return are_double ? 9 : 6;
+}
+
+/// True if a number is a multiple of `last`, to the precision of its type.
+bool is_multiple(double number, double last, double unit) {
     const double count = std::abs(number / last);
-    return !std::isfinite(number) || std::abs(count - std::round(count)) <= 1e-7 * count;
+    return !std::isfinite(number) || std::abs(count - std::round(count)) <= unit * count;
 }
 
 }  // namespace
 
 bool are_whole(const Ledger& tensors) {
-    return all_numbers(tensors, [](double each) { return is_multiple(each, 1); });
+    return all_numbers(tensors, [](double each, double) { return is_multiple(each, 1, 1e-7); });
 }
 
 int decimals_of(const Ledger& tensors) {
-    for (int decimals = 1; decimals < 7; ++decimals) {
+    for (int decimals = 1; decimals <= most_digits(tensors); ++decimals) {
         const double last = std::pow(10, -decimals);
-        if (all_numbers(tensors, [&](double each) { return is_multiple(each, last); })) {
-            return decimals;
-        }
+        const auto is_cut = [&](double each, double unit) { return is_multiple(each, last, unit); };
+        if (all_numbers(tensors, is_cut)) return decimals;
     }
     return 0;
 }
 
 int digits_of(const Ledger& tensors) {
-    for (int digits = 2; digits < 7; ++digits) {
-        const auto has_no_more = [digits](double number) {
+    for (int digits = 2; digits <= most_digits(tensors); ++digits) {
+        const auto has_no_more = [digits](double number, double unit) {
             if (number == 0 || !std::isfinite(number)) return true;
             const double first = std::floor(std::log10(std::abs(number)));
-            return is_multiple(number, std::pow(10, first - digits + 1));
+            return is_multiple(number, std::pow(10, first - digits + 1), unit);
         };
         if (all_numbers(tensors, has_no_more)) return digits;
     }

@@ -121,28 +121,35 @@ private:
         }
         if (found) return;
         const std::string drawn = drawn_for(case_, theirs.steps.front());
-        if (!drawn.empty()) {
-            return skip(theirs, "there is no " + drawn + " to make it with", cost::unjudged);
-        }
+        if (!drawn.empty()) return skip_without(drawn, theirs, cost::unjudged);
         if (!theirs.stray.empty() && !leads_on(theirs)) {
             return skip(theirs, theirs.stray, cost::stray);
         }
         const bool is_projected = !case_.plan.config.output_projection &&
                                   !case_.options.has_all_inputs && names_a_result(theirs.name) &&
                                   !case_.options.steps.contains(theirs.name);
-        const std::string reason = "there is no w_output to make it with";
         const Tensor* merged = is_projected && !blocked_ ? replay_.step("merged") : nullptr;
         const bool may_be = merged == nullptr || may_be_projected(theirs.tensor, *merged);
         if (is_projected && may_be && !diagnosis_.steps.empty()) {
-            return skip(theirs, reason, cost::left_out);
+            return skip_without("w_output", theirs, cost::left_out);
         }
-        if (is_projected) unexplained_.evidence.push_back("if it is projected: " + reason);
+        if (is_projected) {
+            unexplained_.lacks_parameter = true;
+            unexplained_.evidence.push_back("if it is projected: " + nothing_makes_it("w_output"));
+        }
         leave_unknown(theirs, theirs.steps.front());
     }
 
     void skip(const TheirTensor& theirs, const std::string& reason, double cost) {
         diagnosis_.skipped.push_back({theirs.name, reason, cost});
         outcome_.cost += cost;
+    }
+    static std::string nothing_makes_it(const std::string& parameter) {
+        return "there is no " + parameter + " to make it with";
+    }
+    void skip_without(const std::string& parameter, const TheirTensor& theirs, double cost) {
+        skip(theirs, nothing_makes_it(parameter), cost);
+        diagnosis_.skipped.back().lacks_parameter = true;
     }
 
     /// True if a tensor with an unknown name and unexplained numbers should still be read as a

@@ -44,6 +44,32 @@ bool is_behind_mask(const Diagnosis& diagnosis) {
     });
 }
 
+/// Returns the cost of the tensors that no parameter of the file makes, under any settings.
+double cost_of_missing(const Diagnosis& diagnosis) {
+    double sum = 0;
+    for (const Skipped& each : diagnosis.skipped) sum += each.lacks_parameter ? each.cost : 0;
+    return sum;
+}
+
+std::ptrdiff_t count_skipped(const Diagnosis& diagnosis) {
+    return std::ranges::count(diagnosis.skipped, false, &Skipped::lacks_parameter);
+}
+
+/// Removes the tensors that no parameter of the file may make, but leaves one.
+Ledger without_missing(const Diagnosis& diagnosis, Ledger theirs) {
+    const auto leave_out = [&theirs](const std::string& name) {
+        if (theirs.entries().size() > 1) theirs = theirs.without(name);
+    };
+    for (const Skipped& each : diagnosis.skipped) {
+        if (each.lacks_parameter) leave_out(each.name);
+    }
+    for (const Finding& each : diagnosis.findings) {
+        const auto row = std::ranges::find(diagnosis.steps, each.step, &StepVerdict::name);
+        if (each.lacks_parameter) leave_out(row->theirs_name);
+    }
+    return theirs;
+}
+
 /// A diagnosis in a few words.
 std::string verdict_of(const Diagnosis& diagnosis) {
     if (diagnosis.is_right()) return "right";
@@ -232,9 +258,13 @@ public:
 private:
     /// Returns the verdicts under another configuration; nullopt if the tensors do not fit it.
     std::optional<Diagnosis> tried(WalkConfig config, const DiagnoseOptions& options) const {
+        return tried(std::move(config), options, asked_.theirs);
+    }
+    static std::optional<Diagnosis> tried(WalkConfig config, const DiagnoseOptions& options,
+                                          const Ledger& theirs) {
         try {
             const Plan plan = resolve(std::move(config));
-            return diagnose(plan, draw(plan), asked_.theirs, options);
+            return diagnose(plan, draw(plan), theirs, options);
         } catch (const Error&) {
             return std::nullopt;
         }
@@ -282,18 +312,27 @@ private:
     bool try_settings() {
         Diagnosis& best = best_.diagnosis;
         const std::string without = verdict_of(best);
-        const std::size_t skipped = best.skipped.size();
+        const std::ptrdiff_t skipped = count_skipped(best);
         std::string taken;
         for (OtherSettings& other : other_settings(asked_, options_)) {
-            if (other.cost() >= best.cost) break;
+            const double cost = best.cost - cost_of_missing(best);
+            if (other.cost() >= cost) break;
             DiagnoseOptions within = options_;
             const bool must_be_right = asked_.is_probe || other.have_to_be_right();
             // Other settings must explain an unknown difference by one mistake.
-            const double explained = std::max(best.cost - cost::unknown, 0.0) + cost::named;
-            within.bound = std::min(must_be_right ? cost::right : explained, best.cost);
+            const double explained = std::max(cost - cost::unknown, 0.0) + cost::named;
+            const double most = std::min(must_be_right ? cost::right : explained, cost);
+            within.bound = most;
             const std::string text = other.text();
-            std::optional<Diagnosis> found = tried(std::move(other.config), within);
-            if (!found || found->cost >= within.bound || found->skipped.size() > skipped) continue;
+            const Ledger made = without_missing(best, asked_.theirs);
+            std::optional<Diagnosis> found = tried(other.config, within, made);
+            if (!found || found->cost >= most) continue;
+            if (made.entries().size() < asked_.theirs.entries().size()) {
+                within.bound = most + cost::left_out;
+                found = tried(std::move(other.config), within);
+                if (!found || found->cost - cost_of_missing(*found) >= most) continue;
+            }
+            if (count_skipped(*found) > skipped) continue;
             if (found->is_right() && is_farther(*found, best)) continue;
             const bool hides = std::ranges::any_of(
                 other.lines, [](const std::string& line) { return line.starts_with("mask"); });

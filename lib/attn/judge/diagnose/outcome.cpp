@@ -234,6 +234,8 @@ bool may_be_projected(const Tensor& theirs, const Tensor& merged) {
     const std::size_t width = merged.shape().back(), rows = merged.size() / width;
     if (theirs.size() % rows != 0 || rows < width + 4) return true;
     std::vector<std::vector<double>> basis;
+    const double unit = 8 * std::max(epsilon(theirs.dtype()), epsilon(merged.dtype()));
+    const double least = std::max(1e-8, unit * unit);
     const auto reduced = [&](const Tensor& from, std::size_t column) {
         const std::size_t columns = from.size() / rows;
         std::vector<double> rest(rows, 1.0);
@@ -247,7 +249,7 @@ bool may_be_projected(const Tensor& theirs, const Tensor& merged) {
             for (std::size_t row = 0; row < rows; ++row) rest[row] -= along * known[row];
         }
         const double left = std::inner_product(rest.begin(), rest.end(), rest.begin(), 0.0);
-        const bool is_made = left <= 1e-8 * all;
+        const bool is_made = left <= least * all;
         for (double& cell : rest) cell /= std::sqrt(left);
         return std::pair(is_made, std::move(rest));
     };

@@ -120,7 +120,8 @@ Ledger radii_of_printed(const Ledger& tensors,
         if (digits.count == 0) continue;
         Array<double> radius = empty_array<double>(tensor.shape());
         each_number(tensor, [&](std::size_t i, double x) {
-            radius.data()[i] = std::isfinite(x) ? digits.cut(x) : 0;
+            constexpr double fill = -1e4;  // hides a key
+            radius.data()[i] = std::isfinite(x) && x > fill ? digits.cut(x) : 0;
         });
         radii.record(entry.name, Tensor(tensor.axes(), std::move(radius)));
     }
@@ -132,8 +133,13 @@ Ledger Judge::printed_radii(const Ledger& used) const {
     return radii_of_printed(used, [&](const Ledger::Entry& entry) {
         Printed digits = printed_digits(entry.tensor);
         // Inputs may have been chosen with fewer digits than results.
-        const bool is_input = digits.count > 0 && given_.has(entry.name);
-        if (is_input && !digits.are_significant) digits.count = *options_.decimals;
+        if (!given_.has(entry.name)) return digits;
+        if (digits.count == 0) {  // or with more, which float32 does not keep
+            const Printed own = printed_alone(entry.tensor);
+            const int most = std::max(options_.digits.value_or(0), options_.decimals.value_or(0));
+            return own.count == 0 && most > 6 ? Printed{7, true} : own;
+        }
+        if (!digits.are_significant) digits.count = *options_.decimals;
         return digits;
     });
 }

@@ -92,6 +92,7 @@ struct Finding : NamedMistakes {
     bool changes_weights = false;  ///< in float32, even if the user's type hides it
     bool replayed = true;          ///< applied to the user's tensors, not inferred from them
     bool is_slip = false;          ///< unknown, and most cells are right
+    bool lacks_parameter = false;  ///< unknown, unless a parameter that is missing makes it
     double difference = 0;         ///< between the replay and the user's tensor
     double nearest_difference = 0;
     std::vector<std::string> evidence{};  ///< patterns in the numbers alone
@@ -105,6 +106,7 @@ struct Skipped {
     std::string name;
     std::string reason;
     double cost = cost::unjudged;  ///< that leaving it out adds to a reading
+    bool lacks_parameter = false;  ///< the file does not have what makes it, in any reading
 };
 
 struct Diagnosis {

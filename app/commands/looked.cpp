@@ -1,0 +1,269 @@
+#include "app/commands/looked.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "app/commands/diagnose_setup.hpp"
+#include "app/flags/config_file.hpp"
+#include "app/flags/pasted_tensors.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
+#include "attn/core/plan/beginnings.hpp"
+#include "attn/core/plan/draw_list.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+
+namespace app {
+namespace {
+
+std::string names_in(const attn::Ledger& file) {
+    std::vector<std::string> names;
+    for (const auto& entry : file.entries()) names.push_back(attn::visible(entry.name));
+    return attn::some_of(names);
+}
+
+/// Removes the tensors that are not steps of this walk, by their names or by `names`.
+std::vector<attn::Skipped> leave_out(const attn::Plan& plan, const std::vector<std::string>& names,
+                                     attn::Ledger& theirs) {
+    std::vector<attn::Skipped> left_out;
+    attn::Ledger kept;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        const std::vector<std::string> steps = attn::known_steps(name);
+        const bool is_step = steps.empty() || !attn::steps_called(name, plan).empty();
+        if (!is_step) {
+            left_out.push_back({name, attn::no_such_step(steps.front())});
+        } else if (std::ranges::find(names, name) != names.end()) {
+            left_out.push_back({name, "no step has that name"});
+        } else {
+            kept.record(name, tensor);
+        }
+    }
+    theirs = std::move(kept);
+    return left_out;
+}
+
+/// Returns the unknown names whose numbers match no step.
+std::vector<std::string> unknown_names(const attn::Diagnosis& diagnosis) {
+    std::vector<std::string> names;
+    for (const attn::StepVerdict& row : diagnosis.steps) {
+        const bool is_wrong = row.local != attn::Verdict::right && !row.harmless;
+        if (is_wrong && attn::known_steps(row.theirs_name).empty())
+            names.push_back(row.theirs_name);
+    }
+    return names;
+}
+
+/// Returns the matrix with the products of all pairs of rows of x.
+attn::Tensor products_of_rows(const attn::Tensor& x) {
+    const std::size_t rows = x.shape()[0], columns = x.shape()[1];
+    attn::Array<double> cells = attn::empty_array<double>({rows, rows});
+    for (std::size_t i = 0; i < rows * rows; ++i) {
+        double sum = 0;
+        for (std::size_t c = 0; c < columns; ++c) {
+            sum += x.at(i / rows * columns + c) * x.at(i % rows * columns + c);
+        }
+        cells.data()[i] = sum;
+    }
+    return {attn::numbered_axes(2), std::move(cells)};
+}
+
+/// True if x is query, key and value, as most scores are the products of its rows.
+bool is_all_three(const attn::Tensor& x, const attn::Ledger& steps) {
+    const attn::Tensor* const scores = steps.find("scores");
+    if (x.dimension() != 2 || scores == nullptr || steps.has("query") || steps.has("key") ||
+        scores->shape() != attn::Shape{x.shape()[0], x.shape()[0]}) {
+        return false;
+    }
+    const attn::Tensor products = products_of_rows(x);
+    std::size_t same = 0;
+    for (std::size_t i = 0; i < products.size(); ++i) {
+        same +=
+            std::abs(products.at(i) - scores->at(i)) <= 0.01 * std::abs(products.at(i)) ? 1U : 0U;
+    }
+    return 2 * same > products.size();
+}
+
+/// Leaves x out if no matrix computes query and key from it and the walk can begin later, or makes
+/// it all three. Returns whether it left x out.
+bool drop_idle_x(attn::Ledger& file) {
+    std::string x;
+    bool has_matrices = false;
+    attn::Ledger steps;
+    for (const auto& [name, tensor] : file.entries()) {
+        const std::string step = given_as(name, tensor);
+        if (step == "x") x = name;
+        has_matrices = has_matrices || step.starts_with("w_");
+        if (!step.empty()) steps.record(step, tensor);
+    }
+    const bool has_later = !attn::given_beginning(steps).empty() ||
+                           (steps.has("query") && steps.has("key") && steps.has("value"));
+    if (x.empty() || has_matrices || !has_later) return false;
+    const attn::Tensor given = file[x];
+    file = file.without(x);
+    if (is_all_three(given, steps)) {
+        for (const char* step : {"query", "key", "value"}) file.record(step, given);
+        return false;
+    }
+    return true;
+}
+
+/// Diagnoses the tensors that are steps of this walk; those with unknown names only if their
+/// numbers match a step.
+attn::Diagnosis diagnosis_of(DiagnosedWalk asked, const attn::DiagnoseOptions& options) {
+    const attn::Plan plan = attn::resolve(asked.config);
+    std::vector<attn::Skipped> skipped;
+    attn::Diagnosis diagnosis;
+    std::vector<std::string> names;
+    do {
+        std::ranges::copy(leave_out(plan, names, asked.theirs), std::back_inserter(skipped));
+        if (asked.theirs.entries().empty()) {
+            diagnosis = {};
+            diagnosis.plan = plan;
+            diagnosis.given = attn::draw(plan);
+            break;
+        }
+        diagnosis = attn::diagnose_as_it_fits(asked, plan, options).diagnosis;
+        names = unknown_names(diagnosis);
+        std::erase_if(names, [&](const auto& name) { return options.steps.contains(name); });
+    } while (!names.empty());
+    std::ranges::copy(skipped, std::back_inserter(diagnosis.skipped));
+    return diagnosis;
+}
+
+/// Counts the steps that are right in our order of axes.
+std::size_t right_as_they_are(const attn::Diagnosis& diagnosis) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(diagnosis.steps, [](const attn::StepVerdict& row) {
+            return row.global == attn::Verdict::right && row.layout.empty();
+        }));
+}
+
+/// True if matrices are named like those of modules or of this program, which are read as x @ W^T.
+bool are_of_modules(const attn::Ledger& file) {
+    return std::ranges::any_of(file.entries(), [](const auto& entry) {
+        return entry.name.find('.') != std::string::npos || entry.name == "w_query";
+    });
+}
+
+/// Papers write x @ W, PyTorch computes x @ W^T: for square matrices the numbers decide, and if
+/// they cannot, the names.
+attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, DiagnosedWalk asked,
+                                           const attn::DiagnoseOptions& options, bool of_modules) {
+    const attn::Tensor* const matrix = asked.config.parameters.find("w_query");
+    const bool is_square =
+        matrix != nullptr && matrix->dimension() == 2 && matrix->shape()[0] == matrix->shape()[1];
+    if (arguments.has(flags::weight_layout) || !is_square) return diagnosis_of(asked, options);
+    std::optional<attn::Diagnosis> best;
+    for (const attn::WeightLayout layout :
+         {of_modules ? attn::WeightLayout::out_in : attn::WeightLayout::in_out,
+          of_modules ? attn::WeightLayout::in_out : attn::WeightLayout::out_in}) {
+        asked.config.weight_layout = layout;
+        try {
+            attn::Diagnosis found = diagnosis_of(asked, options);
+            if (layout == attn::WeightLayout::in_out) {
+                found.remarks.emplace_back("--weight-layout in-out, for x @ W");
+            }
+            if (!best || right_as_they_are(found) > right_as_they_are(*best)) {
+                best = std::move(found);
+            }
+        } catch (const attn::ShapeError&) {
+            continue;  // the matrices fit in one layout only
+        }
+        const bool is_right = std::ranges::all_of(best->steps, [](const attn::StepVerdict& row) {
+            return row.local == attn::Verdict::right && row.layout.empty();
+        });
+        if (is_right) break;
+    }
+    return best ? *std::move(best) : diagnosis_of(asked, options);  // reports the reason
+}
+
+/// True if some tensor follows from the others, or does not.
+bool judges(const attn::Diagnosis& diagnosis) {
+    return std::ranges::any_of(diagnosis.steps, [](const attn::StepVerdict& row) {
+        return row.local == attn::Verdict::right || row.local == attn::Verdict::wrong;
+    });
+}
+
+/// Returns the tensors without x and its matrices: those after them may be of one query.
+attn::Ledger without_projections(const attn::Ledger& file) {
+    attn::Ledger later;
+    for (const auto& [name, tensor] : file.entries()) {
+        const std::string step = given_as(name, tensor);
+        if (step != "x" && !step.starts_with("w_") && !step.starts_with("b_")) {
+            later.record(name, tensor);
+        }
+    }
+    return later;
+}
+
+/// True if x has several rows, and the scores or weights made of it one.
+bool is_of_one_query(const attn::Ledger& file) {
+    std::size_t tokens = 0;
+    bool has_one_row = false;
+    for (const auto& [name, tensor] : file.entries()) {
+        const std::string step = given_as(name, tensor);
+        if (step == "x" && tensor.dimension() == 2) tokens = tensor.shape()[0];
+        has_one_row = has_one_row || (attn::is_beginning(step) && tensor.dimension() == 2 &&
+                                      tensor.shape()[0] == 1);
+    }
+    return tokens > 1 && has_one_row;
+}
+
+}  // namespace
+
+Looked look_at(const Arguments& arguments, const std::string& label, attn::Ledger file,
+               const std::vector<std::string>& tokens) {
+    if (is_of_one_query(file)) file = without_projections(file);
+    const bool is_idle = !arguments.has(flags::map) && drop_idle_x(file);
+    attn::DiagnoseOptions options;
+    options.has_all_inputs = options.may_be_empty = true;
+    options.steps = mapped_names(arguments, file);
+    DiagnosedWalk asked = asked_walk(arguments, file, options.steps, true);
+    if (name_rows_of(file, tokens) && !arguments.has(flags::tokens)) {
+        asked.config.names = {tokens};
+    }
+    options.takes_projections = asked.takes_projections;
+    Looked looked{{}, asked.assumed, why_not_judged(asked)};
+    if (!looked.reason.empty()) {
+        looked.reason = label + ": " + looked.reason;
+        return looked;
+    }
+    const bool begins = asked.takes_projections || arguments.has(says_x) ||
+                        std::holds_alternative<attn::Tensor>(asked.config.input) ||
+                        !attn::beginning_of(asked.config).empty();
+    if (!begins) {
+        looked.reason = label + ": no walk begins with " + names_in(file) +
+                        ": give x and its matrices, query, key and value, scores, or weights";
+        return looked;
+    }
+    const bool of_modules = are_of_modules(file);
+    looked.diagnosis = diagnosis_in_either_layout(arguments, asked, options, of_modules);
+    const bool shows_scores = std::ranges::any_of(file.entries(), [](const auto& entry) {
+        return given_as(entry.name, entry.tensor) == "scores";
+    });
+    if (shows_scores && !looked.diagnosis.is_right() && !arguments.has(flags::scale)) {
+        // Small examples leave the scale out, and show the weights of these scores.
+        asked.config.scale = {attn::ScaleChoice::By::none, 1};
+        attn::Diagnosis other = diagnosis_in_either_layout(arguments, asked, options, of_modules);
+        if (other.cost < looked.diagnosis.cost &&
+            other.skipped.size() <= looked.diagnosis.skipped.size()) {
+            looked.diagnosis = std::move(other);
+            looked.assumed.emplace_back("--scale none, as the scores are not divided");
+        }
+    }
+    if (!judges(looked.diagnosis)) {
+        attn::Ledger later = without_projections(file);
+        const bool is_less = later.entries().size() < file.entries().size();
+        if (is_less && !later.entries().empty()) {
+            Looked other = look_at(arguments, label, std::move(later), tokens);
+            if (other.reason.empty() && judges(other.diagnosis)) return other;
+        }
+    }
+    if (is_idle) {
+        looked.diagnosis.skipped.push_back({"x", "no matrix computes query and key from it"});
+    }
+    return looked;
+}
+
+}  // namespace app

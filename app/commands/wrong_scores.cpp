@@ -1,0 +1,106 @@
+#include "app/commands/wrong_scores.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "attn/ground/tensor/slice.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
+
+namespace app {
+namespace {
+
+constexpr double least = 1e-5;  ///< of numbers in float32
+
+double cut_of(const attn::Printed& digits, double number) {
+    return std::max(digits.cut(number), least * std::max(1.0, std::abs(number)));
+}
+
+/// One row of weights, and the weights that follow from its scores.
+struct WeightsRow {
+    std::vector<double> theirs, ours;
+    attn::Printed digits;
+
+    double near(std::size_t key) const { return 3 * cut_of(digits, theirs[key]); }
+    bool follows() const {
+        for (std::size_t i = 0; i < theirs.size(); ++i) {
+            if (!attn::same_number(theirs[i], ours[i]) &&
+                !(std::abs(theirs[i] - ours[i]) <= near(i)))
+                return false;
+        }
+        return true;
+    }
+    /// Returns by how much the logit of a key is off if all other keys have the right ratios.
+    std::optional<double> off_at(std::size_t key) const {
+        double sum_theirs = 0, sum_ours = 0;
+        for (std::size_t i = 0; i < theirs.size(); ++i) {
+            if (i == key) continue;
+            sum_theirs += theirs[i];
+            sum_ours += ours[i];
+        }
+        const bool is_known = sum_theirs > 0 && sum_ours > 0 && theirs[key] > 0 && ours[key] > 0;
+        if (!is_known) return std::nullopt;
+        const double factor = sum_theirs / sum_ours;
+        for (std::size_t i = 0; i < theirs.size(); ++i) {
+            if (i != key && !(std::abs(theirs[i] - factor * ours[i]) <= near(i)))
+                return std::nullopt;
+        }
+        return std::log(theirs[key] / ours[key] / factor);
+    }
+};
+
+}  // namespace
+
+std::optional<WrongScore> score_behind_scaled(const attn::Tensor& scores,
+                                              const attn::Tensor& scaled, double factor) {
+    if (scores.shape() != scaled.shape()) return std::nullopt;
+    std::size_t worst = 0;
+    double most = -1;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        const double off = std::abs(scores.at(i) * factor - scaled.at(i));
+        if (off > most) worst = i, most = off;
+    }
+    return WrongScore{attn::indices_of(worst, scores.shape()), scores.at(worst),
+                      scaled.at(worst) / factor};
+}
+
+std::optional<WrongScore> score_behind_weights(const attn::Tensor& scores,
+                                               const attn::Tensor& weights,
+                                               const attn::Tensor& ours, double factor) {
+    if (scores.shape() != weights.shape() || ours.shape() != weights.shape()) return std::nullopt;
+    const std::size_t keys = weights.shape().back();
+    std::optional<std::size_t> wrong;
+    WeightsRow of_wrong;
+    for (std::size_t first = 0; first < weights.size(); first += keys) {
+        WeightsRow row{{}, {}, attn::printed_alone(weights)};
+        for (std::size_t i = first; i < first + keys; ++i) {
+            row.theirs.push_back(weights.at(i));
+            row.ours.push_back(ours.at(i));
+        }
+        if (row.follows()) continue;
+        if (wrong) return std::nullopt;
+        wrong = first;
+        of_wrong = std::move(row);
+    }
+    if (!wrong) return std::nullopt;
+    double sum = 0, near = 0;
+    std::size_t seen = 0;
+    for (std::size_t i = 0; i < keys; ++i) {
+        sum += of_wrong.theirs[i];
+        near += of_wrong.near(i);
+        seen += of_wrong.theirs[i] > of_wrong.near(i) ? 1U : 0U;
+    }
+    if (seen < 3 || !(std::abs(sum - 1) <= near)) return std::nullopt;
+    std::optional<WrongScore> found;
+    for (std::size_t key = 0; key < keys; ++key) {
+        const std::optional<double> off = of_wrong.off_at(key);
+        if (!off) continue;
+        if (found) return std::nullopt;
+        const std::size_t at = *wrong + key;
+        found = WrongScore{attn::indices_of(at, scores.shape()), scores.at(at),
+                           scores.at(at) + *off / factor};
+    }
+    return found;
+}
+
+}  // namespace app
