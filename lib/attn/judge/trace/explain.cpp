@@ -102,13 +102,12 @@ bool has_scale_of_its_own(const Diagnosis& diagnosis) {
 }
 
 /// True if a scale is 1 / sqrt of a length of the parameters of query or key.
-bool is_of_known_width(const ScaleChoice& scale, const Alignment& alignment,
-                       const std::vector<Traced>& trace) {
+bool is_of_known_width(const ScaleChoice& scale, const std::vector<Traced>& trace) {
     if (scale.by != ScaleChoice::By::number) return false;
-    for (std::size_t i = 0; i < alignment.from; ++i) {
-        const std::string step = called(trace[i]);
+    for (const Traced& each : trace) {
+        const std::string step = called(each);
         if (step != "w_query" && step != "w_key") continue;
-        for (const std::size_t length : trace[i].shape) {
+        for (const std::size_t length : each.shape) {
             const double root = std::sqrt(static_cast<double>(length));
             if (std::abs(scale.number * root - 1) < 1e-4) return true;
         }
@@ -346,7 +345,7 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
         attention.diagnosis = std::move(fitting.diagnosis);
         attention.questions = each.questions;
         if (walk.config.scale.by != each.asked.config.scale.by &&
-            !is_of_known_width(walk.config.scale, each, trace)) {
+            !is_of_known_width(walk.config.scale, trace)) {
             attention.questions.push_back(asked_about_scale(each, walk.config.scale, trace));
         }
         for (const std::string& open : attention.diagnosis.open) {
