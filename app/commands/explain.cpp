@@ -98,7 +98,9 @@ std::string summary(const Explained& explained) {
     if (wrong > 0) {
         return text + fmt::format("{} wrong: line {}", wrong, attn::joined(places));
     }
-    if (explained.found.is_right()) return text + "all right";
+    if (explained.found.is_right()) {
+        return text + (explained.program.raised ? "right as far as the program ran" : "all right");
+    }
     const std::string open =
         differing == 0 ? "" : fmt::format("{} differ{}, ", differing, differing == 1 ? "s" : "");
     return text + "no known mistake; " + open + "see above";
@@ -108,6 +110,9 @@ std::string assumed(const attn::ExplainedAttention& attention) {
     std::string text = attention.settings;
     if (attention.begins_at_query) {
         text += (text.empty() ? "" : "; ") + std::string("it begins at query, key and value");
+    }
+    if (attention.ends_at_weights) {
+        text += (text.empty() ? "" : "; ") + std::string("it ends at the weights");
     }
     return text.empty() ? "" : "assumed: " + text;
 }

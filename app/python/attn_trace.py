@@ -40,11 +40,14 @@ class Kept:
     """A copy of a tensor that a line computed."""
 
     __slots__ = ("file", "line", "name", "named", "path", "array", "kind", "order", "place", "also")
+    __slots__ += ("filled", "fill")
 
     def __init__(self, place: "Place", path: Tuple[int, ...], kind: str, array: Any) -> None:
         self.file, self.line, self.name, self.named = place.file, place.line, place.text, False
         self.path, self.kind, self.array, self.order, self.place = path, kind, array, 0, place
         self.also: List[str] = []  # other variables that it was assigned to
+        self.filled: List[Place] = []  # statements that fill its cells
+        self.fill: Tuple[int, ...] = ()  # the passes of loops of the last one
 
 
 class Place:
@@ -70,6 +73,7 @@ class Recorder:
         self._bytes = self._time = 0
         self._alive: Dict[int, Tuple[Any, Kept, int]] = {}
         self._others = {int, float, bool, str, tuple, type(None), dict, list, type}
+        self._modules: Dict[int, Tuple[Any, Place]] = {}  # that were called
         self._loops = threading.local()
 
     def place(self, file: str, node: ast.AST, text: str) -> int:
@@ -124,12 +128,17 @@ class Recorder:
             return
         at, held = self.places[place], self._alive.get(id(value))
         kept = held[1] if held is not None and held[0]() is value else None
-        if kept is None or kept.place is not at:
+        passes = tuple(self._path())
+        if kept is not None and kept.filled and passes and kept.fill == passes:
+            # Several statements of a loop fill it together.
+            kept.filled, kept.line = [*kept.filled, at], max(kept.line, at.line)
+        if kept is None or at not in kept.filled:
             path = kept.path if kept is not None else None
             self._alive.pop(id(value), None)
             kept = self._keep(at, value)
             if kept is not None:
                 kept.path, kept.named = kept.path if path is None else path, True
+                kept.filled, kept.fill = [at], passes
                 self.bound[at.text] = kept
             return
         ours, theirs = kept.array, value
@@ -138,7 +147,7 @@ class Recorder:
         cells = theirs[indices[-1]]
         ours[indices[-1]] = ae._bytes("", cells)[1] if hasattr(cells, "detach") else cells
         self._alive[id(value)] = (held[0] if held else None, kept, _version(value))
-        kept.order = self._tick()
+        kept.order, kept.fill = self._tick(), passes
 
     slice = slice
 
@@ -166,30 +175,49 @@ class Recorder:
         if hasattr(function, "named_parameters") and hasattr(function, "_parameters"):
             for name, each in function.named_parameters(recurse=False):
                 self._keep(at, each, f"{at.text}.{name}")
-            if type(function).__module__ == "torch.nn.modules.activation" and hasattr(
-                function, "in_proj_weight"
-            ):
+            self._modules.setdefault(id(function), (function, at))
+            if _is_attention(function):
                 return self._attending("MultiheadAttention", at, function)
-        elif getattr(function, "__name__", "") == "scaled_dot_product_attention":
-            return self._attending("scaled_dot_product_attention", at, function)
+            if type(function).__module__ == "torch.nn.modules.transformer":
+                return self._around(at, function)
+        elif (word := getattr(function, "__name__", "")) in ae._ORDER and "dot_product" in word:
+            return self._attending(word, at, function)
         return function
 
     # How tensors are recorded.
 
-    def _attending(self, word: str, at: Place, function: Any) -> Callable[..., Any]:
+    def _around(self, at: Place, module: Any) -> Callable[..., Any]:
+        """Returns a call of a module that records the attentions inside."""
+
+        def called(*args: Any, **kwargs: Any) -> Any:
+            inside = list(filter(_is_attention, module.modules()))
+            for each in inside:
+                forward = self._attending("MultiheadAttention", at, each.forward, each)
+                each.forward = forward
+            try:
+                return module(*args, **kwargs)
+            finally:
+                for each in inside:
+                    del each.forward
+
+        return called
+
+    def _attending(
+        self, word: str, at: Place, function: Any, module: Any = None
+    ) -> Callable[..., Any]:
         def attended(*args: Any, **kwargs: Any) -> Any:
             result = function(*args, **kwargs)
             try:
                 given = ae._given(word, args, kwargs)
                 if word == "MultiheadAttention":
-                    tensors, said = ae._multihead(function, given, result)
+                    tensors, said = ae._multihead(module or function, given, result)
                 else:
                     tensors, said = ae._attention(given, result)
-                if said.get("dropout"):
-                    return result  # its dropout mask is unknown
                 tensors["mask"] = _hidden(tensors, said)
             except (ae.AttnError, KeyError, TypeError):
                 return result  # its result is recorded as the value of its line
+            if said.get("dropout"):  # which cells it drops is unknown
+                tensors["dropout"] = ae._numpy().array([said["dropout"]])
             tensors["heads"] = ae._numpy().array([said.get("heads", 1)])
             for name, each in tensors.items():
                 if each is not None:
@@ -238,8 +266,21 @@ class Recorder:
         self.kept.append(kept)
         return kept
 
+    def _keep_unused(self) -> None:
+        """Records matrices of modules that the program has and never calls."""
+        names = [kept.name for kept in self.kept]
+        for module, at in list(self._modules.values()):
+            if type(module).__module__.startswith("torch."):
+                continue  # it calls its own
+            for name, each in module.named_children():
+                weight = f"{name}.weight"
+                is_used = id(each) in self._modules or any(used.endswith(weight) for used in names)
+                if type(each).__name__ == "Linear" and not is_used:
+                    self._keep(at, each.weight, "unused " + weight)
+
     def write(self, folder: str, main: str, said: Dict[str, Any]) -> None:
         """Writes trace.safetensors and trace.json."""
+        self._keep_unused()
         header: Dict[str, Any] = {}
         place = 0
         arrays = []
@@ -265,6 +306,11 @@ class Recorder:
         said["functions"] = self.functions.get(main, [])
         said["last"] = {name: keys[id(kept)] for name, kept in self.bound.items()}
         Path(folder, "trace.json").write_text(json.dumps(said))
+
+
+def _is_attention(module: Any) -> bool:
+    of_torch = type(module).__module__ == "torch.nn.modules.activation"
+    return of_torch and hasattr(module, "in_proj_weight")
 
 
 def _version(value: Any) -> int:

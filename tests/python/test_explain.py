@@ -85,6 +85,13 @@ def mistakes(answer: Any) -> list[tuple[int, str]]:
     return [(line["line"], line.get("mistake", "")) for line in lines if "mistake" in line]
 
 
+def questions(answer: Any) -> list[tuple[int, str]]:
+    """The line and the beginning of each question of a program without a mistake."""
+    assert answer.code == 3 and not mistakes(answer), answer
+    asked = [each for found in answer.json["attentions"] for each in found["questions"]]
+    return [(each["line"], each["text"].split(",")[0]) for each in asked]
+
+
 @pytest.mark.parametrize("ending", (".py", ".ipynb"))
 def test_a_right_program_is_right(tmp_path: Path, ending: str) -> None:
     words = {"SCALE": "C // self.H", "DIAGONAL": 1, "AXIS": -1}
@@ -528,12 +535,14 @@ def test_a_cap_follows_a_scaled_query(tmp_path: Path) -> None:
         scores = torch.tanh(scores / 20.0) * 20.0
         out = scores.softmax(-1) @ v
     """
-    assert explained(tmp_path, capped).code == 0
+    asked = [(6, "the scores are multiplied by 0.2041")]  # Gemma's own number, not the width
+    assert questions(explained(tmp_path, capped)) == asked
     in_lines = capped.replace(" / 20.0) * 20.0", ")").replace(
         "        scores = torch.tanh", "        scores = scores / 20.0\n        scores = torch.tanh"
     )
     in_lines = in_lines.replace("tanh(scores)", "tanh(scores)\n        scores = scores * 20.0")
-    assert "/ 20.0\n" in in_lines and explained(tmp_path, in_lines).code == 0
+    assert "/ 20.0\n" in in_lines
+    assert [text for _, text in questions(explained(tmp_path, in_lines))] == [asked[0][1]]
 
 
 def test_two_mistakes_in_numpy(tmp_path: Path) -> None:
@@ -614,6 +623,111 @@ NOT_WRONG = {
     """,
 }
 
+ALL_RIGHT = {
+    "one bfloat16 projection with a bias": """
+        import torch
+        torch.manual_seed(10)
+        made = torch.nn.Linear(16, 48).bfloat16()
+        x = torch.randn(1, 6, 16).bfloat16()
+        q, k, v = made(x).view(1, 6, 3, 2, 8).permute(2, 0, 3, 1, 4)
+        out = (q @ k.mT * 8**-0.5).softmax(-1) @ v
+    """,
+    "three bfloat16 projections": """
+        import torch
+        torch.manual_seed(10)
+        maps = [torch.nn.Linear(16, 16).bfloat16() for _ in range(3)]
+        x = torch.randn(1, 6, 16).bfloat16()
+        q, k, v = [each(x).view(1, 6, 2, 8).transpose(1, 2) for each in maps]
+        out = (q @ k.mT * 8**-0.5).softmax(-1) @ v
+    """,
+    "a finite fill in bfloat16": """
+        import torch
+        torch.manual_seed(10)
+        q, k, v = torch.randn(3, 2, 6, 8).bfloat16()
+        s = (q @ k.mT) * 8**-0.5
+        s = s.masked_fill(torch.ones(6, 6).triu(1) == 1, -1e4)
+        out = s.softmax(-1) @ v
+    """,
+    "rotations that fill cells": """
+        import numpy as np
+        def turned(x):
+            made = np.empty_like(x)
+            for t in range(5):
+                for i in range(4):
+                    angle = t * 10000 ** (-2 * i / 8)
+                    made[t, 2 * i] = x[t, 2 * i] * np.cos(angle) - x[t, 2 * i + 1] * np.sin(angle)
+                    made[t, 2 * i + 1] = x[t, 2 * i] * np.sin(angle) + x[t, 2 * i + 1] * np.cos(angle)
+            return made
+        q, k, v = np.random.default_rng(6).normal(size=(3, 5, 8))
+        q = turned(q)
+        k = turned(k)
+        s = np.exp(q @ k.T / np.sqrt(8))
+        out = s / s.sum(1, keepdims=True) @ v
+    """,
+    "heads in a loop, tokens first": """
+        import torch
+        torch.manual_seed(22)
+        src, outs, join = torch.randn(5, 2, 12), [], torch.nn.Linear(12, 12)
+        for maps in [[torch.nn.Linear(12, 4) for _ in range(3)] for _ in range(3)]:
+            q, k, v = [each(src).transpose(0, 1) for each in maps]
+            outs.append(torch.softmax(q @ k.transpose(1, 2) / 2, dim=2) @ v)
+        z = join(torch.cat(outs, dim=2))
+    """,
+    "biases by distance in buckets": """
+        import torch
+        torch.manual_seed(4)
+        q, k, v = torch.randn(3, 2, 6, 8)
+        far = torch.arange(6)[None] - torch.arange(6)[:, None]
+        bucket = (far > 0).long() * 4 + far.abs().clamp(max=3)
+        s = q @ k.mT + torch.randn(8, 2)[bucket].permute(2, 0, 1)
+        out = s.softmax(-1) @ v
+    """,
+    "a cache of keys": """
+        import torch
+        torch.manual_seed(0)
+        maps, old = torch.nn.Linear(8, 24), None
+        def step(x):
+            global old
+            q, k, v = maps(x).chunk(3, -1)
+            if old is not None:
+                k, v = torch.cat([old[0], k]), torch.cat([old[1], v])
+            old = k, v
+            hidden = torch.ones(len(q), len(k)).tril(len(k) - len(q)) == 0
+            return (q @ k.T / 8**0.5).masked_fill(hidden, -torch.inf).softmax(-1) @ v
+        x = torch.randn(6, 8)
+        y = step(x[:3]), step(x[3:])
+    """,
+    "normed query and key": """
+        import torch
+        torch.manual_seed(1)
+        x, maps, gain = torch.randn(5, 12), torch.nn.Linear(12, 24), torch.rand(8) + 1
+        q, k, v = maps(x).chunk(3, -1)
+        def normed(t):
+            return t * t.pow(2).mean(-1, keepdim=True).rsqrt() * gain
+        out = (normed(q) @ normed(k).T / 8**0.5).softmax(-1) @ v
+    """,
+    "a convolution after heads of channels": """
+        import torch
+        torch.manual_seed(0)
+        x, maps, proj = torch.randn(2, 8, 6), torch.nn.Conv1d(8, 24, 1), torch.nn.Conv1d(8, 8, 1)
+        q, k, v = maps(x).view(4, 12, 6).split(4, 1)
+        p = (q.mT @ k / 2).softmax(-1)
+        y = proj((v @ p.mT).reshape(2, 8, 6))
+    """,
+    "an encoder layer of PyTorch": """
+        import torch
+        torch.manual_seed(0)
+        layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True).eval()
+        y = layer(torch.randn(2, 6, 16))
+    """,
+}
+
+
+@pytest.mark.parametrize("what", ALL_RIGHT)
+def test_right_programs_are_right(tmp_path: Path, what: str) -> None:
+    answer = explained(tmp_path, ALL_RIGHT[what])
+    assert answer.code == 0 and answer.json["attentions"], answer
+
 
 @pytest.mark.parametrize("what", NOT_WRONG)
 def test_right_programs_are_not_accused(tmp_path: Path, what: str) -> None:
@@ -623,7 +737,66 @@ def test_right_programs_are_not_accused(tmp_path: Path, what: str) -> None:
     assert answer.code in (0, 3)
 
 
+HEAD = """
+    import torch, torch.nn as nn
+    from torch.nn import functional as F
+    torch.manual_seed(1337)
+    class Head(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.key, self.query, self.value = (nn.Linear(32, 8, bias=False) for _ in range(3))
+        def forward(self, x):
+            k = self.key(x)
+            q = self.query(x)
+            wei = q @ k.transpose(-2, -1) * SCALE**-0.5
+            wei = wei.masked_fill(torch.tril(torch.ones(8, 8)) == 0, float("-inf"))
+            wei = F.softmax(wei, dim=-1)
+            v = self.value(x)
+            return WEI @ v
+    x = torch.randn(2, 8, 32)
+    out = torch.cat([each(x) for each in [Head() for _ in range(4)]], dim=-1)
+"""
+
+
+def test_values_of_the_shape_of_the_weights_are_found(tmp_path: Path) -> None:
+    assert explained(tmp_path, HEAD, SCALE=8, WEI="wei").code == 0
+    flat = explained(tmp_path, HEAD, SCALE=32, WEI="wei")
+    assert mistakes(flat) == [(12, "scale-dmodel")], flat
+    turned = explained(tmp_path, HEAD, SCALE=8, WEI="wei.transpose(-2, -1)")
+    assert mistakes(turned) == [(16, "weights-transposed")], turned
+
+
+def test_a_fix_keeps_an_expression(tmp_path: Path) -> None:
+    answer = explained(tmp_path, HEAD, SCALE=32, WEI="wei")
+    assert "fix  wei = (q @ k.transpose(-2, -1)) / math.sqrt(q.size(-1))" in answer.text
+
+
 WRONG_ONES = {
+    "softmax-axis=query": """
+        import torch
+        torch.manual_seed(0)
+        q, k, v = torch.randn(3, 2, 6, 4)
+        pad = torch.tensor([[0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 0, 1]]).bool()
+        s = (q @ k.transpose(1, 2) / 2).masked_fill(pad[:, None], float("-inf"))
+        w = s.softmax(dim=1)
+        o = w @ v
+    """,
+    "softmax-keepdims": """
+        import numpy as np
+        rng = np.random.default_rng(0)
+        Q, K, V = rng.normal(size=(3, 6, 4))
+        e = np.exp(Q @ K.T / np.sqrt(4))
+        A = e / e.sum(1)
+        out = A @ V
+    """,
+    "scale-twice": """
+        import torch
+        torch.manual_seed(0)
+        q, k, v = torch.randn(3, 3, 5, 8)
+        q = q * 8**-0.5
+        s = q @ k.transpose(1, 2) * 8**-0.5
+        o = s.softmax(-1) @ v
+    """,
     "softmax-sum=query": """
         import numpy as np
         r = np.random.default_rng(3)
@@ -708,6 +881,85 @@ ASKED = {
         later = torch.ones(4, 4).triu(1).bool()
         padding = torch.tensor([[False] * 4, [False, False, True, True]])
         y, _ = attention(x, x, x, key_padding_mask=padding)
+    """,
+    "how the scores change": """
+        import torch
+        torch.manual_seed(0)
+        q, k, v = torch.randn(3, 5, 4)
+        s = q @ k.T / 2
+        s = s**2
+        out = s.softmax(-1) @ v
+    """,
+    "how the query is computed": """
+        import torch
+        torch.manual_seed(0)
+        def noisy(x):
+            y = x + torch.randn_like(x)
+            return y
+        x, wq, wk, wv = torch.randn(5, 6), *torch.randn(3, 6, 6)
+        q, k, v = x @ wq, x @ wk, x @ wv
+        q = noisy(q)
+        out = (q @ k.T / 6**0.5).softmax(-1) @ v
+    """,
+    "this product with the weights": """
+        import torch
+        torch.manual_seed(0)
+        q, k, v = torch.randn(3, 2, 5, 8)
+        p_attn = (q @ k.transpose(1, 2) / 8**0.5).softmax(-1)
+        o = (p_attn**2) @ v
+    """,
+    "not aligned at the last key": """
+        import torch
+        torch.manual_seed(0)
+        q, k, v = torch.randn(2, 8), *torch.randn(2, 6, 8)
+        keep = torch.ones(2, 6).tril() == 1
+        s = (q @ k.T / 8**0.5).masked_fill(~keep, float("-inf"))
+        o = s.softmax(-1) @ v
+    """,
+    "all keys of query 4 are hidden": """
+        import torch
+        torch.manual_seed(0)
+        q, k, v = torch.randn(3, 2, 6, 4)
+        real = torch.tensor([1.0, 1, 1, 1, 0, 0])
+        s = q @ k.transpose(-2, -1) / 2 + (real[:, None] - 1) * 10000.0
+        o = s.softmax(-1) @ v
+    """,
+    "one token several times": """
+        import torch
+        torch.manual_seed(0)
+        ids = torch.tensor([[4, 5, 6, 7, 0, 0], [3, 2, 1, 0, 0, 0]])
+        x = torch.randn(10, 8)[ids]
+        q, k, v = x @ torch.randn(8, 8), x @ torch.randn(8, 8), x @ torch.randn(8, 8)
+        s = (q @ k.mT / 8**0.5).masked_fill((ids != 0)[:, None], float("-inf"))
+        o = s.softmax(-1) @ v
+    """,
+    "not multiplied by W_o": """
+        import torch
+        from torch import nn
+        class Attention(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(8, 8) for _ in range(4))
+            def forward(self, x):
+                q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)
+                y = (q @ k.mT / 8**0.5).softmax(-1) @ v
+                return y
+        torch.manual_seed(0)
+        y = Attention()(torch.randn(2, 5, 8))
+    """,
+    "dropout is on": """
+        import torch
+        torch.manual_seed(1)
+        attend = torch.nn.MultiheadAttention(16, 4, dropout=0.1, batch_first=True)
+        x = torch.randn(2, 5, 16)
+        y, w = attend(x, x, x)
+    """,
+    "not by 1 / sqrt": """
+        import torch
+        torch.manual_seed(4)
+        q, k, v = torch.randn(3, 4, 6, 8)
+        s = torch.tanh(q @ k.mT / 8**0.5 / 20)
+        o = s.softmax(-1) @ v
     """,
 }
 

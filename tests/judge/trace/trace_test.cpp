@@ -18,6 +18,7 @@ struct Ways {
     double scale = 0.5;  // 1 / sqrt(4)
     bool masks = true, hides_itself = false, masks_late = false;
     bool over_queries = false, merges_flat = false, uses_key_as_value = false;
+    bool bends = false;
     std::string names = "q k v";
 };
 
@@ -115,6 +116,10 @@ private:
         keep("10:s", square, scores);
         for (double& score : scores) score *= ways.scale;
         if (ways.scale != 1) keep("11:s", square, scores);
+        if (ways.bends) {
+            for (double& score : scores) score = std::sin(score);
+            keep("12:t", square, scores);
+        }
         const auto is_hidden = [&](std::size_t q, std::size_t k) {
             return ways.masks && (k > q || (ways.hides_itself && k == q));
         };
@@ -229,9 +234,20 @@ TEST_SUITE("judge: traces") {
         CHECK(why == "mask-after-softmax");
     }
 
-    TEST_CASE("a temperature is no mistake") {
+    TEST_CASE("a temperature is no mistake, and a question") {
         const Explanation found = Program({.scale = 0.5 / 0.7}).explained();
-        CHECK(found.is_right());
+        CHECK(first_mistake(found).first == 0);
+        CHECK_FALSE(found.is_right());
+        REQUIRE(found.attentions.at(0).questions.size() == 1);
+        CHECK(found.attentions[0].questions[0].line == 11);
+    }
+
+    TEST_CASE("a change of the scores that no step explains is a question") {
+        const Explanation found = Program({.masks = false, .bends = true}).explained();
+        CHECK(first_mistake(found).first == 0);
+        CHECK_FALSE(found.is_right());
+        REQUIRE(found.attentions.at(0).questions.size() == 1);
+        CHECK(found.attentions[0].questions[0].line == 12);
     }
 
     TEST_CASE("layers without a softmax are not attention") {

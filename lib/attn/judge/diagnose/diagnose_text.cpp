@@ -101,10 +101,20 @@ Paragraphs mistake_paragraphs(const Finding& finding) {
     return all;
 }
 
-/// Returns the variable in a trace label, `att` for `19:att@0`; other names as they are.
+/// Returns the variable in a trace label, `att` for `19:att@0#7`, or its expression in brackets;
+/// other names as they are. Empty for an expression that may be cut off.
 std::string variable_in(const std::string& name) {
-    const std::string label = name.substr(0, name.find_first_of("@# "));
-    return label.substr(label.rfind(':') + 1);
+    constexpr std::size_t longest = 100;  // of expressions in a trace
+    std::string label = name.substr(0, name.rfind(" as "));
+    for (const char mark : {'#', '@'}) {
+        const std::size_t at = label.rfind(mark);
+        const bool is_number = label.find_first_not_of("0123456789,", at + 1) == label.npos;
+        if (at != label.npos && is_number) label.resize(at);
+    }
+    const std::size_t colon = label.find(':', label.find_first_of("0123456789"));
+    label.erase(0, colon == label.npos ? 0 : colon + 1);
+    if (std::ranges::all_of(label, is_of_name)) return label;
+    return label.size() < longest ? "(" + label + ")" : "";
 }
 
 /// Returns the fix for the user's library, with the user's tensor names.
@@ -131,7 +141,8 @@ std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
             const bool is_later = place_of(table, each.name) >= end;
             const std::string theirs = variable_in(each.theirs_name);
             const bool is_word = std::ranges::all_of(theirs, is_of_name);
-            if (!is_it || !is_word || (is_found && is_later)) continue;
+            const bool is_usable = !theirs.empty() && (is_word || !is_assigned);
+            if (!is_it || !is_usable || (is_found && is_later)) continue;
             name = theirs;
             is_found = true;
         }

@@ -13,8 +13,13 @@ namespace {
 bool has_shifted_rows(const Tensor& tensor, const Tensor& expected, double near) {
     if (tensor.shape() != expected.shape() || tensor.dimension() == 0) return false;
     const std::size_t columns = tensor.shape().back();
-    double least = HUGE_VAL, most = -HUGE_VAL;
+    double least = HUGE_VAL, most = -HUGE_VAL, lowest = HUGE_VAL;
+    each_number(expected, [&](std::size_t, double cell) {
+        if (std::isfinite(cell)) lowest = std::min(lowest, cell);
+    });
     for (std::size_t i = 0; i < tensor.size(); ++i) {
+        // exp() of less is 0 in every type of 32 bits or fewer.
+        if (expected.at(i) == -HUGE_VAL && tensor.at(i) < lowest - 110) continue;
         if (i % columns == 0) least = HUGE_VAL, most = -HUGE_VAL;
         if (same_number(tensor.at(i), expected.at(i)) && !std::isfinite(tensor.at(i))) continue;
         const double apart = tensor.at(i) - expected.at(i);

@@ -109,8 +109,13 @@ private:
                 for (double& number : each->numbers.all) number /= before->factor;
             }
             heads.changes.factor *= before->factor;
-            if (heads.scores.front().step == "scores") {
+            if (heads.scores.front().step != "scores") continue;
+            const auto again = [](const ScoreStep& step) { return step.step == "scaled_scores"; };
+            if (std::ranges::none_of(heads.scores, again)) {
                 heads.scores.front().step = "scaled_scores";
+            } else {  // they are scaled twice
+                heads.changes.beside.emplace_back(heads.scores.front().place, "scores");
+                heads.scores.erase(heads.scores.begin());
             }
         }
         take_once(heads.key, heads.repeated_key);

@@ -28,6 +28,7 @@ struct Alignment {
     double factor = 1;                      ///< the total factor of the scores
     std::size_t from = 0;                   ///< the first place of the attention in the trace
     bool takes_projections = false;         ///< starts from query, key and value
+    bool ends_at_weights = false;           ///< no line multiplies them by values
 };
 
 /// Finds the attentions of a trace by their numbers: which tensors are products of which, and which

@@ -30,6 +30,9 @@ public:
         take_chains();
         take_mask();
         take_after();
+        ask_about_scores(trace_, one_, made_);
+        ask_about_context(trace_, statements_, one_, made_);
+        if (!has_input) ask_about_sources(trace_, statements_, origins_, one_, made_);
         ask_about_roles(trace_, statements_, origins_, one_, has_input, output_, made_);
         SaidSettings said = made_.asked.said;
         said.heads = said.projection = said.source = true;
@@ -288,6 +291,7 @@ private:
             made_.questions.push_back(asked_of(trace_[one_.core.softmaxed], no_mask_here));
             return;
         }
+        if (hidden) ask_about_hidden(trace_, one_, *hidden, made_);
         Arranged all = hidden.value_or(Arranged());
         const auto beside = is_square && hidden ? beside_causal(hidden->all, keys_) : std::nullopt;
         config().mask.causal = config().mask.causal || has_tensor || beside;
@@ -328,8 +332,10 @@ private:
         }
         if (merged && context.shape[1] > 1) {
             const Traced& made = trace_[*merged];
-            const bool is_turned = has_tokens_first() && made.rank() == 3;
             const Shape shape{samples_, queries_, width};
+            const bool is_turned =
+                has_tokens_first() && made.rank() == 3 && !starts_with_samples(made, context);
+            is_merged_by_samples_ = !is_turned;
             take("merged", *merged,
                  is_turned ? arranged(made, {1, 0, 2}, shape)
                            : Arranged{shape, made.all, made.dtype});
@@ -345,6 +351,20 @@ private:
         }
     }
 
+    /// True if the numbers by (sample, head, token, feature) are (sample, token, head * feature) in
+    /// this tensor.
+    static bool starts_with_samples(const Traced& merged, const Arranged& context) {
+        const Shape& by = context.shape;
+        if (merged.shape[0] != by[0] || merged.shape[1] != by[2]) return false;
+        for (std::size_t i = 0; i < context.all.size(); ++i) {
+            const std::size_t feature = i % by[3], token = i / by[3] % by[2];
+            const std::size_t head = i / by[3] / by[2] % by[1], sample = i / by[3] / by[2] / by[1];
+            const std::size_t at = ((sample * by[2] + token) * by[1] + head) * by[3] + feature;
+            if (!same_number(merged.all[at], context.all[i])) return false;
+        }
+        return true;
+    }
+
     bool has_tokens_first() const {
         return one_.query.origin && one_.query.origin->has_tokens_first;
     }
@@ -352,7 +372,7 @@ private:
     bool take_output(std::size_t place, std::size_t from, std::size_t width, bool has_bias,
                      bool has_merged) {
         std::optional<Origin> origin = origins_.product_at(place, from);
-        if (origin && has_tokens_first()) origin->turn();
+        if (origin && has_tokens_first() && !is_merged_by_samples_) origin->turn();
         if (!origin || origin->rows() != samples_ * queries_) return false;
         if (has_bias && !origin->b) return false;
         const Arranged w = origins_.matrix(*origin, all_channels(*origin));
@@ -380,7 +400,7 @@ private:
     const Heads& one_;
     std::size_t samples_ = 1, queries_ = 0, keys_ = 0;
     std::size_t each_ = 1;  ///< heads per core
-    bool has_batch_ = false;
+    bool has_batch_ = false, is_merged_by_samples_ = false;
     std::optional<Origin> output_{};
     Ledger given_{};
     Alignment made_{};

@@ -32,6 +32,13 @@ Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size
             if (step == "x" || step == "memory") made.beside[i].push_back(step);
         }
     }
+    if (given.find("dropout") != nullptr) {
+        made.questions.push_back(
+            asked_of(trace[first],
+                     "dropout is on, so this result is random and was not judged: call .eval() "
+                     "of the model first"));
+        return made;
+    }
     Ledger start;
     for (const std::size_t i : results) {
         const std::string step = trace[i].name.substr(said_step.size());

@@ -39,9 +39,7 @@ bool is_softmax_call(const std::string& text) {
     const std::size_t begin = is_method ? beyond_brackets(at - 2, -1) : at;
     const std::size_t end = beyond_brackets(std::min(text.find('(', at), text.size()), 1);
     const std::string around = text.substr(0, begin) + text.substr(end);
-    return std::ranges::none_of(
-        std::array{"@", "matmul", "einsum", "bmm", "dot"},
-        [&](const char* product) { return around.find(product) != std::string::npos; });
+    return !is_product(around);
 }
 
 /// Finds cores, each starting from its softmax.
@@ -65,7 +63,8 @@ public:
             if (std::optional<Core> core = from(w)) {
                 // A later copy of these weights, or the joined passes of a loop, are the same core.
                 const bool is_known = std::ranges::any_of(found, [&](const Core& each) {
-                    return each.scores == core->scores || each.weights == core->weights;
+                    return each.scores == core->scores || each.weights == core->weights ||
+                           (core->context && each.context == core->context);
                 });
                 for (std::size_t i = w; i <= core->weights; ++i) {
                     if (trace_[i].shape == trace_[w].shape) used.insert(i);
@@ -84,15 +83,17 @@ private:
     bool may_be_weights(std::size_t w) const {
         const Traced& tensor = trace_[w];
         const bool is_float = tensor.dtype != DType::int64 && tensor.dtype != DType::boolean;
-        if (tensor.rank() < 2 || !is_float || has_two_values(tensor)) return false;
+        if (tensor.rank() < 2 || !is_float) return false;
         int points = 0;
         if (std::ranges::any_of(tensor.all, is_hidden_score)) return false;
         const std::string statement = lower(trimmed(statements_[w]));
         const bool says_so =
             is_softmax_call(lower(tensor.name)) ||
             (tensor.is_variable() && !statement.starts_with("def ") && is_softmax_call(statement));
+        // Softmax over an axis of one number gives ones.
+        if (has_two_values(tensor) && !(says_so && tensor.all == ones(tensor))) return false;
         if (softmax_with_sink(trace_, w)) points += 3;
-        if (says_so) points += 2;
+        if (says_so || is_divided_exponential(w)) points += 2;
         if (tensor.name.size() > 1 && called(tensor) == "weights") points += 2;
         if (sums_to_one(tensor, tensor.rank() - 1)) {
             points += 3;
@@ -102,6 +103,26 @@ private:
             }
         }
         return points >= 2;
+    }
+
+    static std::vector<double> ones(const Traced& like) {
+        return std::vector<double>(like.all.size(), 1);
+    }
+
+    /// True if the tensor is exp of a tensor shortly before it, divided by positive numbers.
+    bool is_divided_exponential(std::size_t w) const {
+        constexpr std::size_t near = 8;
+        const Traced& to = trace_[w];
+        for (std::size_t e = w - std::min(w, near); e < w; ++e) {
+            const Traced& from = trace_[e];
+            if (from.shape != to.shape || from.all == to.all) continue;
+            const auto is_positive = [](double a, double b) { return a > 0 && b > 0; };
+            if (!std::ranges::equal(from.all, to.all, is_positive)) continue;
+            for (std::size_t s = e - std::min(e, near); s < e; ++s) {
+                if (usable_[s] && is_exponential(trace_[s], from, from.rank() - 1)) return true;
+            }
+        }
+        return false;
     }
 
     /// Returns the places of operands before a time, variables first, the latest first.
@@ -167,13 +188,14 @@ private:
     /// Finds context = weights . value, the first one after the weights.
     bool find_context(Core& core, std::size_t last) const {
         for (std::size_t w = core.softmaxed; w < last; ++w) {
-            if (trace_[w].shape != trace_[core.softmaxed].shape || !usable_[w]) continue;
+            if (trace_[w].shape != trace_[core.softmaxed].shape) continue;
+            if (!usable_[w] && w != core.softmaxed) continue;
             if (!are_kept_cells(core.softmaxed, w) && called(trace_[w]) != "weights") continue;
             // Try values of the weights' shape last: any tensor in between may have it.
             for (const bool is_alike : {false, true}) {
                 for (std::size_t c = w + 1; c < std::min(trace_.size(), w + far_on); ++c) {
                     if (!usable_[c]) continue;
-                    for (const std::size_t v : operands(is_alike ? core.scores : c)) {
+                    for (const std::size_t v : operands(c)) {
                         if (v == w || (trace_[v].shape == trace_[w].shape) != is_alike) continue;
                         if (may_make(trace_[c], trace_[w], trace_[v]) &&
                             take_context(core, w, v, c)) {
@@ -226,8 +248,7 @@ private:
         if (!product) return std::nullopt;
         take_first_form(core, *product);
         const bool has_context = find_context(core, std::min(trace_.size(), w + 40));
-        const bool is_sure =
-            sums_to_one(trace_[w], trace_[w].rank() - 1) || softmax_with_sink(trace_, w);
+        const bool is_sure = is_softmaxed(w, w) || softmax_with_sink(trace_, w);
         // Other programs have softmax too: of logits, of distances, of a router.
         const bool is_named =
             is_called(trace_[product->a], "query") || is_called(trace_[product->b], "query") ||
@@ -237,11 +258,16 @@ private:
                                      called(trace_[w]) == "weights" ||
                                      is_softmax_call(lower(trace_[w].name)) ||
                                      is_softmax_call(lower(trimmed(statements_[w])));
-        if (!is_named_at_all && !is_softmax_of_scores(core)) return std::nullopt;
-        // A name may mean scores as well: the softmax is the first tensor whose rows sum to 1.
-        if (has_context) {
-            while (core.softmaxed < core.weights && !is_softmaxed(core.softmaxed, w)) {
-                ++core.softmaxed;
+        if (!is_named_at_all && !is_softmax_of_scores(core, false)) return std::nullopt;
+        // A value of the weights' shape that is computed after the scores may be any tensor.
+        const bool is_sure_value = !core.value || *core.value < core.scores ||
+                                   trace_[*core.value].shape != trace_[w].shape ||
+                                   is_softmax_of_scores(core, true);
+        if (!is_sure_value) return std::nullopt;
+        // A name may mean scores as well: the tensor whose rows sum to 1 comes later.
+        if (has_context && !is_softmaxed(w, w)) {
+            while (core.softmaxed < core.weights) {
+                if (is_softmaxed(++core.softmaxed, w)) return std::nullopt;
             }
         }
         if (!take_roles(core, *product)) return std::nullopt;
@@ -249,14 +275,14 @@ private:
     }
 
     /// True if the weights are the softmax of a tensor between the product and them, along the
-    /// keys, or exponentials of one divided by some sum.
-    bool is_softmax_of_scores(const Core& core) const {
+    /// keys or any axis, or exponentials of one divided by some sum.
+    bool is_softmax_of_scores(const Core& core, bool along_any) const {
         const Traced& weights = trace_[core.softmaxed];
         if (softmax_with_sink(trace_, core.softmaxed)) return true;
         for (std::size_t i = core.scores; i < core.softmaxed; ++i) {
             if (trace_[i].shape != weights.shape) continue;
             for (std::size_t axis = 0; axis < weights.rank(); ++axis) {
-                const bool is_summed = !core.sum || core.sum->a[axis] < 0;
+                const bool is_summed = along_any || !core.sum || core.sum->a[axis] < 0;
                 if (is_summed && is_softmax(trace_[i], weights, axis)) return true;
                 if (!is_summed || !is_softmaxed(core.softmaxed, core.softmaxed)) continue;
                 for (std::size_t e = i + 1; e < core.softmaxed; ++e) {
@@ -353,6 +379,11 @@ private:
 };
 
 }  // namespace
+
+bool is_product(const std::string& text) {
+    return std::ranges::any_of(std::array{"@", "matmul", "einsum", "bmm", "dot"},
+                               [&](const char* word) { return text.find(word) != text.npos; });
+}
 
 std::string called(const Traced& tensor) {
     std::vector<std::string> names = tensor.other_names;

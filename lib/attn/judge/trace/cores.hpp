@@ -39,6 +39,9 @@ std::string called(const Traced& tensor);
 /// of a sink.
 std::optional<std::size_t> softmax_with_sink(const std::vector<Traced>& trace, std::size_t weights);
 
+/// True if an expression multiplies tensors and adds the products.
+bool is_product(const std::string& text);
+
 /// True if the tensor has at most two distinct numbers: a mask, or one that is not filled yet.
 bool has_two_values(const Traced& tensor);
 

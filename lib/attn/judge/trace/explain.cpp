@@ -9,6 +9,7 @@
 #include "attn/core/settings/settings.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/tensor/slice.hpp"
+#include "attn/ground/text/number_text.hpp"
 #include "attn/judge/trace/cores.hpp"
 
 namespace attn {
@@ -100,13 +101,32 @@ bool has_scale_of_its_own(const Diagnosis& diagnosis) {
     });
 }
 
-/// Asks about scores without a scale, which another mistake hides.
-LineQuestion asked_about_scale(const Alignment& alignment, const std::vector<Traced>& trace) {
-    const auto scores = std::ranges::find(alignment.steps, "scores",
-                                          &std::pair<const std::string, std::string>::second);
-    const std::size_t place =
-        scores == alignment.steps.end() ? alignment.from : alignment.places.at(scores->first);
-    return {trace[place].file, trace[place].line, not_scaled};
+/// True if a scale is 1 / sqrt of a length of the parameters of query or key.
+bool is_of_known_width(const ScaleChoice& scale, const std::vector<Traced>& trace) {
+    if (scale.by != ScaleChoice::By::number) return false;
+    for (const Traced& each : trace) {
+        const std::string step = called(each);
+        if (step != "w_query" && step != "w_key") continue;
+        for (const std::size_t length : each.shape) {
+            const double root = std::sqrt(static_cast<double>(length));
+            if (std::abs(scale.number * root - 1) < 1e-4) return true;
+        }
+    }
+    return false;
+}
+
+/// Asks about scores with a scale of their own, or without one, which another mistake hides.
+LineQuestion asked_about_scale(const Alignment& alignment, const ScaleChoice& scale,
+                               const std::vector<Traced>& trace) {
+    const bool is_number = scale.by == ScaleChoice::By::number;
+    std::size_t place = alignment.from;
+    for (const auto& [label, step] : alignment.steps) {
+        const bool is_it = step == (is_number ? "scaled_scores" : "scores");
+        if (is_it) place = alignment.places.at(label);
+    }
+    const std::string text = "the scores are multiplied by " + brief(scale.number) +
+                             ", not by 1 / sqrt(width of the query): is this intended?";
+    return {trace[place].file, trace[place].line, is_number ? text : not_scaled};
 }
 
 /// Rounds a factor to the precision of its type, as a multiple of 1 / sqrt(d) if it is one.
@@ -149,7 +169,11 @@ FittingDiagnosis judged(AskedWalk& walk, const DiagnoseOptions& options, double 
             walk.config.rotary.theta = *theta;
             return judged(walk, options, factor, dtype);
         }
-        if (!has_scale_of_its_own(fitting.diagnosis) || says_scale(walk.config)) return fitting;
+        const double usual_factor = 1 / std::sqrt(static_cast<double>(*plan.config.head_dim));
+        const bool is_usual = std::abs(factor / usual_factor - 1) < 4 * epsilon(dtype);
+        if (is_usual || !has_scale_of_its_own(fitting.diagnosis) || says_scale(walk.config)) {
+            return fitting;
+        }
         const ScaleChoice usual = walk.config.scale;
         walk.config.scale = {ScaleChoice::By::number, rounded_factor(factor, plan, dtype)};
         if (factor == 1) walk.config.scale.by = ScaleChoice::By::none;
@@ -309,12 +333,20 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
             walk.theirs = answers_to(each, trace, answers);
             if (walk.theirs.entries().empty()) continue;
         }
+        if (walk.theirs.entries().empty()) {
+            ExplainedAttention& unjudged = made.attentions.emplace_back();
+            unjudged.questions = each.questions;
+            unjudged.is_open = true;
+            add_lines(each, trace, unjudged);
+            continue;
+        }
         FittingDiagnosis fitting = judged(walk, of_this, each.factor, trace[each.from].dtype);
         ExplainedAttention& attention = made.attentions.emplace_back();
         attention.diagnosis = std::move(fitting.diagnosis);
         attention.questions = each.questions;
-        if (walk.config.scale.by != each.asked.config.scale.by && each.factor == 1) {
-            attention.questions.push_back(asked_about_scale(each, trace));
+        if (walk.config.scale.by != each.asked.config.scale.by &&
+            !is_of_known_width(walk.config.scale, trace)) {
+            attention.questions.push_back(asked_about_scale(each, walk.config.scale, trace));
         }
         for (const std::string& open : attention.diagnosis.open) {
             attention.questions.push_back({.text = open});
@@ -322,6 +354,7 @@ Explanation explain(const std::vector<Traced>& trace, const std::vector<std::str
         attention.is_open = fitting.is_open || !attention.questions.empty();
         attention.settings = settings_text(walk.config);
         attention.begins_at_query = each.takes_projections;
+        attention.ends_at_weights = each.ends_at_weights;
         add_lines(each, trace, attention);
         for (ExplainedLine& line : attention.lines) {
             if (std::string question = meant_perhaps(line, each, trace); !question.empty()) {

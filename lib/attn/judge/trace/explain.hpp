@@ -40,6 +40,7 @@ struct ExplainedAttention {
     std::vector<ExplainedLine> lines;
     std::string settings;          ///< settings of the walk that are not the default, as flags
     bool begins_at_query = false;  ///< no parameters make query, key and value from an input
+    bool ends_at_weights = false;  ///< no line multiplies them by values
     std::vector<LineQuestion> questions{};
     bool is_open = false;  ///< a question for the user is open
 };

@@ -75,6 +75,23 @@ void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::st
                      const Origins& origins, const Heads& heads, bool has_input,
                      const std::optional<Origin>& output, Alignment& made);
 
+/// Asks about a query, key or value that lines compute from a projection in a way that no step
+/// explains.
+void ask_about_sources(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+                       const Origins& origins, const Heads& heads, Alignment& made);
+
+/// Asks about scores that are changed in a way that no step explains.
+void ask_about_scores(const std::vector<Traced>& trace, const Heads& heads, Alignment& made);
+
+/// Asks about a product of the weights that is not known as the context.
+void ask_about_context(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+                       const Heads& heads, Alignment& made);
+
+/// Asks about a mask, by (..., query, key), that is shifted, hides all keys of a query, or shows
+/// nothing but padding.
+void ask_about_hidden(const std::vector<Traced>& trace, const Heads& heads, const Arranged& hidden,
+                      Alignment& made);
+
 /// Finds the attentions that PyTorch computes in a single call. A trace names the inputs and
 /// outputs `step query`, `step output`, ..., and ends each call with `step heads`.
 std::vector<Alignment> alignments_of_calls(const std::vector<Traced>& trace, const AskedWalk& base);

@@ -47,8 +47,13 @@ void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::s
     const auto is_output = [](const auto& each) { return each.second == "output"; };
     if (std::ranges::any_of(made.steps, is_output)) return;
     for (const Traced& each : trace) {
-        if (each.is_row || called(each) != "w_output") continue;
-        bool is_used = false;
+        constexpr std::string_view unused = "unused ";
+        const bool is_unused = each.name.starts_with(unused);
+        Traced named = each;
+        if (is_unused) named.name.erase(0, unused.size());
+        if (each.is_row || called(named) != "w_output") continue;
+        // A module's matrix is traced when the module is called.
+        bool is_used = !is_unused && each.name.ends_with(".weight");
         for (std::size_t i = 0; i < trace.size() && !is_used; ++i) {
             is_used = trace[i].line != each.line && has_name(statements[i], each.name);
         }
@@ -62,7 +67,7 @@ void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::s
         }
         made.questions.push_back(asked_of(
             trace[last],
-            "the context is not multiplied by " + visible(each.name) + ": is this intended?"));
+            "the context is not multiplied by " + visible(named.name) + ": is this intended?"));
         return;
     }
 }
@@ -211,6 +216,8 @@ bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std
     for (std::size_t i = 0; i < before; ++i) {
         const Traced& each = trace[i];
         if (each.all.size() != tokens * tokens || each.shape.back() != tokens) continue;
+        // A comparison may also choose rows of a table of biases.
+        if (!each.is_variable() && each.name.find("tri") == std::string::npos) continue;
         const Arranged square{{tokens, tokens}, each.all, DType::float32};
         if (is_causal(square.tensor())) return true;
     }

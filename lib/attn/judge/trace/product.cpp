@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t most_summed = 2;
 
+/// Rounding errors, in units, of a sum of products: 16 bits are added up in more.
+double most_units(double unit) { return unit > 1e-4 ? 4 : 32; }
+
 /// Tries assignments of axes until one reproduces the numbers.
 class Search {
 public:
@@ -140,7 +143,7 @@ private:
                 factor = result_.all[flat] / made.sum;
             }
             if (!(std::abs(factor) > 1e-6) || !std::isfinite(factor)) return false;
-            if (std::abs(factor - 1) < 64 * unit_) factor = 1;
+            if (std::abs(factor - 1) < 2 * most_units(unit_) * unit_) factor = 1;
         }
         std::size_t apart = 0, looked_at = 0;
         for (std::size_t i = 0; i < cells; ++i) {
@@ -150,8 +153,8 @@ private:
             if (std::isnan(made.sum) && std::isnan(result_.all[flat])) continue;
             ++looked_at;
             const double expected = factor * made.sum + bias_at(flat);
-            const double bound =
-                unit_ * (std::abs(factor) * made.magnitude + std::abs(bias_at(flat))) * 32 + 1e-30;
+            const double magnitude = std::abs(factor) * made.magnitude + std::abs(bias_at(flat));
+            const double bound = unit_ * magnitude * most_units(unit_) + 1e-30;
             if (std::abs(result_.all[flat] - expected) <= bound) continue;
             if (looked_at <= 8 || ++apart > cells / 50) return false;
         }

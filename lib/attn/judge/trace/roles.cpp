@@ -181,10 +181,12 @@ std::optional<Origin> Origins::of_tokens(const Arranged& numbers, std::size_t be
     const std::size_t features = numbers.shape.back();
     const std::size_t tokens = numbers.shape[numbers.shape.size() - 2];
     int tries = 0;
+    std::optional<Origin> whole;
     for (std::size_t r = 0; r <= before && r < trace_.size() && tries < 8; ++r) {
         const std::vector<double>& sorted = sorted_[r];
         const auto holds = [&](double number) {
-            const double slack = 8 * unit_of(trace_[r].dtype) * std::abs(number);
+            const DType dtype = trace_[r].dtype;
+            const double slack = (is_16_bit(dtype) ? 1 : 8) * unit_of(dtype) * std::abs(number);
             const auto found = std::ranges::lower_bound(sorted, number - slack);
             return found != sorted.end() && *found <= number + slack;
         };
@@ -207,10 +209,11 @@ std::optional<Origin> Origins::of_tokens(const Arranged& numbers, std::size_t be
         for (const std::optional<Origin>& each : {origin, other}) {
             const bool is_whole = each && each->channels * each->rows() == numbers.all.size() &&
                                   each->rows() % tokens == 0;
-            if (is_whole && !looks_like_parameter(trace_[each->x].name)) return each;
+            const bool is_usable = is_whole && !looks_like_parameter(trace_[each->x].name);
+            if (is_usable && !whole) whole = each;
         }
     }
-    return std::nullopt;
+    return whole;
 }
 
 bool Origins::take_channels(Origin& origin, const Arranged& numbers) const {

@@ -4,12 +4,15 @@
 #include <cmath>
 #include <numeric>
 
+#include "attn/ground/tensor/slice.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {
 namespace {
 
-constexpr std::size_t far_back = 60;  // tensors between two forms of query or key
+constexpr std::size_t far_back = 60;    // tensors between two forms of query or key
+constexpr double most_of_hidden = -90;  // -100 was added to a score
 
 /// Returns the factor between all cells; nullopt if there is none.
 std::optional<double> factor_between(const Traced& from, const Traced& to) {
@@ -50,7 +53,7 @@ bool is_masked(const Traced& from, const Traced& to) {
         ++changed;
         is_one = is_one && (!filled || same_number(*filled, b));
         filled = b;
-        is_low = is_low && b <= -100;
+        is_low = is_low && b <= most_of_hidden;
     }
     return kept > 0 && changed > 0 && (is_one || is_low);
 }
@@ -88,13 +91,64 @@ std::optional<Arranged> added_between(const Arranged& from, const Arranged& to) 
     Arranged added{to.shape, {}, to.dtype};
     const std::size_t keys = to.shape.back();
     bool is_a_row = true;
+    const double share = std::max(1e-5, 4 * std::max(unit_of(from.dtype), unit_of(to.dtype)));
     for (std::size_t i = 0; i < to.all.size(); ++i) {
         added.all.push_back(to.all[i] - from.all[i]);
         if (!std::isfinite(added.all.back())) return std::nullopt;
         const double first = added.all[i / keys * keys];
-        is_a_row = is_a_row && std::abs(added.all[i] - first) <= 1e-5 * (1 + std::abs(to.all[i]));
+        const double size = 1 + std::abs(to.all[i]) + std::abs(from.all[i]);
+        is_a_row = is_a_row && std::abs(added.all[i] - first) <= share * size;
     }
     return is_a_row ? std::nullopt : std::optional(std::move(added));
+}
+
+/// True if some tensor of the trace was added to or subtracted from these scores. An addend that
+/// was computed from the scores themselves, or a mask of two numbers, is no bias.
+bool has_addend(const std::vector<Traced>& trace, std::size_t from, std::size_t to) {
+    const std::vector<double>&before = trace[from].all, &after = trace[to].all;
+    const double slack = slack_of(trace[from], trace[to]);
+    for (std::size_t i = 0; i < to; ++i) {
+        const Traced& each = trace[i];
+        if (i == from || each.rank() > trace[to].rank() || has_two_values(each)) continue;
+        if (i > from && has_name(each.name, trace[from].name)) continue;
+        const std::size_t outer = trace[to].rank() - each.rank();
+        const Shape strides = row_strides(each.shape);
+        bool fits = true;
+        for (std::size_t axis = 0; axis < each.rank(); ++axis) {
+            const std::size_t length = each.shape[axis];
+            fits = fits && (length == 1 || length == trace[to].shape[outer + axis]);
+        }
+        double sign = 0;
+        for (std::size_t cell = 0; fits && cell < after.size(); ++cell) {
+            const std::vector<std::size_t> at = indices_of(cell, trace[to].shape);
+            std::size_t flat = 0;
+            for (std::size_t axis = 0; axis < each.rank(); ++axis) {
+                if (each.shape[axis] > 1) flat += at[outer + axis] * strides[axis];
+            }
+            const double added = after[cell] - before[cell], number = each.all[flat];
+            const double bound = slack * (std::abs(after[cell]) + std::abs(before[cell]) + 1e-3);
+            if (sign == 0 && std::abs(number) > bound) sign = number * added > 0 ? 1 : -1;
+            fits = std::abs(added - sign * number) <= bound;
+        }
+        if (fits && sign != 0) return true;
+    }
+    return false;
+}
+
+/// True if the largest number along some axis was subtracted: it changes no softmax along it.
+bool is_lowered_by_top(const Traced& from, const Traced& to) {
+    const double slack = slack_of(from, to);
+    for (std::size_t axis = 0; axis < from.rank(); ++axis) {
+        const RowsAlong rows(from, axis);
+        bool fits = rows.length > 1;
+        for (std::size_t i = 0; fits && i < from.all.size(); ++i) {
+            const double top = top_of_row(from, rows, i);
+            const double size = 1e-3 + std::abs(from.all[i]) + std::abs(top);
+            fits = std::abs(to.all[i] - (from.all[i] - top)) <= slack * size;
+        }
+        if (fits) return true;
+    }
+    return false;
 }
 
 /// Returns the axes of a tensor with these lengths, chosen in this order with its last axis last;
@@ -182,12 +236,13 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
         } else if (const double cap = cap_between(from, to)) {
             take("capped_scores", i);
             changes.softcap = cap;
-        } else if (!leads_to_weights(trace, core, i)) {
+        } else if (!leads_to_weights(trace, core, i) || is_lowered_by_top(from, to)) {
             continue;
         } else if (auto added =
                        added_between(arranged(from, axes, lengths), arranged(to, axes, lengths))) {
             take("biased_scores", i);
             changes.added = std::move(added);
+            if (!has_addend(trace, last, i)) changes.unexplained = i;
         } else {
             continue;
         }
@@ -249,7 +304,8 @@ std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps) {
     bool any = false;
     for (std::size_t i = 0; i < hidden.all.size(); ++i) {
         const double number = shown->all[i];
-        const bool is_hidden = are_weights ? number == 0 : number <= -100 && number < high - 50;
+        const bool is_hidden =
+            are_weights ? number == 0 : number <= most_of_hidden && number < high - 50;
         hidden.all[i] = is_hidden;
         any = any || is_hidden;
     }

@@ -1,0 +1,307 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/trace/heads.hpp"
+
+// Questions about lines that no step explains: between the projections and the scores, after the
+// weights, and in the mask.
+
+namespace attn {
+namespace {
+
+/// Finds the tensors from which others were computed, by the names in their lines.
+class Sources {
+public:
+    Sources(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+            const Origins& origins)
+        : trace_(trace), statements_(statements), origins_(origins) {}
+
+    /// Returns a tensor from which the tokens of a role come and that no step explains. Tokens may
+    /// be copied from several tensors: from a cache, from the line before.
+    std::optional<std::size_t> unexplained(const Operand& role, bool may_rotate) const {
+        std::set<std::size_t> from;
+        const std::size_t width = role.numbers.shape.back();
+        const std::set<std::vector<double>> tokens = tokens_of(role.numbers.all, width);
+        std::set<std::vector<double>> left = tokens;
+        left.erase(std::vector<double>(width, 0));  // padding
+        for (std::size_t i = 0; i <= role.place && !left.empty(); ++i) {
+            bool has_any = false;
+            for (const Arranged& each : orders_of(trace_[i], width)) {
+                for (const std::vector<double>& token : tokens_of(each.all, width)) {
+                    has_any = left.erase(token) > 0 || has_any;
+                }
+            }
+            if (has_any) from.insert(i);
+        }
+        if (!left.empty()) from.insert(role.place);
+        for (const std::size_t each : from) {
+            if (is_projection(each) || !has_projection_before(each)) continue;
+            bool is_step = false;
+            for (Arranged& order : orders_of(trace_[each], width)) {
+                is_step = is_step || (may_rotate && is_rescaled(order, each));
+                const Operand whole{each, {}, std::move(order), {}};
+                is_step = is_step || (may_rotate && rotated_before(trace_, whole));
+            }
+            if (!is_step) return each;
+        }
+        return std::nullopt;
+    }
+
+private:
+    /// True if some tensor before this place gives these tokens when each is divided by its length
+    /// or not, and their features are multiplied by one number each.
+    bool is_rescaled(const Arranged& to, std::size_t place) const {
+        const std::size_t width = to.shape.back();
+        const auto is_it = [&](const std::vector<double>& from, bool is_normed) {
+            if (from.size() != to.all.size() || from == to.all) return false;
+            const auto length_of = [&](std::size_t row) {
+                double sum = is_normed ? 0 : 1;
+                for (std::size_t f = 0; is_normed && f < width; ++f)
+                    sum += from[row + f] * from[row + f];
+                return std::sqrt(sum);
+            };
+            for (std::size_t row = 0; row < from.size(); row += width) {
+                for (std::size_t f = 0; f < width; ++f) {
+                    const double gain = to.all[f] / from[f] * length_of(0);
+                    const double expected = from[row + f] * gain / length_of(row);
+                    const double bound = 1e-3 * (std::abs(expected) + 1e-3);
+                    if (!(std::abs(to.all[row + f] - expected) <= bound)) return false;
+                }
+            }
+            return true;
+        };
+        for (std::size_t i = 0; i < place; ++i) {
+            for (const Arranged& order : orders_of(trace_[i], width)) {
+                if (order.shape.back() != width) continue;
+                if (is_it(order.all, true) || is_it(order.all, false)) return true;
+            }
+        }
+        return false;
+    }
+
+    static std::set<std::vector<double>> tokens_of(const std::vector<double>& all,
+                                                   std::size_t width) {
+        std::set<std::vector<double>> tokens;
+        for (auto at = all.begin(); at != all.end(); at += static_cast<std::ptrdiff_t>(width)) {
+            tokens.emplace(at, at + static_cast<std::ptrdiff_t>(width));
+        }
+        return tokens;
+    }
+
+    /// Returns a tensor with its features last: as it is, and with its last axes exchanged.
+    static std::vector<Arranged> orders_of(const Traced& tensor, std::size_t width) {
+        std::vector<Arranged> orders;
+        if (tensor.shape.back() % width == 0) {
+            orders.push_back({tensor.shape, tensor.all, tensor.dtype});
+        }
+        if (tensor.rank() > 1 && tensor.shape[tensor.rank() - 2] % width == 0) {
+            std::vector<int> axes(tensor.rank());
+            std::iota(axes.begin(), axes.end(), 0);
+            std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+            Shape shape = tensor.shape;
+            std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+            orders.push_back(arranged(tensor, axes, shape));
+        }
+        return orders;
+    }
+
+    /// True if a tensor was computed, in one or more lines, from a projection or from a tensor that
+    /// is called query, key or value.
+    bool has_projection_before(std::size_t place) const {
+        constexpr std::size_t most = 60;
+        std::set<std::size_t> seen{place}, next{place};
+        while (!next.empty() && seen.size() < most) {
+            const std::size_t each = *next.rbegin();
+            next.erase(each);
+            for (const std::size_t before : named_by(each)) {
+                if (!seen.insert(before).second) continue;
+                if (is_role(before) || is_projection(before)) return true;
+                next.insert(before);
+            }
+        }
+        return false;
+    }
+
+    /// The expression that computed a tensor; empty if it is unknown.
+    std::string text_of(std::size_t place) const {
+        if (!trace_[place].is_variable()) return trace_[place].name;
+        const std::string& statement = statements_[place];
+        const std::size_t equals = statement.find('=');
+        const bool is_definition = trimmed(statement).starts_with("def ");
+        return equals == std::string::npos || is_definition ? "" : statement.substr(equals + 1);
+    }
+
+    std::vector<std::size_t> named_by(std::size_t place) const {
+        std::set<std::string> words;
+        std::string word;
+        for (const char c : text_of(place) + " ") {
+            if (is_of_name(c) || c == '.') {
+                word += c;
+            } else if (!word.empty()) {
+                words.insert(std::move(word));
+                word.clear();
+            }
+        }
+        std::vector<std::size_t> found;
+        for (std::size_t i = place; i-- > 0 && !words.empty();) {
+            std::vector<std::string> names = trace_[i].other_names;
+            names.push_back(trace_[i].name);
+            bool is_named = false;
+            for (const std::string& name : names) is_named = words.erase(name) > 0 || is_named;
+            if (is_named && trace_[i].all != trace_[place].all) found.push_back(i);
+        }
+        return found;
+    }
+
+    bool is_role(std::size_t place) const {
+        const std::string step = called(trace_[place]);
+        return step.ends_with("query") || step.ends_with("key") || step.ends_with("value");
+    }
+
+    bool is_projection(std::size_t place) const {
+        const std::string text = text_of(place);
+        const bool has_parameters = std::ranges::any_of(trace_, [&](const Traced& each) {
+            const std::size_t dot = each.name.rfind(".weight");
+            return dot != std::string::npos && !each.is_row && each.line == trace_[place].line &&
+                   text.find(each.name.substr(0, dot)) != std::string::npos;
+        });
+        return (has_parameters || is_product(text)) && origins_.product_at(place, std::nullopt);
+    }
+
+    const std::vector<Traced>& trace_;
+    const std::vector<std::string>& statements_;
+    const Origins& origins_;
+};
+
+/// True if all keys of the row that begins at a cell are hidden.
+bool is_row_hidden(const std::vector<double>& hidden, std::size_t first, std::size_t keys) {
+    const auto at = hidden.begin() + static_cast<std::ptrdiff_t>(first);
+    return std::all_of(at, at + static_cast<std::ptrdiff_t>(keys),
+                       [](double cell) { return cell != 0; });
+}
+
+/// True for a causal mask of fewer queries than keys that is not aligned at the last key.
+bool is_shifted(const Arranged& hidden) {
+    const std::size_t keys = hidden.shape.back(), queries = hidden.shape[hidden.shape.size() - 2];
+    if (queries < 2 || queries >= keys) return false;
+    for (const std::size_t seen : {std::size_t{1}, keys - queries, keys - queries + 2}) {
+        bool fits = seen != keys - queries + 1;
+        for (std::size_t i = 0; i < hidden.all.size() && fits; ++i) {
+            const std::size_t query = i / keys % queries, key = i % keys;
+            fits = (hidden.all[i] != 0) == (key >= query + seen);
+        }
+        if (fits) return true;
+    }
+    return false;
+}
+
+/// True if the keys that some sample sees are several times the same token, unlike those it hides.
+bool sees_one_token(const Heads& heads, const Arranged& hidden) {
+    const std::size_t keys = hidden.shape.back(), queries = hidden.shape[hidden.shape.size() - 2];
+    const std::vector<double>& key = heads.key.numbers.all;
+    const std::size_t width = heads.key.numbers.shape.back();
+    if (key.size() != hidden.all.size() / queries * width) return false;
+    const auto is_same = [&](std::size_t a, std::size_t b) {
+        return std::equal(key.begin() + static_cast<std::ptrdiff_t>(a * width),
+                          key.begin() + static_cast<std::ptrdiff_t>((a + 1) * width),
+                          key.begin() + static_cast<std::ptrdiff_t>(b * width));
+    };
+    for (std::size_t block = 0; block < hidden.all.size() / queries / keys; ++block) {
+        std::vector<std::size_t> seen, unseen;
+        for (std::size_t k = 0; k < keys; ++k) {
+            bool is_seen = false;
+            for (std::size_t q = 0; q < queries; ++q) {
+                is_seen = is_seen || hidden.all[(block * queries + q) * keys + k] == 0;
+            }
+            (is_seen ? seen : unseen).push_back(block * keys + k);
+        }
+        const auto is_first = [&](std::size_t each) { return is_same(each, seen.front()); };
+        if (seen.size() > 1 && std::ranges::all_of(seen, is_first) &&
+            std::ranges::any_of(unseen, [&](std::size_t each) { return !is_first(each); })) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+void ask_about_sources(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+                       const Origins& origins, const Heads& heads, Alignment& made) {
+    const Sources sources(trace, statements, origins);
+    std::map<std::size_t, std::vector<std::string>> roles;  // by their first place in the trace
+    for (const auto& [role, operand] :
+         {std::pair{"query", &heads.query}, {"key", &heads.key}, {"value", &heads.value}}) {
+        if (operand->origin || operand->axes.empty()) continue;
+        const bool may_rotate = operand != &heads.value;
+        if (const auto place = sources.unexplained(*operand, may_rotate)) {
+            roles[*place].push_back(role);
+        }
+    }
+    for (const auto& [place, those] : roles) {
+        if (those.size() > 1) continue;  // several roles that are one tensor: the input
+        made.questions.push_back(
+            asked_of(trace[place], "no step explains how the " + those.front() +
+                                       " is computed here, so it was not judged: is it intended?"));
+    }
+}
+
+void ask_about_scores(const std::vector<Traced>& trace, const Heads& heads, Alignment& made) {
+    if (const auto place = heads.changes.unexplained) {
+        made.questions.push_back(asked_of(
+            trace[*place], "no step explains how the scores change here: is this intended?"));
+    }
+}
+
+void ask_about_context(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
+                       const Heads& heads, Alignment& made) {
+    if (heads.context) return;
+    constexpr std::size_t far_on = 40;
+    const Traced& weights = trace[heads.core.weights];
+    std::vector<std::string> names = weights.other_names;
+    names.push_back(weights.name);
+    for (std::size_t i = heads.core.weights + 1;
+         i < std::min(trace.size(), heads.core.weights + far_on); ++i) {
+        const std::string& text = trace[i].is_variable() ? statements[i] : trace[i].name;
+        const bool is_used = std::ranges::any_of(names, [&](const std::string& name) {
+            const std::size_t at = text.find(name);
+            return at != text.npos && (has_name(text, name) || !weights.is_variable());
+        });
+        if (!is_used || !is_product(text)) continue;
+        made.questions.push_back(asked_of(
+            trace[i], "no step explains this product with the weights: is this intended?"));
+        return;
+    }
+    made.ends_at_weights = true;
+}
+
+void ask_about_hidden(const std::vector<Traced>& trace, const Heads& heads, const Arranged& hidden,
+                      Alignment& made) {
+    const auto masked = std::ranges::find(heads.scores, "masked_scores", &ScoreStep::step);
+    const bool has_step = masked != heads.scores.end();
+    const auto ask = [&](const std::string& text) {
+        const std::size_t place = has_step ? masked->place : heads.core.softmaxed;
+        made.questions.push_back(asked_of(trace[place], text + ": is this intended?"));
+    };
+    const std::size_t keys = hidden.shape.back();
+    if (is_shifted(hidden)) {
+        ask("the causal mask is not aligned at the last key: the last query should see all keys");
+    }
+    for (std::size_t row = 0; has_step && row < hidden.all.size(); row += keys) {
+        if (!is_row_hidden(hidden.all, row, keys) || masked->numbers.all[row] == -HUGE_VAL) {
+            continue;
+        }
+        ask("all keys of query " +
+            std::to_string(row / keys % hidden.shape[hidden.shape.size() - 2]) +
+            " are hidden, so its weights are those of no mask or all equal");
+        break;
+    }
+    if (sees_one_token(heads, hidden)) {
+        ask("the keys that are not hidden are one token several times, such as padding");
+    }
+}
+
+}  // namespace attn
