@@ -92,6 +92,30 @@ class Overview {
         this.arrange();
     }
 
+    // --- the walks of layers
+
+    /** Shows the walk through a layer. */
+    turnLayer(layer, head) {
+        const { app } = this;
+        frame.classList.remove("closed");
+        app.walk = app.model.walk(layer);
+        app.layer = layer;
+        app.tabs.chosen.head = head;
+        app.makeWalk();
+        app.clear();
+        this.mark(layer, head);
+    }
+
+    /** Opens a layer at the word that looks; a layer too large for this page at its weights. */
+    openLayer(layer, head) {
+        const { strip, state, steps } = this.app;
+        this.turnLayer(layer, head);
+        if (strip.roles) this.app.follow({ query: state.query });
+        else steps.open(steps.parts.get("weights"));
+        if (strip.roles) strip.element.scrollIntoView({ block: "start", behavior: "instant" });
+        firstStop(this.app)?.focus({ preventScroll: true });
+    }
+
     // --- selection and order
 
     /** Returns the words of the text: pointing at one highlights its row in all pictures. */
@@ -164,7 +188,7 @@ class Overview {
         const lines = figuresOf(head).flatMap((text) => [" ", element("small", text)]);
         const label = [place, head.name, ...figuresOf(head)].filter(Boolean).join(" ");
         const about = { class: "tile", "data-head": `${head.layer}.${head.head}`, "aria-label": label, title: place };
-        const tile = button("", () => this.app.openLayer(head.layer, head.head), about);
+        const tile = button("", () => this.openLayer(head.layer, head.head), about);
         tile.append(element("canvas", { width: 1, height: 1 }), element("b", head.name || "\u00a0"), ...lines);
         tile.append(element("small.looks"));
         for (const event of ["pointerenter", "focus"]) tile.addEventListener(event, () => this.showLens(head));

@@ -43,7 +43,7 @@ function onKey(app, event) {
 
 function nextLayer(app) {
     const next = app.layer === undefined ? 0 : (app.layer + 1) % app.model.layers;
-    app.openLayer(next, app.tabs.chosen.head ?? 0);
+    app.overview.openLayer(next, app.tabs.chosen.head ?? 0);
 }
 
 /** Goes to the next or the previous open step. */

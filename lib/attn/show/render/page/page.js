@@ -71,7 +71,7 @@ class App {
     goTo(text) {
         const [, layer, place, more] = /^(?:why=)?(?:layer-(\d+):)?([^&]*)(.*)$/s.exec(text);
         const isOther = layer !== undefined && Number(layer) !== this.layer;
-        if (isOther && Number(layer) < (this.model?.layers ?? 0)) this.turnLayer(Number(layer), 0);
+        if (isOther && Number(layer) < (this.model?.layers ?? 0)) this.overview.turnLayer(Number(layer), 0);
         const step = this.steps.parts.get(place.replace(/^step-/, ""));
         const cell = this.walk.cell(place);
         if (step) this.steps.open(step);
@@ -143,57 +143,22 @@ class App {
         this.steps.make();
     }
 
-    /** On a model's page: shows the walk through a layer. */
-    turnLayer(layer, head) {
-        frame.classList.remove("closed");
-        this.walk = this.model.walk(layer);
-        this.layer = layer;
-        this.tabs.chosen.head = head;
-        this.makeWalk();
-        this.clear();
-        this.overview.mark(layer, head);
+    /** Return the same step of the other walk, and a test of cells that differ: compare.js. */
+    twin() {}
+    differs() {
+        return () => false;
     }
-
-    /** Opens a layer at the word that looks; a layer too large for this page at its weights. */
-    openLayer(layer, head) {
-        this.turnLayer(layer, head);
-        if (this.strip.roles) this.follow({ query: this.state.query });
-        else this.steps.open(this.steps.parts.get("weights"));
-        if (this.strip.roles) this.strip.element.scrollIntoView({ block: "start", behavior: "instant" });
-        firstStop(this)?.focus({ preventScroll: true });
-    }
-
-    /** Returns the same step of the other walk if it has the same shape. */
-    twin(section) {
-        const theirs = this.other?.byName.get(section.name);
-        const fits = theirs?.isTensor && String(theirs.shape) === String(section.shape);
-        return fits ? theirs : undefined;
-    }
-
-    /** Returns a test of the cells of a step: true if the other walk has another number. */
-    differs(section) {
-        const twin = this.twin(section);
-        return (flat) => Boolean(twin) && !section.alike(section.values[flat], twin.values[flat]);
-    }
+    turnWalk() {}
 
     makeSwitch() {
         const one = (text, isOn, act) => button(text, act, { "aria-pressed": String(isOn) });
         const { head } = this.tabs.chosen;
-        const layerButton = (i) => one(`layer ${i}`, i === this.layer, () => this.openLayer(i, head));
+        const layerButton = (i) => one(`layer ${i}`, i === this.layer, () => this.overview.openLayer(i, head));
         const walkButton = (walk) => one(walk.name, walk === this.walk, () => this.turnWalk(walk));
         const both = [this.walk, this.other].sort((a) => (a === this.firstWalk ? -1 : 1));
         const layers = times(this.model?.layers ?? 0, layerButton);
         if (this.model) layers.unshift(button("all heads", () => this.overview.focus()));
         this.switch.replaceChildren(...layers, ...(this.other ? both.map(walkButton) : []));
-    }
-
-    turnWalk(walk) {
-        if (walk === this.walk) return;
-        const { selected } = this;
-        [this.walk, this.other] = [this.other, this.walk];
-        this.makeWalk();
-        const cell = selected && this.walk.cell(selected.section.address(selected.flat));
-        if (cell) this.choose(cell.section, cell.flat);
     }
 
     /** Shows the matrices of the selected tabs, and moves the selected cell to them. */

@@ -73,7 +73,7 @@ class Section {
     constructor(step, view, tokens) {
         Object.assign(this, step);
         const low = view.high === "largest of its row" ? "-largest" : `-${view.high}`;
-        this.view = { form: "fixed", precision: 4, scale: "d", low, near: [0, 0], sides: this.axes, ...view };
+        this.view = { form: "fixed", precision: 4, scale: "d", low, sides: this.axes, ...view };
         this.tokens = tokens;
         this.isTensor = step.data !== undefined;
         if (!this.isTensor) return;
@@ -107,13 +107,6 @@ class Section {
         let digits = 1;
         while (Math.fround(Number(value.toPrecision(digits))) !== value) ++digits;
         return exact(Number(value.toPrecision(digits)));
-    }
-
-    /** True if two numbers of this step, in the two walks of a page, count as equal. */
-    alike(one, other) {
-        const [absolute, relative] = this.view.near;
-        const most = absolute + relative * Math.min(Math.abs(one), Math.abs(other));
-        return Object.is(one, other) || one === other || Math.abs(one - other) <= most;
     }
 
     indices(flat) {
