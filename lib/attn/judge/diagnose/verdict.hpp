@@ -105,6 +105,7 @@ struct Skipped {
     std::string name;
     std::string reason;
     double cost = cost::unjudged;  ///< that leaving it out adds to a reading
+    bool is_number = false;        ///< a single number, such as a size or a loss
 };
 
 struct Diagnosis {
