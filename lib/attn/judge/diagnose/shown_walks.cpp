@@ -311,7 +311,8 @@ void show_norm(std::vector<ShownWalk>& walks) {
         names.push_back(name);
     }
     if (asked.config.x_norm || !parameters.has("g_x")) return;
-    const std::vector<ShownWalk> without = walks;
+    std::vector<ShownWalk> without = walks;
+    for (ShownWalk& walk : without) walk.is_rare = true;
     for (ShownWalk& walk : walks) {
         for (const auto& [name, tensor] : parameters.entries()) {
             walk.asked.config.parameters.record(name, tensor);
@@ -347,6 +348,8 @@ ShownDiagnosis diagnose_as_shown(const AskedWalk& asked, const Plan& plan,
                                  const DiagnoseOptions& options) {
     std::optional<ShownDiagnosis> best;
     for (ShownWalk& each : shown_walks(asked, options)) {
+        const double most = each.is_rare ? cost::named : cost::right;
+        if (best && best->diagnosis.cost < most) break;
         try {
             const Plan other = resolve(each.asked.config);
             Diagnosis found = diagnose(other, draw(other), each.asked.theirs, options);

@@ -7,6 +7,7 @@ namespace attn {
 struct ShownWalk {
     AskedWalk asked{};
     std::vector<std::string> assumed{};  ///< these settings, as remarks
+    bool is_rare = false;                ///< tried only if no other walk explains the tensors
 };
 
 struct ShownDiagnosis {
