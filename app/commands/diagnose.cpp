@@ -63,7 +63,8 @@ int exit_code_of(const attn::Diagnosis& diagnosis, bool partial, bool judges_gra
     if (diagnosis.has_mistake()) return 1;
     if (!diagnosis.open.empty()) return no_verdict;
     if (!diagnosis.judges_a_step() && !judges_gradients) return no_verdict;
-    return diagnosis.skipped.empty() || partial ? 0 : no_verdict;
+    const bool is_whole = std::ranges::all_of(diagnosis.skipped, &attn::Skipped::is_number);
+    return is_whole || partial ? 0 : no_verdict;
 }
 
 /// True if a file comes from NumPy: an archive without names of modules.
@@ -136,40 +137,31 @@ std::string wrong_cells_text(const attn::Ledger& file, const attn::Diagnosis& di
     return text;
 }
 
-/// Writes the verdicts, those of gradients after those of the walk.
-void write_verdicts(const Arguments& arguments, const attn::Diagnosis& diagnosis,
-                    const attn::DiagnoseOptions& options, const attn::GradientDiagnosis& back,
-                    const std::string& cells = "") {
-    const bool goes_back = options.goes_back;
-    if (said_form(arguments) == "html") {
-        const std::string remarks = remarks_text(diagnosis) + gradients_text(back) + cells;
-        return write_text(arguments, page_of(diagnosis, options, remarks, arguments[flags::file],
-                                             command_line("diagnose", arguments)));
-    }
-    write_text_or_json(
-        arguments,
-        [&] {
-            return (diagnosis.steps.empty() && goes_back
-                        ? remarks_text(diagnosis)
-                        : attn::diagnosis_text(diagnosis, ink_of(arguments))) +
-                   cells + gradients_text(back);
-        },
-        [&] {
-            attn::JsonText json("");
-            json.text = attn::diagnosis_json(diagnosis);
-            json.text.pop_back();  // its line break
-            return goes_back ? json.with("gradients", gradients_json(back)).text : json.text;
-        });
-}
+/// The verdicts on a file, or on one of its layers.
+struct Verdicts {
+    attn::Diagnosis diagnosis{};
+    attn::GradientDiagnosis back{};
+    bool goes_back = false;
+    std::string cells{};
+    attn::DiagnoseOptions options{};
+    int code = no_verdict;
 
-int run_diagnose(const Arguments& typed) {
-    Arguments arguments = with_probe_settings(typed);
-    if (arguments.has(flags::power)) return run_power(arguments);
-    if (!arguments.has(flags::file)) {
-        throw attn::ConfigError("there is nothing to diagnose: name a file, or pass --power");
+    /// Those of gradients come after those of the walk.
+    std::string text(const Arguments& arguments) const {
+        return (diagnosis.steps.empty() && goes_back
+                    ? remarks_text(diagnosis)
+                    : attn::diagnosis_text(diagnosis, ink_of(arguments))) +
+               cells + gradients_text(back);
     }
-    const attn::Ledger file = read_ledger(arguments[flags::file], true);
-    if (const std::optional<int> code = explained_trace(arguments, file)) return *code;
+    attn::JsonText json() const {
+        attn::JsonText json("");
+        json.text = attn::diagnosis_json(diagnosis);
+        json.text.pop_back();  // its line break
+        return goes_back ? json.with("gradients", gradients_json(back)) : json;
+    }
+};
+
+Verdicts verdicts_on(Arguments arguments, const attn::Ledger& file) {
     const attn::Ledger whole = attn::heads_together(file);
     std::map<std::string, std::string> of_page = put_walk_of_tensors_under(arguments, whole);
     GradientsApart apart = gradients_apart(arguments, whole);
@@ -187,11 +179,11 @@ int run_diagnose(const Arguments& typed) {
     options.goes_back = !apart.gradients.entries().empty();
     for (auto& [name, tensor] : apart.forward.entries()) apart.gradients.record(name, tensor);
     asked.backward = std::move(apart.gradients);
+    Verdicts verdicts{.goes_back = options.goes_back};
     if (std::string reason = why_not_judged(asked); !reason.empty()) {
-        attn::Diagnosis unjudged;
-        unjudged.remarks.push_back(std::move(reason));
-        write_verdicts(arguments, unjudged, {}, {});
-        return no_verdict;
+        verdicts.diagnosis.remarks.push_back(std::move(reason));
+        verdicts.goes_back = false;
+        return verdicts;
     }
     Progress progress;
     options.progress = [&progress](const std::string& step, double done) {
@@ -201,8 +193,9 @@ int run_diagnose(const Arguments& typed) {
     check_map(options, plan);
     note_useless_flags(arguments, &plan);
     tell_cost_of_mistakes(plan);
-    auto [diagnosis, back, is_open] = attn::diagnose_as_it_fits(asked, plan, options);
+    attn::FittingDiagnosis fitting = attn::diagnose_as_it_fits(asked, plan, options);
     progress.clear();
+    attn::Diagnosis& diagnosis = fitting.diagnosis;
     diagnosis.in_numpy = is_of_numpy(arguments[flags::file], whole);
     if (std::string reason = why_not_judged(asked, diagnosis); !reason.empty()) {
         diagnosis.steps.clear();
@@ -211,14 +204,71 @@ int run_diagnose(const Arguments& typed) {
     } else {
         add_remarks(asked, options, plan, diagnosis);
     }
-    write_verdicts(
-        arguments, diagnosis, options, back,
-        is_workbook && !diagnosis.steps.empty() ? wrong_cells_text(whole, diagnosis) : "");
+    if (is_workbook && !diagnosis.steps.empty()) {
+        verdicts.cells = wrong_cells_text(whole, diagnosis);
+    }
+    const attn::GradientDiagnosis& back = fitting.back;
     const bool has_steps = !diagnosis.steps.empty() || back.compared.empty();
     const bool partial = arguments.has(flags::partial);
     const int code = has_steps ? exit_code_of(diagnosis, partial, !back.compared.empty()) : 0;
     const bool left_out = !back.skipped.empty() && !partial;
-    return is_open || left_out ? no_verdict : std::max(code, gradients_code(back));
+    verdicts.code = fitting.is_open || left_out ? no_verdict : std::max(code, gradients_code(back));
+    verdicts.diagnosis = std::move(fitting.diagnosis);
+    verdicts.back = std::move(fitting.back);
+    options.progress = nullptr;  // the line on the terminal ends with this call
+    verdicts.options = std::move(options);
+    return verdicts;
+}
+
+/// Judges each layer of a file on its own, and writes all verdicts.
+int run_layers(const Arguments& arguments, const std::vector<attn::Layer>& layers) {
+    if (said_form(arguments) == "html") {
+        throw attn::ConfigError(std::string(arguments[flags::file]) + " has " +
+                                std::to_string(layers.size()) +
+                                " layers, and a page shows one: write .txt or .json, or save the "
+                                "tensors of one layer");
+    }
+    std::string text;
+    std::vector<attn::JsonText> all;
+    std::vector<int> codes;
+    for (const attn::Layer& layer : layers) {
+        const Verdicts verdicts = verdicts_on(arguments, layer.tensors);
+        text += (text.empty() ? "" : "\n") + attn::visible(layer.name) + "\n\n" +
+                verdicts.text(arguments);
+        all.push_back(verdicts.json().with("layer", attn::JsonText(layer.name)));
+        codes.push_back(verdicts.code);
+    }
+    write_text_or_json(
+        arguments, [&] { return text; },
+        [&] {
+            return attn::JsonText{{"layers", all}}.text;
+        });
+    return std::ranges::count(codes, 1) > 0 ? 1 : std::ranges::max(codes);
+}
+
+int run_diagnose(const Arguments& typed) {
+    const Arguments arguments = with_probe_settings(typed);
+    if (arguments.has(flags::power)) return run_power(arguments);
+    if (!arguments.has(flags::file)) {
+        throw attn::ConfigError("there is nothing to diagnose: name a file, or pass --power");
+    }
+    const attn::Ledger file = read_ledger(arguments[flags::file], true);
+    if (const std::optional<int> code = explained_trace(arguments, file)) return *code;
+    if (const auto layers = attn::layers_apart(file); !layers.empty()) {
+        return run_layers(arguments, layers);
+    }
+    const Verdicts verdicts = verdicts_on(arguments, file);
+    if (said_form(arguments) == "html") {
+        const std::string remarks =
+            remarks_text(verdicts.diagnosis) + gradients_text(verdicts.back) + verdicts.cells;
+        write_text(arguments, page_of(verdicts.diagnosis, verdicts.options, remarks,
+                                      arguments[flags::file], command_line("diagnose", arguments)));
+    } else {
+        write_text_or_json(
+            arguments, [&] { return verdicts.text(arguments); },
+            [&] { return verdicts.json().text; });
+    }
+    return verdicts.code;
 }
 
 const std::vector<Flag>& diagnose_flags() {

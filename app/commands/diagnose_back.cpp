@@ -68,7 +68,9 @@ GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& f
         });
     };
     for (const auto& [name, tensor] : file.entries()) {
-        const bool is_gradient = is_mapped(name) || !attn::differentiated(name, file).empty();
+        // d_k is a size, not the gradient of k.
+        const bool is_gradient = is_mapped(name) || (tensor.dimension() > 0 &&
+                                                     !attn::differentiated(name, file).empty());
         (is_gradient ? apart.gradients : apart.forward).record(name, tensor);
     }
     const bool asks = arguments.has(flags::backward) || arguments.has(flags::loss);

@@ -37,8 +37,12 @@ bool is_of_attention(const attn::WalkConfig& config, const std::string& name) {
     });
 }
 
+bool is_of_norm(const std::string& name) { return name == "g_x" || name == "b_x"; }
+
 bool is_parameter(const attn::WalkConfig& config, const std::string& name) {
     if (is_of_attention(config, name)) return true;
+    // Without a norm of x, its parameters may be those of a norm after attention.
+    if (is_of_norm(name)) return config.x_norm.has_value();
     const attn::StepTable& table = attn::step_table();
     const std::size_t place = attn::place_of(table, name);
     return place < table.size() &&
@@ -239,7 +243,9 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         if (kernel && !arguments.has(flags::weight_layout)) {
             asked.config.weight_layout = attn::WeightLayout::in_out;  // as in Keras and Flax
         }
-        if (attn::looks_like_parameter(name) && !is_parameter(config, step)) {
+        asked.of_modules =
+            asked.of_modules || (missing && step.starts_with("w_") && name.ends_with(".weight"));
+        if (attn::looks_like_parameter(name) && !is_parameter(config, step) && !is_of_norm(step)) {
             asked.unread_parameters.push_back(name);
         }
         const bool is_mask = may_begin_later && step == "mask" && !asked.said.mask;

@@ -47,6 +47,30 @@ json printed(const json& numbers, int decimals) {
     return all;
 }
 
+/// Files that contain all that a diagnosis needs, written by NumPy and PyTorch
+/// (tests/app/whole_files.py).
+const std::string whole_files = ATTN_SOURCE_DIR "/data/reference/whole/";
+
+/// The mistakes that a verdict names, of all layers.
+std::vector<std::string> named_in(const json& verdict) {
+    std::vector<std::string> named;
+    const json layers = verdict.contains("layers") ? verdict.at("layers") : json::array({verdict});
+    for (const json& layer : layers) {
+        for (const json& finding : layer.at("findings")) {
+            if (finding.at("harmless").get<bool>()) continue;
+            named.push_back(finding.at("id").is_null() ? "unknown"
+                                                       : finding.at("id").get<std::string>());
+        }
+    }
+    return named;
+}
+
+/// The text on one line, whatever its width.
+std::string on_one_line(std::string text) {
+    std::ranges::replace(text, '\n', ' ');
+    return text;
+}
+
 }  // namespace
 
 TEST_SUITE("app: diagnose unsaid") {
@@ -172,6 +196,47 @@ TEST_SUITE("app: diagnose unsaid") {
                 CHECK_MESSAGE(has(found.out, "weights: scale-missing"), found.out);
             }
         }
+    }
+
+    TEST_CASE("a file that contains all that is needed is judged without a question") {
+        for (const json& one :
+             json::parse(program::read_file(whole_files + "index.json")).at("cases")) {
+            const std::string file = one.at("file");
+            const program::Result text = run("diagnose " + whole_files + file);
+            CHECK_MESSAGE(text.exit_code == one.at("code").get<int>(), file << "\n"
+                                                                            << text.out
+                                                                            << text.err);
+            const std::string line = on_one_line(text.out);
+            for (const std::string words : one.at("says")) {
+                CHECK_MESSAGE(has(line, words), file << ": " << words << "\n" << text.out);
+            }
+            if (text.exit_code != 3) CHECK_FALSE_MESSAGE(has(line, "Which did you"), text.out);
+            const program::Result answer = run("diagnose --json " + whole_files + file);
+            CHECK_MESSAGE(named_in(json::parse(answer.out)) ==
+                              one.at("named").get<std::vector<std::string>>(),
+                          file << "\n"
+                               << answer.out);
+        }
+    }
+
+    TEST_CASE("a page shows one layer") {
+        const program::Folder folder;
+        const program::Result page =
+            run("diagnose " + whole_files + "two_layers.npz -o " + (folder / "page.html"));
+        CHECK(page.exit_code == 2);
+        CHECK_MESSAGE(has(page.err, "has 2 layers, and a page shows one"), page.err);
+    }
+
+    TEST_CASE("a mask of a mistake is not taken as the one that is meant") {
+        const json of =
+            walked("--heads 2 --seq-len 5 --mask causal --bug causal-diag-plus1 --projection none");
+        json theirs;
+        for (const char* name : {"query", "key", "value", "mask", "weights", "context"}) {
+            theirs[name] = of[name];
+        }
+        const program::Result result = diagnosed(theirs, "");
+        CHECK_MESSAGE(result.exit_code != 0, result.out);
+        CHECK_MESSAGE(has(on_one_line(result.out), "causal-diag-plus1"), result.out);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -61,7 +62,8 @@ void take_given(const Ledger& parameters, Ledger& ledger) {
         if (drawn.shape() != tensor.shape()) {
             throw ShapeError("the given " + name + " has shape " + shape_text(tensor.shape()) +
                              " but this walk needs " + drawn.described() +
-                             ": change the dimensions or the weight layout");
+                             ": change the dimensions ($heads, $kv-heads, $head-dim) or the "
+                             "weight layout"_told);
         }
         ledger.record(name, tensor.renamed(drawn.axes()));
     }

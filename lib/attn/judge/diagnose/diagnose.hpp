@@ -35,4 +35,7 @@ std::string fix_of(const Diagnosis& diagnosis, const Finding& finding);
 /// Joins the ids of mistakes: `a, b, c`.
 std::string ids_of(const std::vector<const Mistake*>& mistakes);
 
+/// Reports steps as undecided if a tolerance would accept zeros in their place.
+void refuse_wide_tolerance(const DiagnoseOptions& options, Diagnosis& diagnosis);
+
 }  // namespace attn

@@ -3,7 +3,11 @@
 
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/ground/tensor/tensor.hpp"
+#include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/diagnose.hpp"
 #include "attn/judge/diagnose/judged_tensors.hpp"
+#include "attn/judge/diagnose/replay.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {
@@ -345,6 +349,23 @@ bool Judge::right_where_read(const std::string& step, const TheirTensor& theirs,
     }
     const Tensor read = cast({tensor.axes(), std::move(cells)}, tensor.dtype());
     return (*this)(step, theirs, read, expected, from_theirs).right();
+}
+
+void refuse_wide_tolerance(const DiagnoseOptions& options, Diagnosis& diagnosis) {
+    if (!options.tolerance || !diagnosis.plan) return;
+    Replay right(*diagnosis.plan, diagnosis.given);
+    for (StepVerdict& step : diagnosis.steps) {
+        const Tensor* const expected = step.name == "mask" ? nullptr : right.step(step.name);
+        const double largest = expected == nullptr ? 0 : usual_size(*expected);
+        const bool lets_zeros_pass =
+            largest > 0 &&
+            options.tolerance->absolute + options.tolerance->relative * largest >= largest;
+        if (!lets_zeros_pass) continue;
+        step.global = step.local = Verdict::not_compared;
+        diagnosis.open.push_back("the tolerance is too large for " + step.name +
+                                 ": its largest number is " + brief(largest) +
+                                 ", so zeros would pass. Pass a smaller $atol or $rtol"_told);
+    }
 }
 
 }  // namespace attn

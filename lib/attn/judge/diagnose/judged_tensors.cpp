@@ -1,6 +1,8 @@
 #include "attn/judge/diagnose/judged_tensors.hpp"
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 
 #include "attn/ground/tensor/slice.hpp"
@@ -103,6 +105,35 @@ Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& r
     parts.back() = {static_cast<std::ptrdiff_t>(before), 1, width, false};
     if (plan.has_head) parts[rotated_key.axis("head")] = {0, 1, 1, true};
     return slice(rotated_key, parts).renamed(rotary_key.axes());
+}
+
+namespace {
+
+/// Returns the number of binary digits that a number needs.
+int digits_of(double number) {
+    const std::uint64_t behind_the_first = std::bit_cast<std::uint64_t>(number) << 12U;
+    return behind_the_first == 0 ? 1 : 65 - std::countr_zero(behind_the_first);
+}
+
+}  // namespace
+
+double epsilon_of_half(const Tensor& tensor) {
+    if (is_16_bit(tensor.dtype())) return epsilon(tensor.dtype());
+    if (!tensor.is_floating()) return 0;
+    int most = 0;
+    std::size_t numbers = 0;
+    std::size_t long_ones = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        const double number = tensor.at(i);
+        if (number == 0 || !std::isfinite(number)) continue;
+        const int digits = digits_of(number);
+        if (digits > 11) return 0;
+        most = std::max(most, digits);
+        ++numbers;
+        long_ones += digits >= 6 ? 1U : 0U;
+    }
+    const bool is_half = numbers >= 8 && 2 * long_ones > numbers && most >= 8;
+    return is_half ? std::ldexp(1.0, most <= 8 ? -7 : -10) : 0;
 }
 
 }  // namespace attn

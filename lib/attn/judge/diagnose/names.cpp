@@ -181,8 +181,9 @@ std::string parameter_called(const std::string& whole) {
         take_off(name, {"_proj", "_linear", "_lin", "_layer", "_einsum"}, false);
     }
     for (const Names& known : known_names()) {
-        if (known.kind == "gain" && is_weight && known.have(name)) {
-            return "g_" + known.steps.front();
+        const bool is_of_norm = known.kind == "gain" && known.have(name);
+        if (is_of_norm && (is_weight || known.steps.front() == "x")) {
+            return (is_weight ? "g_" : "b_") + known.steps.front();
         }
         if (known.kind != "parameter") continue;
         if (known.have(name) || (of_module && known.have("." + name))) {

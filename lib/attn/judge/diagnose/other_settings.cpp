@@ -11,6 +11,7 @@
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/replay.hpp"
+#include "attn/judge/diagnose/shown_walks.hpp"
 
 namespace attn {
 namespace {
@@ -124,6 +125,13 @@ struct OtherSettings {
         }
         return sum;
     }
+    /// True if numbers that follow from these settings cannot follow by chance: a mask can hide
+    /// whatever a mistake hides.
+    bool are_certain() const {
+        return meant.empty() && std::ranges::all_of(lines, [](const std::string& line) {
+                   return line.starts_with("heads") || line.starts_with("rope");
+               });
+    }
     /// True if these settings are accepted only when nothing is wrong under them, because a search
     /// would take long.
     bool have_to_be_right() const {
@@ -224,11 +232,12 @@ std::vector<OtherSettings> other_settings(const AskedWalk& asked, const Diagnose
         positions_or_norm.insert(positions_or_norm.end(), {"x-norm layer", "x-norm rms"});
     }
     add_one_of(positions_or_norm, others);
-    if (!asked.said.mask) {
-        std::vector<std::string> masks{"mask causal"};
+    if (!asked.said.mask && !config.mask.causal) {
+        const std::string causal = config.mask.padding ? "mask padding,causal" : "mask causal";
+        std::vector<std::string> masks{causal};
         // If there are fewer queries than keys, they may be the last tokens.
         if (config.memory && !asked.said.causal_align) {
-            masks.emplace_back("mask causal, causal-align end");
+            masks.emplace_back(causal + ", causal-align end");
         }
         const std::size_t before = others.size();
         const bool may_be_given = !config.mask.any() && !asked.is_probe;
@@ -249,7 +258,7 @@ public:
 
     void fit() {
         Diagnosis& diagnosis = best_.diagnosis;
-        best_.is_open = ask_alignment() || (!diagnosis.is_right() && try_settings());
+        best_.is_open = ask_alignment(asked_.config) || (!diagnosis.is_right() && try_settings());
         try_forms();
         best_.back = back_of(diagnosis);
         if (diagnosis.steps.empty() && !best_.back.right()) try_ways_back();
@@ -279,24 +288,24 @@ private:
     }
 
     /// Diagnoses a causal mask with both alignments if there are fewer queries than keys and it is
-    /// unknown whether the queries are the first tokens or the last. Returns true if the verdicts
-    /// differ.
-    bool ask_alignment() {
+    /// unknown whether the queries are the first tokens or the last. A single query is the token
+    /// after a cache. Returns true if the verdicts differ.
+    bool ask_alignment(WalkConfig config) {
         Diagnosis& first = best_.diagnosis;
-        const bool is_said = asked_.said.causal_align || asked_.is_probe ||
-                             asked_.config.causal_align == CausalAlign::end;
+        const bool is_said =
+            asked_.said.causal_align || asked_.is_probe || config.causal_align == CausalAlign::end;
         const Plan& plan = *first.plan;
-        if (is_said || !asked_.config.mask.causal || plan.past_len > 0 ||
-            plan.query_len >= plan.key_len) {
+        if (is_said || !config.mask.causal || plan.past_len > 0 || plan.query_len >= plan.key_len) {
             return false;
         }
-        WalkConfig other = asked_.config;
-        other.causal_align = CausalAlign::end;
-        std::optional<Diagnosis> last = tried(std::move(other), options_);
+        config.causal_align = CausalAlign::end;
+        const bool is_single = plan.query_len == 1;
+        std::optional<Diagnosis> last = tried(std::move(config), options_);
         const std::string at_start = verdict_of(first);
         const std::string at_end = last ? verdict_of(*last) : at_start;
         if (at_start == at_end) return false;
-        if (!first.is_right() && last->cost < first.cost) first = *std::move(last);
+        const bool is_nearer = !first.is_right() && last->cost < first.cost;
+        if (is_nearer || (is_single && !last->has_unknown())) first = *std::move(last);
         first.remarks.push_back(
             "with $causal-align start, the queries are the first tokens: "_told + at_start +
             "; with $causal-align end, the last ones: "_told + at_end +
@@ -313,7 +322,8 @@ private:
         Diagnosis& best = best_.diagnosis;
         const std::string without = verdict_of(best);
         const std::ptrdiff_t skipped = count_skipped(best);
-        std::string taken;
+        const bool is_unknown = best.has_unknown() && !best.has_mistake();
+        OtherSettings taken;
         for (OtherSettings& other : other_settings(asked_, options_)) {
             const double cost = best.cost - cost_of_missing(best);
             if (other.cost() >= cost) break;
@@ -329,7 +339,7 @@ private:
             if (!found || found->cost >= most) continue;
             if (made.entries().size() < asked_.theirs.entries().size()) {
                 within.bound = most + cost::left_out;
-                found = tried(std::move(other.config), within);
+                found = tried(other.config, within);
                 if (!found || found->cost - cost_of_missing(*found) >= most) continue;
             }
             if (count_skipped(*found) > skipped) continue;
@@ -346,12 +356,20 @@ private:
                 return false;
             }
             best = *std::move(found);
-            taken = text;
+            taken = std::move(other);
             if (best.is_right()) break;
         }
-        if (taken.empty()) return false;
-        best.remarks.push_back("with " + taken + ": " + verdict_of(best) + "; without: " + without +
-                               ". Which did you intend? If it is the first, pass " + taken);
+        if (taken.text().empty()) return false;
+        const std::string verdicts =
+            "with " + taken.text() + ": " + verdict_of(best) + "; without: " + without;
+        if (is_unknown && best.is_right() && taken.are_certain()) {
+            best.remarks.push_back(verdicts +
+                                   ". Your numbers follow from the first, which is assumed");
+            return false;
+        }
+        best.remarks.push_back(verdicts + ". Which did you intend? If it is the first, pass " +
+                               taken.text());
+        if (taken.config.mask.causal && !asked_.config.mask.causal) ask_alignment(taken.config);
         return true;
     }
 
@@ -400,30 +418,14 @@ private:
     FittingDiagnosis& best_;
 };
 
-/// Reports steps as undecided if a tolerance would accept zeros in their place.
-void refuse_wide_tolerance(const DiagnoseOptions& options, Diagnosis& diagnosis) {
-    if (!options.tolerance || !diagnosis.plan) return;
-    Replay right(*diagnosis.plan, diagnosis.given);
-    for (StepVerdict& step : diagnosis.steps) {
-        const Tensor* const expected = step.name == "mask" ? nullptr : right.step(step.name);
-        const double largest = expected == nullptr ? 0 : usual_size(*expected);
-        const bool lets_zeros_pass =
-            largest > 0 &&
-            options.tolerance->absolute + options.tolerance->relative * largest >= largest;
-        if (!lets_zeros_pass) continue;
-        step.global = step.local = Verdict::not_compared;
-        diagnosis.open.push_back("the tolerance is too large for " + step.name +
-                                 ": its largest number is " + brief(largest) +
-                                 ", so zeros would pass. Pass a smaller $atol or $rtol"_told);
-    }
-}
-
 }  // namespace
 
 FittingDiagnosis diagnose_as_it_fits(const AskedWalk& asked, const Plan& plan,
                                      const DiagnoseOptions& options) {
-    FittingDiagnosis fitting{diagnose(plan, draw(plan), asked.theirs, options)};
-    OtherWalks(asked, options, fitting).fit();
+    ShownDiagnosis shown = diagnose_as_shown(asked, plan, options);
+    FittingDiagnosis fitting{std::move(shown.diagnosis)};
+    OtherWalks(shown.walk.asked, options, fitting).fit();
+    std::ranges::copy(shown.walk.assumed, std::back_inserter(fitting.diagnosis.remarks));
     refuse_wide_tolerance(options, fitting.diagnosis);
     return fitting;
 }

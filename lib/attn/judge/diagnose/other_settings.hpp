@@ -11,7 +11,8 @@ struct AskedWalk {
     WalkConfig config{};
     Ledger theirs{};
     SaidSettings said{};
-    bool is_probe = false;  ///< the inputs are a probe's, which fixes its mask and its layouts
+    bool is_probe = false;    ///< the inputs are a probe's, which fixes its mask and its layouts
+    bool of_modules = false;  ///< their matrices are those of PyTorch's modules, which are out-in
     bool may_have_positions = false;  ///< their x may be the sum with the position embedding
     /// The user's gradients and the tensors beside them; empty if there is no gradient.
     Ledger backward{};

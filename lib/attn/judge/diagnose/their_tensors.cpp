@@ -1,9 +1,7 @@
 #include "attn/judge/diagnose/their_tensors.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <ranges>
 #include <set>
 
@@ -12,12 +10,6 @@
 
 namespace attn {
 namespace {
-
-/// Returns the number of binary digits that a number needs.
-int digits_of(double number) {
-    const std::uint64_t behind_the_first = std::bit_cast<std::uint64_t>(number) << 12U;
-    return behind_the_first == 0 ? 1 : 65 - std::countr_zero(behind_the_first);
-}
 
 /// True if the tensor could be that step: some reading has its shape.
 bool fits(const Plan& plan, const Judge& judge, const TheirTensor& theirs,
@@ -37,6 +29,12 @@ bool looks_masked(const Tensor& tensor) {
 }  // namespace
 
 std::string no_such_step(const std::string& step) { return "this walk has no step " + step; }
+
+bool can_be_weights(const Tensor& tensor) {
+    bool is_negative = false;
+    each_number(tensor, [&](std::size_t, double cell) { is_negative |= cell < 0; });
+    return !is_negative;
+}
 
 namespace {
 
@@ -265,6 +263,38 @@ private:
     std::set<std::string> claimed_;
 };
 
+/// Returns the names that may be those of weights, of tensors that can be weights.
+std::set<std::string> names_of_weights(const Plan& plan, const Ledger& theirs) {
+    std::set<std::string> names;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        const std::vector<std::string> steps = steps_called(name, plan);
+        if (!steps.empty() && steps.front() == "weights" && can_be_weights(tensor)) {
+            names.insert(name);
+        }
+    }
+    return names;
+}
+
+/// True if a tensor with a name of scores has another number of keys, and other scores or weights
+/// have that of the walk: logits of a vocabulary.
+bool has_other_keys(const Plan& plan, const Judge& judge, const Ledger& theirs,
+                    const TheirTensor& entry) {
+    const auto is_score = [&](const std::string& step) {
+        return step == "weights" || is_scores(plan, step);
+    };
+    const auto fits_one = [&](const TheirTensor& each) {
+        return std::ranges::any_of(each.steps, [&](const std::string& step) {
+            return is_score(step) && fits(plan, judge, each, step);
+        });
+    };
+    const std::vector<std::string>& steps = entry.steps;
+    if (steps.empty() || !is_score(steps.front()) || entry.tensor.dimension() == 0) return false;
+    if (entry.tensor.shape().back() == plan.key_len || fits_one(entry)) return false;
+    return std::ranges::any_of(theirs.entries(), [&](const auto& other) {
+        return fits_one({other.name, other.tensor, steps_called(other.name, plan), 0});
+    });
+}
+
 /// Explains why a name does not identify a tensor in this walk, so that its shape must; empty if it
 /// does.
 std::string why_stray(const std::string& name, const Tensor& tensor, const Plan& plan,
@@ -283,25 +313,6 @@ std::string why_stray(const std::string& name, const Tensor& tensor, const Plan&
 
 }  // namespace
 
-double epsilon_of_half(const Tensor& tensor) {
-    if (is_16_bit(tensor.dtype())) return epsilon(tensor.dtype());
-    if (!tensor.is_floating()) return 0;
-    int most = 0;
-    std::size_t numbers = 0;
-    std::size_t long_ones = 0;
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        const double number = tensor.at(i);
-        if (number == 0 || !std::isfinite(number)) continue;
-        const int digits = digits_of(number);
-        if (digits > 11) return 0;
-        most = std::max(most, digits);
-        ++numbers;
-        long_ones += digits >= 6 ? 1U : 0U;
-    }
-    const bool is_half = numbers >= 8 && 2 * long_ones > numbers && most >= 8;
-    return is_half ? std::ldexp(1.0, most <= 8 ? -7 : -10) : 0;
-}
-
 bool is_scores(const Plan& plan, const std::string& step) {
     return find_step(kept_table(plan), step).chain == Chain::scores;
 }
@@ -310,6 +321,7 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
                                        const DiagnoseOptions& options,
                                        std::vector<Skipped>& skipped) {
     std::vector<TheirTensor> tensors;
+    const std::set<std::string> weights = names_of_weights(plan, theirs);
     for (const auto& [name, tensor] : theirs.entries()) {
         TheirTensor entry{name, tensor, {}, 0};
         if (const auto said = options.steps.find(name); said != options.steps.end()) {
@@ -327,6 +339,21 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
                 (judge.given().has("x") || !fits(plan, judge, entry, "x"))) {
                 std::erase(entry.steps, "x");
             }
+            // Beside weights, numbers below 0 are scores.
+            const bool are_others = weights.size() > weights.count(name) && !can_be_weights(tensor);
+            if (are_others && entry.steps.size() > 1) std::erase(entry.steps, "weights");
+            if (has_other_keys(plan, judge, theirs, entry)) {
+                const std::string keys = std::to_string(plan.key_len);
+                skipped.push_back({name, "its last axis has length " +
+                                             std::to_string(tensor.shape().back()) +
+                                             ", and this walk has " + keys + " keys"});
+                continue;
+            }
+        }
+        if (entry.steps.empty() && tensor.dimension() == 0) {
+            skipped.push_back({name, "a single number is no step"});
+            skipped.back().is_number = true;
+            continue;
         }
         entry.stray = why_stray(name, tensor, plan, entry.steps);
         if (!entry.stray.empty()) entry.steps = steps_by_shape(judge, tensor);

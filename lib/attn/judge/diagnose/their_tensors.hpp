@@ -76,6 +76,17 @@ std::vector<std::string> steps_called(const std::string& name, const Plan& plan)
 /// `heads.0.key.weight`), with an axis of heads before the last two.
 Ledger heads_together(const Ledger& file);
 
+/// The tensors of one layer, without its name in front of theirs.
+struct Layer {
+    std::string name;
+    Ledger tensors{};
+};
+
+/// Separates the layers of a file that has several (`layers.0.attn.q`, `h.1.attn.q`), in the order
+/// of the file; empty if it has one. A mask without a layer belongs to each of them, other such
+/// tensors to the first.
+std::vector<Layer> layers_apart(const Ledger& file);
+
 /// Splits the tensors of a file that combine query, key and value, or key and value: activations
 /// three times as wide as the output, stacked parameters. Those that `said` maps to a step are not
 /// split.
@@ -221,6 +232,9 @@ struct Judged {
     std::optional<Slope> slope{};        ///< of a difference that is systematic
     bool right() const { return verdict == Verdict::right; }
 };
+
+/// True if no number is negative: softmax gives none below 0, whatever its axis.
+bool can_be_weights(const Tensor& tensor);
 
 /// True if both have the same shape and numbers; stops at the first difference.
 bool same_cells(const Tensor& theirs, const Tensor& expected);

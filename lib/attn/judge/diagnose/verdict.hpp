@@ -107,6 +107,7 @@ struct Skipped {
     std::string reason;
     double cost = cost::unjudged;  ///< that leaving it out adds to a reading
     bool lacks_parameter = false;  ///< the file does not have what makes it, in any reading
+    bool is_number = false;        ///< a single number, such as a size or a loss
 };
 
 struct Diagnosis {
