@@ -123,7 +123,7 @@ bool take_shown_mask(const attn::Tensor& cells, bool are_weights, attn::WalkConf
         const std::size_t query = i / keys % queries, key = i % keys;
         const bool is_hidden = std::isnan(cell) || (are_weights ? cell == 0 : cell <= -1e4);
         const bool is_later = key > query + earlier;
-        // Weights may be 0 because they are small, but not so many of them.
+        // Weights of earlier keys may be printed as 0 because they are small.
         const bool may_be_small = are_weights && earlier == 0 && query > 0;
         hides = hides && (is_hidden == is_later || std::isnan(cell) || (!is_later && may_be_small));
         if (are_weights && keys == queries && query == 0 && key == 0) {
