@@ -1,6 +1,8 @@
 #include "attn/judge/diagnose/diagnose.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
@@ -16,6 +18,7 @@
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/given_sizes.hpp"
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/core/walk/walk.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/replay.hpp"
@@ -116,6 +119,33 @@ std::optional<int> decimals_of_answers(const attn::Ledger& file) {
     return decimals > 0 ? std::optional(decimals) : std::nullopt;
 }
 
+/// Puts the right numbers into the empty cells of a workbook, so that the others are judged, and
+/// returns a remark on each tensor that has some.
+std::vector<std::string> fill_empty_cells(const attn::Plan& plan, attn::Ledger& theirs) {
+    std::vector<std::string> remarks;
+    const attn::Ledger walk = attn::walk(plan, attn::draw(plan), attn::step_table(plan));
+    attn::Ledger filled;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        const attn::Tensor* const ours = walk.find(name);
+        const bool fits = ours != nullptr && ours->shape() == tensor.shape();
+        attn::Array<double> numbers = attn::empty_array<double>(tensor.shape());
+        std::size_t empty = 0;
+        for (std::size_t i = 0; i < tensor.size(); ++i) {
+            const bool is_empty = fits && std::isnan(tensor.at(i)) && !std::isnan(ours->at(i));
+            empty += is_empty ? 1 : 0;
+            numbers.data()[i] = is_empty ? ours->at(i) : tensor.at(i);
+        }
+        const attn::Tensor whole(tensor.axes(), std::move(numbers));
+        filled.record(name, empty > 0 ? attn::cast(whole, tensor.dtype()) : tensor);
+        if (empty == 0) continue;
+        remarks.push_back(
+            name + ": " + std::to_string(empty) + " of " + std::to_string(tensor.size()) +
+            (empty == 1 ? " cells is empty" : " cells are empty") + "; the others are judged");
+    }
+    theirs = std::move(filled);
+    return remarks;
+}
+
 /// Lists the cells of a filled workbook that are wrong, and the rules that they should follow.
 std::string wrong_cells_text(const attn::Ledger& file, const attn::Diagnosis& diagnosis) {
     const attn::Plan& plan = *diagnosis.plan;
@@ -123,7 +153,7 @@ std::string wrong_cells_text(const attn::Ledger& file, const attn::Diagnosis& di
         plan.query_tokens.size() == 1 ? plan.query_tokens[0] : std::vector<std::string>();
     std::string text, step;
     std::size_t count = 0;
-    for (const WrongInPrint& each : wrong_in_print("", file, diagnosis, tokens)) {
+    for (const WrongInPrint& each : proof_of("", file, diagnosis, tokens).wrong) {
         constexpr std::size_t most_cells = 12;
         if (each.step != step) {
             step = each.step;
@@ -193,6 +223,8 @@ Verdicts verdicts_on(Arguments arguments, const attn::Ledger& file) {
     check_map(options, plan);
     note_useless_flags(arguments, &plan);
     tell_cost_of_mistakes(plan);
+    std::vector<std::string> empty;
+    if (is_workbook) empty = fill_empty_cells(plan, asked.theirs);
     attn::FittingDiagnosis fitting = attn::diagnose_as_it_fits(asked, plan, options);
     progress.clear();
     attn::Diagnosis& diagnosis = fitting.diagnosis;
@@ -203,16 +235,20 @@ Verdicts verdicts_on(Arguments arguments, const attn::Ledger& file) {
         diagnosis.remarks = {std::move(reason)};
     } else {
         add_remarks(asked, options, plan, diagnosis);
+        std::ranges::copy(empty, std::back_inserter(diagnosis.remarks));
     }
     if (is_workbook && !diagnosis.steps.empty()) {
-        verdicts.cells = wrong_cells_text(whole, diagnosis);
+        verdicts.cells = wrong_cells_text(asked.theirs, diagnosis);
     }
     const attn::GradientDiagnosis& back = fitting.back;
     const bool has_steps = !diagnosis.steps.empty() || back.compared.empty();
     const bool partial = arguments.has(flags::partial);
     const int code = has_steps ? exit_code_of(diagnosis, partial, !back.compared.empty()) : 0;
     const bool left_out = !back.skipped.empty() && !partial;
-    verdicts.code = fitting.is_open || left_out ? no_verdict : std::max(code, gradients_code(back));
+    const bool is_partly_empty = !empty.empty() && code == 0;
+    verdicts.code = fitting.is_open || left_out || is_partly_empty
+                        ? no_verdict
+                        : std::max(code, gradients_code(back));
     verdicts.diagnosis = std::move(fitting.diagnosis);
     verdicts.back = std::move(fitting.back);
     options.progress = nullptr;  // the line on the terminal ends with this call

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "app/commands/diagnose_setup.hpp"
@@ -84,28 +85,34 @@ bool is_all_three(const attn::Tensor& x, const attn::Ledger& steps) {
     return 2 * same > products.size();
 }
 
-/// Leaves x out if no matrix computes query and key from it and the walk can begin later, or makes
-/// it all three. Returns whether it left x out.
-bool drop_idle_x(attn::Ledger& file) {
-    std::string x;
+/// Leaves x, and the matrix of the values, out if no matrix computes query and key from x and the
+/// walk can begin later, or makes x all three. Returns what is not judged for that reason.
+std::vector<attn::Skipped> drop_idle_x(attn::Ledger& file) {
+    std::string x, matrix, value;
     bool has_matrices = false;
     attn::Ledger steps;
     for (const auto& [name, tensor] : file.entries()) {
         const std::string step = given_as(name, tensor);
         if (step == "x") x = name;
-        has_matrices = has_matrices || step.starts_with("w_");
+        if (step == "w_value") matrix = name;
+        if (step == "value") value = name;
+        has_matrices = has_matrices || (step.starts_with("w_") && step != "w_value");
         if (!step.empty()) steps.record(step, tensor);
     }
     const bool has_later = !attn::given_beginning(steps).empty() ||
                            (steps.has("query") && steps.has("key") && steps.has("value"));
-    if (x.empty() || has_matrices || !has_later) return false;
+    const bool makes_value = !matrix.empty() && value.empty();
+    if (x.empty() || has_matrices || makes_value || !has_later) return {};
     const attn::Tensor given = file[x];
     file = file.without(x);
-    if (is_all_three(given, steps)) {
+    if (matrix.empty() && is_all_three(given, steps)) {
         for (const char* step : {"query", "key", "value"}) file.record(step, given);
-        return false;
+        return {};
     }
-    return true;
+    const std::string reason = "no matrix computes query and key from x";
+    if (matrix.empty()) return {{x, reason}};
+    file = file.without(matrix);
+    return {{x, reason}, {value, reason + ", so the walk begins after " + attn::visible(value)}};
 }
 
 /// Diagnoses the tensors that are steps of this walk; those with unknown names only if their
@@ -215,7 +222,8 @@ bool is_of_one_query(const attn::Ledger& file) {
 Looked look_at(const Arguments& arguments, const std::string& label, attn::Ledger file,
                const std::vector<std::string>& tokens) {
     if (is_of_one_query(file)) file = without_projections(file);
-    const bool is_idle = !arguments.has(flags::map) && drop_idle_x(file);
+    std::vector<attn::Skipped> idle;
+    if (!arguments.has(flags::map)) idle = drop_idle_x(file);
     attn::DiagnoseOptions options;
     options.has_all_inputs = options.may_be_empty = true;
     options.steps = mapped_names(arguments, file);
@@ -260,9 +268,7 @@ Looked look_at(const Arguments& arguments, const std::string& label, attn::Ledge
             if (other.reason.empty() && judges(other.diagnosis)) return other;
         }
     }
-    if (is_idle) {
-        looked.diagnosis.skipped.push_back({"x", "no matrix computes query and key from it"});
-    }
+    std::ranges::move(idle, std::back_inserter(looked.diagnosis.skipped));
     return looked;
 }
 

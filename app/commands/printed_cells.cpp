@@ -2,120 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 
-#include <fmt/format.h>
-
+#include "app/commands/printed_numbers.hpp"
 #include "app/flags/pasted_tensors.hpp"
 #include "attn/explain/bounds/bounds.hpp"
-#include "attn/files/io/document_names.hpp"
 #include "attn/ground/tensor/slice.hpp"
-#include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace app {
 namespace {
-
-/// A number as it is printed in a document.
-struct PrintedNumber {
-    double value = 0;
-    std::string text;
-    std::size_t at = 0;
-    attn::Printed digits{};
-};
-
-/// Returns the numbers of a text, in its order, except for those in names, such as `q_1`.
-std::vector<PrintedNumber> numbers_in(const std::string& text) {
-    std::vector<PrintedNumber> numbers;
-    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t digits = text[at] == '-' || text[at] == '+' ? at + 1 : at;
-        const bool is_after_name = at > 0 && attn::is_letter_of_name(text[at - 1]);
-        const bool begins =
-            digits < text.size() &&
-            (is_digit(text[digits]) ||
-             (text[digits] == '.' && digits + 1 < text.size() && is_digit(text[digits + 1])));
-        if (is_after_name || !begins) {
-            ++at;
-            continue;
-        }
-        std::size_t end = digits;
-        while (end < text.size() && is_digit(text[end])) ++end;
-        const std::size_t point = end;
-        if (end < text.size() && text[end] == '.') {
-            do ++end;
-            while (end < text.size() && is_digit(text[end]));
-        }
-        const int decimals = static_cast<int>(end - std::min(point + 1, end));
-        const bool has_power = end + 2 < text.size() && (text[end] == 'e' || text[end] == 'E') &&
-                               (is_digit(text[end + 1]) || is_digit(text[end + 2]));
-        if (has_power) {
-            end += 2;
-            while (end < text.size() && is_digit(text[end])) ++end;
-        }
-        const std::string number = text.substr(at, end - at);
-        if (const auto value = attn::parse_number(number)) {
-            const int before = static_cast<int>(std::min(point, end) - digits);
-            numbers.push_back(
-                {*value, number, at,
-                 has_power ? attn::Printed{before + decimals, true} : attn::Printed{decimals}});
-        }
-        at = std::max(end, at + 1);
-    }
-    return numbers;
-}
-
-/// The document's own numbers for each cell of a tensor; empty if they are not found.
-using PrintedCells = std::vector<const PrintedNumber*>;
-
-/// Finds a sequence of numbers in a document, with row numbers and the like between them.
-PrintedCells found_in(const std::vector<PrintedNumber>& numbers,
-                      const std::vector<double>& wanted) {
-    constexpr std::size_t most_between = 2;
-    const auto is_it = [&](std::size_t i, double value) {
-        return std::abs(numbers[i].value - value) <= 1e-6 * std::max(1.0, std::abs(value));
-    };
-    for (std::size_t start = 0; start < numbers.size(); ++start) {
-        PrintedCells cells;
-        std::size_t at = start;
-        for (const double value : wanted) {
-            if (!std::isfinite(value)) {
-                cells.push_back(nullptr);
-                continue;
-            }
-            const bool is_first = at == start;
-            std::size_t next = at;
-            const std::size_t last =
-                std::min(numbers.size(), at + (is_first ? 1 : most_between + 1));
-            while (next < last && !is_it(next, value)) ++next;
-            if (next == last) break;
-            cells.push_back(&numbers[next]);
-            at = next + 1;
-        }
-        if (cells.size() == wanted.size()) return cells;
-    }
-    return {};
-}
-
-PrintedCells printed_cells(const std::vector<PrintedNumber>& numbers, const attn::Tensor& tensor) {
-    const std::vector<double> wanted = tensor.numbers();
-    PrintedCells cells = found_in(numbers, wanted);
-    const attn::Shape shape = tensor.shape();
-    if (!cells.empty() || shape.size() < 2) return cells;
-    // The document may print the transpose.
-    const std::size_t columns = shape.back(),
-                      rows = tensor.size() / std::max<std::size_t>(columns, 1);
-    std::vector<double> turned(wanted.size());
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-        turned[i % columns * rows + i / columns] = wanted[i];
-    const PrintedCells found = found_in(numbers, turned);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        cells.push_back(found[i % columns * rows + i / columns]);
-    }
-    return cells;
-}
 
 /// Returns the line of a text around a place.
 std::string line_around(const std::string& text, std::size_t at) {
@@ -131,63 +30,122 @@ public:
         : text_(text),
           numbers_(numbers_in(text)),
           diagnosis_(diagnosis),
-          table_(attn::step_table(*diagnosis.plan)),
+          table_(attn::kept_table(*diagnosis.plan)),
           tokens_(tokens),
-          ordered_(diagnosis, file) {
+          ordered_(diagnosis, file),
+          walk_(attn::walk(*diagnosis_.plan, diagnosis_.given, table_)) {
         for (const auto& [name, tensor] : ordered_.theirs.entries()) {
-            const PrintedCells& cells = cells_[name] = printed_cells(numbers_, tensor);
-            attn::Printed& digits = digits_[name];
-            if (cells.empty()) digits = attn::printed_alone(tensor);
-            // A tensor with powers has as many digits everywhere.
-            const bool has_powers = std::ranges::any_of(cells, [](const PrintedNumber* each) {
-                return each != nullptr && each->digits.are_significant;
-            });
-            for (const PrintedNumber* each : cells) {
-                if (each == nullptr || each->digits.are_significant != has_powers) continue;
-                digits = {std::max(digits.count, each->digits.count), has_powers};
-            }
-            if (!digits.are_significant) most_ = std::max(most_, digits.count);
+            printed_.emplace(name, PrintedTensor(printed_cells(numbers_, tensor), tensor));
+            finest_ = std::min(finest_, printed_.at(name).finest);
         }
     }
 
-    std::vector<WrongInPrint> wrong_cells() {
-        attn::Ledger printed = diagnosis_.given;
-        // Bounds are for numbers with digits to lose: masks and positions are those of the walk.
-        const attn::Ledger walk = attn::walk(*diagnosis_.plan, diagnosis_.given, table_);
-        for (const auto& [name, tensor] : walk.entries()) {
-            if (!tensor.is_floating()) printed.record(name, tensor);
-        }
-        attn::Ledger corrected = printed;
-        std::vector<WrongInPrint> wrong;
-        for (const attn::StepVerdict& row : ordered_.rows) {
-            const attn::Tensor* const theirs = ordered_.theirs.find(row.name);
-            if (theirs == nullptr) continue;
-            attn::Tensor fixed = *theirs;
-            // Right in one of two ways: from the numbers before it as they are printed, or as they
-            // should be. A harmless form has a name; a slip has none.
-            const auto found =
-                std::ranges::find(diagnosis_.findings, row.name, &attn::Finding::step);
-            const bool is_form =
-                row.harmless && found != diagnosis_.findings.end() && found->mistake() != nullptr;
-            const bool is_wrong = row.local == attn::Verdict::wrong && !is_form;
-            if (is_wrong) judge(row, *theirs, printed, corrected, fixed, wrong);
-            printed.record(row.name, *theirs);
-            corrected.record(row.name, fixed);
-        }
-        return wrong;
+    Proof proof() {
+        Proof exact = judged(true);
+        if (exact.wrong.empty() || are_inputs_exact()) return exact;
+        return judged(false);
     }
 
 private:
+    /// Returns the tensors before the first step.
+    attn::Ledger given() const {
+        attn::Ledger given = diagnosis_.given;
+        // Bounds are for numbers with digits to lose: masks and positions are those of the walk.
+        for (const auto& [name, tensor] : walk_.entries()) {
+            if (!tensor.is_floating()) given.record(name, tensor);
+        }
+        return given;
+    }
+
+    Proof judged(bool is_exact) {
+        is_exact_ = is_exact;
+        Proof proof;
+        attn::Ledger printed = given(), corrected = printed;
+        for (const attn::StepVerdict& row : ordered_.rows) {
+            const attn::Tensor* const theirs = ordered_.theirs.find(row.name);
+            if (theirs == nullptr) {
+                proof.unjudged.push_back(row.theirs_name);
+                continue;
+            }
+            attn::Tensor fixed = *theirs;
+            // Right in one of two ways: from the numbers before it as they are printed, or as they
+            // should be.
+            std::string step = row.name;
+            if (row.local != attn::Verdict::wrong || is_form(row)) {
+                const bool is_right = row.local == attn::Verdict::right || row.harmless;
+                (is_right ? proof.right : proof.unjudged).push_back(row.theirs_name);
+            } else {
+                step = step_meant(row, *theirs, printed, corrected);
+                judge(row, step, *theirs, printed, corrected, fixed, proof);
+            }
+            printed.record(step, *theirs);
+            corrected.record(step, fixed);
+        }
+        return proof;
+    }
+
+    /// True if the numbers are those of another way to compute the step, which has a name. That
+    /// later results are right regardless makes a misprint no such way.
+    bool is_form(const attn::StepVerdict& row) const {
+        const auto found = std::ranges::find(diagnosis_.findings, row.name, &attn::Finding::step);
+        return row.harmless && found != diagnosis_.findings.end() && found->mistake() != nullptr &&
+               found->replayed;
+    }
+    /// True if the numbers only allow the same later results, and most cells differ.
+    bool may_be_form(const attn::StepVerdict& row, std::size_t wrong, std::size_t size) const {
+        const auto found = std::ranges::find(diagnosis_.findings, row.name, &attn::Finding::step);
+        return row.harmless && found != diagnosis_.findings.end() && found->mistake() != nullptr &&
+               2 * wrong > size;
+    }
+
+    /// True unless results show that the inputs were rounded. Results with more digits than the
+    /// inputs match inputs that are exact, and match others by chance only. Matrices and x are
+    /// chosen; query, key and value were computed, unless the results prove that they are exact.
+    bool are_inputs_exact() {
+        std::size_t hits = 0, misses = 0;
+        attn::Ledger used = given();
+        for (const attn::StepVerdict& row : ordered_.rows) {
+            const attn::Tensor* const theirs = ordered_.theirs.find(row.name);
+            if (theirs == nullptr) continue;
+            is_exact_ = true;
+            const auto narrow = ball(row.name, used);
+            is_exact_ = false;
+            const auto wide = ball(row.name, used);
+            const PrintedTensor& digits = printed_.at(row.name);
+            const bool fits = narrow && wide && narrow->middle.shape() == theirs->shape();
+            for (std::size_t i = 0; fits && i < theirs->size(); ++i) {
+                constexpr double telling = 10;
+                const double cut = digits.cuts[i], least = narrow->radius.at(i) + cut;
+                if (wide->radius.at(i) + cut < telling * least) continue;
+                const bool is_hit = std::abs(theirs->at(i) - narrow->middle.at(i)) <= least;
+                ++(is_hit ? hits : misses);
+            }
+            used.record(row.name, *theirs);
+        }
+        constexpr std::size_t sure = 12;
+        const bool are_chosen = std::ranges::any_of(diagnosis_.given.entries(), [&](auto& entry) {
+            return printed_.contains(entry.name) &&
+                   attn::find_step(table_, entry.name).kind != attn::Step::Kind::computed;
+        });
+        return are_chosen ? hits >= misses : hits >= sure && hits >= sure * misses;
+    }
+
     /// Returns how far the numbers of printed tensors may be from those that were computed with.
     attn::Ledger radii(const attn::Ledger& used) const {
-        return attn::radii_of_printed(used, [&](const attn::Ledger::Entry& entry) {
-            const auto own = digits_.find(entry.name);
-            attn::Printed digits = own == digits_.end() ? attn::Printed() : own->second;
-            // Inputs may be chosen with fewer digits than what is computed from them.
-            const bool is_input = digits.count > 0 && diagnosis_.given.has(entry.name);
-            if (is_input && !digits.are_significant) digits.count = most_;
-            return digits;
-        });
+        attn::Ledger radii;
+        for (const auto& [name, tensor] : used.entries()) {
+            const auto own = printed_.find(name);
+            if (own == printed_.end() || own->second.is_whole || !tensor.is_floating()) continue;
+            if (own->second.cuts.size() != tensor.size()) continue;
+            const bool is_input = is_exact_ && diagnosis_.given.has(name);
+            attn::Array<double> radius = attn::empty_array<double>(tensor.shape());
+            for (std::size_t i = 0; i < tensor.size(); ++i) {
+                const double cut = own->second.cuts[i];
+                radius.data()[i] = is_input ? std::min(cut, 0.5 * finest_) : cut;
+            }
+            radii.record(name, attn::Tensor(tensor.axes(), std::move(radius)));
+        }
+        return radii;
     }
 
     std::optional<attn::Ball> ball(const std::string& step, const attn::Ledger& used) const {
@@ -196,45 +154,75 @@ private:
             .of(step);
     }
 
-    void judge(const attn::StepVerdict& row, const attn::Tensor& theirs,
+    /// True if a printed number may be that cell of a ball.
+    static bool is_within(const attn::Ball& around, std::size_t i, double number, double cut) {
+        const double middle = around.middle.at(i);
+        return attn::same_number(number, middle) ||
+               std::abs(number - middle) <= around.radius.at(i) + cut;
+    }
+
+    /// Returns the step of a wrong tensor: another one that its name may mean if all its cells are
+    /// right as that one, and no other tensor is.
+    std::string step_meant(const attn::StepVerdict& row, const attn::Tensor& theirs,
+                           const attn::Ledger& printed, const attn::Ledger& corrected) const {
+        const PrintedTensor& digits = printed_.at(row.name);
+        for (const std::string& step : attn::steps_called(row.theirs_name, *diagnosis_.plan)) {
+            if (step == row.name || ordered_.theirs.has(step)) continue;
+            const auto first = ball(step, printed), second = ball(step, corrected);
+            if (!first || !second || first->middle.shape() != theirs.shape()) continue;
+            std::size_t i = 0;
+            while (i < theirs.size() && (is_within(*first, i, theirs.at(i), digits.cuts[i]) ||
+                                         is_within(*second, i, theirs.at(i), digits.cuts[i]))) {
+                ++i;
+            }
+            if (i == theirs.size()) return step;
+        }
+        return row.name;
+    }
+
+    void judge(const attn::StepVerdict& row, const std::string& step, const attn::Tensor& theirs,
                const attn::Ledger& printed, const attn::Ledger& corrected, attn::Tensor& fixed,
-               std::vector<WrongInPrint>& wrong) const {
-        const auto first = ball(row.name, printed), second = ball(row.name, corrected);
-        if (!first || !second || first->middle.shape() != theirs.shape()) return;
-        const PrintedCells& cells = cells_.at(row.name);
+               Proof& proof) const {
+        const auto first = ball(step, printed), second = ball(step, corrected);
+        if (!first || !second || first->middle.shape() != theirs.shape()) {
+            proof.unjudged.push_back(row.theirs_name);
+            return;
+        }
+        const PrintedTensor& digits = printed_.at(row.name);
         attn::Array<double> numbers = attn::cast(theirs, attn::DType::float64).as<double>();
-        const attn::Printed digits = digits_.at(row.name);
-        attn::Ledger alone;
-        alone.record(row.name, theirs);
-        const bool is_whole = digits.count == 0 && attn::are_whole(alone);
-        constexpr double half_of_one = 0.5 * (1 + 1e-9);
+        // Inputs as fine as the results give the right number better than rounded results do.
+        const bool are_fine =
+            is_exact_ || std::ranges::all_of(diagnosis_.given.entries(), [&](const auto& entry) {
+                const auto own = printed_.find(entry.name);
+                return own == printed_.end() || own->second.finest <= 1.5 * finest_;
+            });
+        const attn::Tensor* const walked = are_fine ? walk_.find(step) : nullptr;
+        const bool is_walked = walked != nullptr && walked->shape() == theirs.shape();
+        std::vector<WrongInPrint> wrong;
         for (std::size_t i = 0; i < theirs.size(); ++i) {
-            const double cut = is_whole ? half_of_one : digits.cut(theirs.at(i));
-            const auto is_within = [&](const attn::Ball& around) {
-                const double middle = around.middle.at(i);
-                return attn::same_number(theirs.at(i), middle) ||
-                       std::abs(theirs.at(i) - middle) <= around.radius.at(i) + cut;
-            };
-            if (is_within(*first) || is_within(*second)) continue;
+            if (is_within(*first, i, theirs.at(i), digits.cuts[i]) ||
+                is_within(*second, i, theirs.at(i), digits.cuts[i])) {
+                continue;
+            }
             const attn::Shape cell = attn::indices_of(i, theirs.shape());
-            const double right = second->middle.at(i);
-            const PrintedNumber* const number = cells.empty() ? nullptr : cells[i];
-            const auto shown = [&](double value) {
-                if (!std::isfinite(value) || (digits.count == 0 && !is_whole)) {
-                    return attn::brief(value);
-                }
-                return digits.are_significant ? fmt::format("{:.{}e}", value, digits.count - 1)
-                                              : attn::fixed_text(value, digits.count);
-            };
+            const double right = is_walked && is_within(*second, i, walked->at(i), 0)
+                                     ? walked->at(i)
+                                     : second->middle.at(i);
+            const PrintedNumber* const number = digits.cells.empty() ? nullptr : digits.cells[i];
             const bool has_word =
                 is_of_tokens(row.theirs_name, row.name) || row.name == "key" || row.name == "value";
             const std::size_t r = cell.size() < 2 ? tokens_.size() : cell[cell.size() - 2];
-            wrong.push_back({row.theirs_name, row.name, cell,
-                             has_word && r < tokens_.size() ? tokens_[r] : "",
-                             number == nullptr ? shown(theirs.at(i)) : number->text, shown(right),
-                             number == nullptr ? "" : line_around(text_, number->at)});
+            wrong.push_back(
+                {row.theirs_name, row.name, cell, has_word && r < tokens_.size() ? tokens_[r] : "",
+                 number == nullptr ? digits.shown(i, theirs.at(i)) : number->text,
+                 digits.shown(i, right), number == nullptr ? "" : line_around(text_, number->at)});
             numbers.data()[i] = right;
         }
+        if (wrong.empty() || may_be_form(row, wrong.size(), theirs.size())) {
+            proof.right.push_back(row.theirs_name);
+            return;
+        }
+        std::ranges::move(wrong, std::back_inserter(proof.wrong));
         fixed = attn::cast(attn::Tensor(theirs.axes(), std::move(numbers)), theirs.dtype());
     }
 
@@ -244,17 +232,28 @@ private:
     const attn::StepTable& table_;
     const std::vector<std::string>& tokens_;
     OrderedVerdicts ordered_;
-    std::map<std::string, PrintedCells> cells_;
-    std::map<std::string, attn::Printed> digits_;
-    int most_ = 0;  ///< decimals
+    attn::Ledger walk_;
+    std::map<std::string, PrintedTensor> printed_;
+    double finest_ = 1;     ///< unit of the finest tensor in decimals
+    bool is_exact_ = true;  ///< the inputs have no digits beyond those that are printed
 };
 
 }  // namespace
 
 OrderedVerdicts::OrderedVerdicts(const attn::Diagnosis& diagnosis, const attn::Ledger& file)
     : rows(diagnosis.steps), theirs(diagnosis.read) {
+    // Only the right numbers show that a tensor is another form of the step of its name.
+    for (attn::StepVerdict& row : rows) {
+        for (const attn::KeptStep* kept = attn::kept_step(row.name);
+             kept != nullptr && row.local == attn::Verdict::wrong && !kept->by_name &&
+             std::ranges::find(rows, kept->of, &attn::StepVerdict::name) == rows.end();
+             kept = attn::kept_step(row.name)) {
+            row.name = kept->of;
+            row.layout.clear();
+        }
+    }
     std::ranges::stable_sort(rows, {}, [&](const attn::StepVerdict& row) {
-        return attn::place_of(attn::step_table(*diagnosis.plan), row.name);
+        return attn::place_of(attn::kept_table(*diagnosis.plan), row.name);
     });
     for (const attn::StepVerdict& row : rows) {
         const attn::Tensor* const beside = file.find(row.theirs_name);
@@ -270,6 +269,10 @@ OrderedVerdicts::OrderedVerdicts(const attn::Diagnosis& diagnosis, const attn::L
     }
 }
 
+bool Proof::has_wrong(const std::string& step) const {
+    return std::ranges::find(wrong, step, &WrongInPrint::step) != wrong.end();
+}
+
 std::string WrongInPrint::text() const {
     std::string where = attn::visible(place);
     if (!row_word.empty()) where += " of \"" + attn::visible(row_word) + "\"";
@@ -283,10 +286,9 @@ std::string WrongInPrint::text() const {
     return where + ": " + printed + " should be " + should_be;
 }
 
-std::vector<WrongInPrint> wrong_in_print(const std::string& text, const attn::Ledger& file,
-                                         const attn::Diagnosis& diagnosis,
-                                         const std::vector<std::string>& tokens) {
-    return Proofreader(text, file, diagnosis, tokens).wrong_cells();
+Proof proof_of(const std::string& text, const attn::Ledger& file, const attn::Diagnosis& diagnosis,
+               const std::vector<std::string>& tokens) {
+    return Proofreader(text, file, diagnosis, tokens).proof();
 }
 
 }  // namespace app

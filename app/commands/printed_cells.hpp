@@ -27,11 +27,19 @@ struct WrongInPrint {
     std::string text() const;
 };
 
-/// Returns the cells of each wrong tensor that follow neither from the numbers before it as they
-/// are printed, nor as they should be, within the decimals that are printed. `text` is the
-/// document, for its lines and digits; it may be empty. `tokens` are the words at rows.
-std::vector<WrongInPrint> wrong_in_print(const std::string& text, const attn::Ledger& file,
-                                         const attn::Diagnosis& diagnosis,
-                                         const std::vector<std::string>& tokens);
+/// The judgement of each tensor that a walk computes.
+struct Proof {
+    std::vector<WrongInPrint> wrong{};
+    std::vector<std::string> right{};     ///< the document's names of tensors without a wrong cell
+    std::vector<std::string> unjudged{};  ///< those that could not be compared cell by cell
+
+    bool has_wrong(const std::string& step) const;
+};
+
+/// Returns the cells of each tensor that follow neither from the numbers before it as they are
+/// printed, nor as they should be, within the digits that are printed. `text` is the document, for
+/// its lines and digits; it may be empty. `tokens` are the words at rows.
+Proof proof_of(const std::string& text, const attn::Ledger& file, const attn::Diagnosis& diagnosis,
+               const std::vector<std::string>& tokens);
 
 }  // namespace app

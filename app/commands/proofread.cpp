@@ -1,5 +1,8 @@
 #include "app/commands/proofread.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
 #include "app/commands/looked.hpp"
@@ -12,84 +15,218 @@
 #include "attn/files/io/read_tensor.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace app {
 namespace {
 
-std::string proof_text(const attn::Diagnosis& diagnosis, const std::vector<WrongInPrint>& wrong,
-                       const std::string& reason) {
-    std::string text;
-    for (const WrongInPrint& each : wrong) {
-        if (!each.line.empty()) text += attn::visible(each.line) + "\n";
+/// A document, or one of its sections on layers, heads or examples, with what comes before them.
+struct ReadPart {
+    std::string name{};  ///< its heading; empty for a whole document
+    std::string text{};
+    attn::Diagnosis diagnosis{};
+    Proof proof{};
+    std::string reason{};  ///< why nothing was judged
+
+    /// True for a tensor that a walk computes, or that is unknown.
+    static bool is_result(const attn::Skipped& skipped) {
+        const std::vector<std::string> steps = attn::known_steps(skipped.name);
+        return attn::parameter_called(skipped.name).empty() &&
+               (steps.empty() || attn::find_step(attn::kept_table(), steps.front()).kind ==
+                                     attn::Step::Kind::computed);
+    }
+    /// True if the numbers follow a known mistake: those of wrong cells, or of a wrong form.
+    bool follows(const attn::Finding& finding) const {
+        return finding.mistake() != nullptr && !finding.harmless &&
+               (proof.has_wrong(finding.step) || attn::kept_step(finding.step) != nullptr);
+    }
+    int exit_code() const {
+        const bool follows_mistake = std::ranges::any_of(
+            diagnosis.findings, [&](const auto& finding) { return follows(finding); });
+        if (!proof.wrong.empty() || follows_mistake) return 1;
+        const bool is_partial =
+            !proof.unjudged.empty() || std::ranges::any_of(diagnosis.skipped, is_result);
+        return proof.right.empty() || is_partial ? no_verdict : 0;
+    }
+};
+
+std::string proof_text(const ReadPart& part) {
+    std::string text = part.name.empty() ? "" : attn::visible(part.name) + "\n";
+    std::string line;
+    for (const WrongInPrint& each : part.proof.wrong) {
+        if (!each.line.empty() && each.line != line) text += attn::visible(each.line) + "\n";
+        line = each.line;
         text += "  " + each.text() + "\n";
     }
-    for (const attn::Finding& finding : diagnosis.findings) {
-        const attn::Mistake* const mistake = finding.mistake();
-        if (mistake == nullptr || finding.harmless) continue;
-        text += finding.step + ": " + mistake->title.visible() + " (" + mistake->id + ")\n";
+    for (const attn::Finding& finding : part.diagnosis.findings) {
+        if (!part.follows(finding)) continue;
+        text += finding.step + ": " + finding.mistake()->title.visible() + " (" +
+                finding.mistake()->id + ")\n";
     }
     std::vector<std::string> right;
-    for (const attn::StepVerdict& row : diagnosis.steps) {
-        if (row.local == attn::Verdict::right) right.push_back(attn::visible(row.theirs_name));
-    }
+    for (const std::string& name : part.proof.right) right.push_back(attn::visible(name));
     if (!right.empty()) {
         text +=
             attn::joined(right) + (right.size() > 1 ? " follow" : " follows") + " from the rest\n";
     }
-    for (const attn::Skipped& each : diagnosis.skipped) {
+    for (const attn::Skipped& each : part.diagnosis.skipped) {
         text += attn::visible(each.name) + " was not judged: " + each.reason + "\n";
     }
-    return text + (reason.empty() ? "" : reason + "\n");
+    for (const std::string& name : part.proof.unjudged) {
+        text += attn::visible(name) + " was not judged: its cells cannot be computed one by one\n";
+    }
+    return text + (part.reason.empty() ? "" : part.reason + "\n");
 }
 
-std::string proof_json(const attn::Diagnosis& diagnosis, const std::vector<WrongInPrint>& wrong,
-                       const std::string& reason) {
-    std::vector<attn::JsonText> matrices, cells;
-    for (const auto& entry : diagnosis.given.entries()) {
-        if (diagnosis.read.has(entry.name)) {
-            matrices.push_back({{"place", entry.name}, {"step", entry.name}});
+std::string proof_json(const std::vector<ReadPart>& parts) {
+    std::vector<attn::JsonText> matrices, cells, skipped;
+    std::string reason;
+    for (const ReadPart& part : parts) {
+        const auto add = [&](std::vector<attn::JsonText>& list, attn::JsonText entry) {
+            list.push_back(part.name.empty() ? std::move(entry) : entry.with("section", part.name));
+        };
+        for (const auto& entry : part.diagnosis.given.entries()) {
+            if (part.diagnosis.read.has(entry.name)) {
+                add(matrices, {{"place", entry.name}, {"step", entry.name}});
+            }
         }
+        for (const attn::StepVerdict& row : part.diagnosis.steps) {
+            add(matrices, {{"place", row.theirs_name}, {"step", row.name}});
+        }
+        for (const WrongInPrint& each : part.proof.wrong) {
+            const std::size_t axes = each.cell.size();
+            add(cells, {{"place", each.place},
+                        {"row", static_cast<std::int64_t>(axes < 2 ? 0 : each.cell[axes - 2])},
+                        {"column", static_cast<std::int64_t>(axes < 1 ? 0 : each.cell[axes - 1])},
+                        {"printed", each.printed},
+                        {"should_be", each.should_be},
+                        {"line", each.line}});
+        }
+        for (const attn::Skipped& each : part.diagnosis.skipped) {
+            add(skipped, {{"place", each.name}, {"reason", each.reason}});
+        }
+        for (const std::string& name : part.proof.unjudged) {
+            add(skipped, {{"place", name}, {"reason", "its cells cannot be computed one by one"}});
+        }
+        if (reason.empty()) reason = part.reason;
     }
-    for (const attn::StepVerdict& row : diagnosis.steps) {
-        matrices.push_back({{"place", row.theirs_name}, {"step", row.name}});
-    }
-    for (const WrongInPrint& each : wrong) {
-        const std::size_t axes = each.cell.size();
-        cells.push_back({{"place", each.place},
-                         {"row", static_cast<std::int64_t>(axes < 2 ? 0 : each.cell[axes - 2])},
-                         {"column", static_cast<std::int64_t>(axes < 1 ? 0 : each.cell[axes - 1])},
-                         {"printed", each.printed},
-                         {"should_be", each.should_be},
-                         {"line", each.line}});
-    }
-    attn::JsonText json{{"matrices", {matrices, ",\n  "}}, {"wrong", {cells, ",\n  "}}};
+    attn::JsonText json{{"matrices", {matrices, ",\n  "}},
+                        {"wrong", {cells, ",\n  "}},
+                        {"not_judged", {skipped, ",\n  "}}};
     return (reason.empty() ? json : json.with("reason", reason)).text + "\n";
 }
 
-int run_proofread(const Arguments& arguments) {
-    const std::string path = arguments[flags::file];
-    const std::string text = document_text(path);
-    std::vector<std::string> tokens;
-    const attn::TensorFile file(text, attn::file_label(path));
-    const attn::Ledger tensors = recognised(file.read_all(report_note), file.label(), tokens);
-    Looked looked = look_at(arguments, file.label(), tensors, tokens);
-    const attn::Diagnosis& diagnosis = looked.diagnosis;
-    std::vector<WrongInPrint> wrong;
-    bool is_judged = false, is_open = false;
-    if (looked.reason.empty()) {
-        wrong = wrong_in_print(text, tensors, diagnosis, tokens);
-        for (const attn::StepVerdict& row : diagnosis.steps) {
-            is_judged = is_judged || row.local == attn::Verdict::right;
-            is_open = is_open || (row.local == attn::Verdict::wrong && !row.harmless);
-        }
-        if (!is_judged && wrong.empty())
-            looked.reason = "nothing here follows from the rest, so nothing was judged";
+/// Returns the steps and parameters that a name may mean.
+std::vector<std::string> meanings_of(const attn::NamedTensor& named) {
+    std::vector<std::string> all = attn::known_steps(named.name);
+    for (const std::string& each :
+         {attn::parameter_called(named.name), given_as(named.name, named.tensor)}) {
+        if (!each.empty()) all.push_back(each);
     }
+    return all;
+}
+
+/// Removes the second name of one matrix, as in `S = QK^T = M`, unless it means another step, as in
+/// `W_q = W_k = M`.
+void keep_one_name_each(std::vector<attn::NamedTensor>& tensors) {
+    for (std::size_t i = 1; i < tensors.size();) {
+        attn::NamedTensor &first = tensors[i - 1], &second = tensors[i];
+        const std::vector<std::string> a = meanings_of(first), b = meanings_of(second);
+        const bool are_one =
+            a.empty() || b.empty() || std::ranges::any_of(b, [&](const std::string& step) {
+                return std::ranges::find(a, step) != a.end();
+            });
+        if (&first.tensor.values() != &second.tensor.values() || !are_one) {
+            ++i;
+            continue;
+        }
+        if (a.empty() && !b.empty()) first.name = second.name;
+        tensors.erase(tensors.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+}
+
+/// Removes the second of two equal tensors of one name. If their numbers differ, another walk
+/// begins there: removes what comes between, from the first of them on, and returns it.
+std::vector<attn::Skipped> keep_last_walk(std::vector<attn::NamedTensor>& tensors) {
+    std::vector<attn::Skipped> left_out;
+    for (std::size_t i = 0; i < tensors.size();) {
+        const attn::NamedTensor& first = tensors[i];
+        const auto begin = tensors.begin() + static_cast<std::ptrdiff_t>(i);
+        const auto again = std::find_if(begin + 1, tensors.end(), [&](const auto& other) {
+            return other.name == first.name && other.tensor.shape() == first.tensor.shape() &&
+                   given_as(other.name, other.tensor) == given_as(first.name, first.tensor);
+        });
+        if (again == tensors.end()) {
+            ++i;
+        } else if (attn::same_cells(first.tensor, again->tensor)) {
+            tensors.erase(again);
+        } else {
+            const std::string reason =
+                "the document has two matrices " + attn::visible(first.name) +
+                " with different numbers, and the walk of the last one is judged";
+            for (auto each = begin; each != again; ++each) left_out.push_back({each->name, reason});
+            tensors.erase(begin, again);
+        }
+    }
+    return left_out;
+}
+
+std::vector<attn::NamedTensor> tensors_in(const std::string& text, const std::string& label) {
+    std::vector<attn::NamedTensor> tensors = attn::TensorFile(text, label).read_all(report_note);
+    keep_one_name_each(tensors);
+    return tensors;
+}
+
+/// Reads a part as one walk and judges it.
+void judge_part(const Arguments& arguments, const std::string& label, ReadPart& part) {
+    std::vector<attn::Skipped> skipped;
+    part.text = without_shortened(part.text, skipped);
+    std::vector<std::string> tokens;
+    std::vector<attn::NamedTensor> named = tensors_in(part.text, label);
+    std::ranges::move(keep_last_walk(named), std::back_inserter(skipped));
+    const attn::Ledger tensors = recognised(std::move(named), label, tokens);
+    Looked looked = look_at(arguments, label, tensors, tokens);
+    part.diagnosis = std::move(looked.diagnosis);
+    part.reason = std::move(looked.reason);
+    if (part.reason.empty()) {
+        part.proof = proof_of(part.text, tensors, part.diagnosis, tokens);
+        if (part.proof.right.empty() && part.proof.wrong.empty())
+            part.reason = "nothing here follows from the rest, so nothing was judged";
+    }
+    std::ranges::move(skipped, std::back_inserter(part.diagnosis.skipped));
+}
+
+/// Returns the sections of a document if each has its own numbers under the same names; else the
+/// document.
+std::vector<ReadPart> document_parts(const std::string& text, const std::string& label) {
+    std::vector<ReadPart> parts;
+    for (auto& [name, section] : numbered_sections(text)) parts.push_back({name, section});
+    std::vector<attn::Skipped> ignored;
+    if (parts.size() > 1) {
+        std::vector<attn::NamedTensor> all = tensors_in(without_shortened(text, ignored), label);
+        if (!keep_last_walk(all).empty()) return parts;
+    }
+    return {{"", text}};
+}
+
+int run_proofread(const Arguments& arguments) {
+    const std::string path = arguments[flags::file], label = attn::file_label(path);
+    std::vector<ReadPart> parts = document_parts(document_text(path), label);
+    int code = 0;
+    for (ReadPart& part : parts) {
+        judge_part(arguments, label, part);
+        const int own = part.exit_code();
+        code = code == 1 || own == 1 ? 1 : std::max(code, own);
+    }
+    std::vector<std::string> texts;
     write_text_or_json(
-        arguments, [&] { return proof_text(diagnosis, wrong, looked.reason); },
-        [&] { return proof_json(diagnosis, wrong, looked.reason); });
-    if (!wrong.empty() || diagnosis.has_mistake()) return 1;
-    return is_judged && !is_open ? 0 : no_verdict;
+        arguments,
+        [&] {
+            for (const ReadPart& part : parts) texts.push_back(proof_text(part));
+            return attn::joined(texts, "\n");
+        },
+        [&] { return proof_json(parts); });
+    return code;
 }
 
 const std::vector<Flag>& proofread_flags() {

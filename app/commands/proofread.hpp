@@ -1,5 +1,9 @@
 #pragma once
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "attn/judge/diagnose/verdict.hpp"
 
 namespace app {
 
@@ -8,5 +12,12 @@ namespace app {
 ///
 /// Errors  InputError naming the file.
 std::string document_text(const std::string& path);
+
+/// Returns the sections `Layer 1`, `Layer 2` of a document with their headings, each after the text
+/// before the first; one or none if it has no such sections.
+std::vector<std::pair<std::string, std::string>> numbered_sections(const std::string& text);
+
+/// Returns a text without the arrays that were shortened by `...`, and adds them to `skipped`.
+std::string without_shortened(std::string text, std::vector<attn::Skipped>& skipped);
 
 }  // namespace app

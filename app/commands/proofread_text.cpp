@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "app/commands/proofread.hpp"
 #include "app/flags/formats.hpp"
@@ -19,7 +20,8 @@ bool is_one_of(GumboTag tag, std::initializer_list<GumboTag> tags) {
 }
 
 /// Writes the text of a page: a line per block, the rows of a table between bars, `W_q` for a
-/// subscript. Formulas in LaTeX, for MathJax or KaTeX, are text as they are.
+/// subscript. Formulas in LaTeX, for MathJax or KaTeX, are text as they are, and so are formulas in
+/// MathML.
 class PageText {
 public:
     std::string of(const std::string& page) {
@@ -31,6 +33,51 @@ public:
     }
 
 private:
+    static std::string name_of(const GumboElement& element) {
+        GumboStringPiece name = element.original_tag;
+        gumbo_tag_from_original_text(&name);
+        return attn::lower(std::string(name.data, name.length));
+    }
+    static bool is_called(const void* child, const char* name) {
+        const auto& node = *static_cast<const GumboNode*>(child);
+        return node.type == GUMBO_NODE_ELEMENT && name_of(node.v.element) == name;
+    }
+    static std::span<void* const> children_of(const GumboElement& element) {
+        return {element.children.data, element.children.length};
+    }
+    /// Writes an element of MathML: a table as a list of lists, `W_Q` for a subscript.
+    void visit_formula(const GumboElement& element, const std::string& name) {
+        const auto children = children_of(element);
+        // Its source in LaTeX, if it has one, is what the author wrote.
+        for (const void* const child : children) {
+            if (name != "semantics" || !is_called(child, "annotation")) continue;
+            return visit_all(static_cast<const GumboNode*>(child)->v.element);
+        }
+        const bool is_list = name == "mtable" || name == "mtr";
+        const bool has_table = std::ranges::any_of(
+            children, [](const void* child) { return is_called(child, "mtable"); });
+        std::size_t count = 0;
+        if (is_list) text_ += '[';
+        for (const void* const child : children) {
+            if (static_cast<const GumboNode*>(child)->type != GUMBO_NODE_ELEMENT && is_list)
+                continue;
+            const std::size_t begin = text_.size();
+            if (is_list && count > 0) text_ += ", ";
+            if (name == "msub" && count == 1) text_ += '_';
+            if (name == "msup" && count == 1) text_ += '^';
+            visit(*static_cast<const GumboNode*>(child));
+            const bool is_fence = has_table && is_called(child, "mo") &&
+                                  text_.find_first_of("[]()|", begin) != std::string::npos;
+            if (is_fence) text_.resize(begin);
+            if (static_cast<const GumboNode*>(child)->type == GUMBO_NODE_ELEMENT) ++count;
+        }
+        if (is_list) text_ += ']';
+    }
+    void visit_all(const GumboElement& element) {
+        for (const void* const child : children_of(element)) {
+            visit(*static_cast<const GumboNode*>(child));
+        }
+    }
     void visit(const GumboNode& node) {
         if (node.type == GUMBO_NODE_TEXT || node.type == GUMBO_NODE_WHITESPACE ||
             node.type == GUMBO_NODE_CDATA) {
@@ -40,6 +87,12 @@ private:
         if (node.type != GUMBO_NODE_ELEMENT && node.type != GUMBO_NODE_TEMPLATE) return;
         const GumboElement& element = node.v.element;
         const GumboTag tag = element.tag;
+        const std::string name = name_of(element);
+        static constexpr std::string_view formulas[] = {"semantics", "mtable", "mtr",
+                                                        "mrow",      "msub",   "msup"};
+        if (tag == GUMBO_TAG_MATH || std::ranges::find(formulas, name) != std::end(formulas)) {
+            return visit_formula(element, name);
+        }
         const GumboAttribute* const type = gumbo_get_attribute(&element.attributes, "type");
         const bool is_formula =
             type != nullptr && std::string_view(type->value).starts_with("math/tex");
@@ -62,9 +115,7 @@ private:
         if (is_block) end_line();
         if (is_row) text_ += "|";
         if (tag == GUMBO_TAG_SUB || tag == GUMBO_TAG_SUP) text_ += tag == GUMBO_TAG_SUB ? "_" : "^";
-        for (unsigned i = 0; i < element.children.length; ++i) {
-            visit(*static_cast<const GumboNode*>(element.children.data[i]));
-        }
+        visit_all(element);
         if (is_field) text_ += " |";
         if (is_block) end_line();
         is_kept_ = is_kept;
@@ -109,9 +160,10 @@ std::string notebook_text(const std::string& bytes, const std::string& label) {
         text += lines_of(cell.value("source", nlohmann::json())) + "\n";
         for (const auto& output : cell.value("outputs", nlohmann::json::array())) {
             if (!output.is_object()) continue;
-            const auto data = output.value("data", nlohmann::json::object());
+            const auto data = output.value("data", nlohmann::json());
             text += lines_of(output.value("text", nlohmann::json())) +
-                    lines_of(data.value("text/plain", nlohmann::json())) + "\n";
+                    (data.is_object() ? lines_of(data.value("text/plain", nlohmann::json())) : "") +
+                    "\n";
         }
     }
     return text;
@@ -122,6 +174,9 @@ std::string notebook_text(const std::string& bytes, const std::string& label) {
 std::string document_text(const std::string& path) {
     attn::InputFile file(path);
     const std::string bytes(file.all()), ending = ending_of(path);
+    if (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF")) {
+        throw attn::InputError(file.label() + ": is in UTF-16: save it as UTF-8");
+    }
     if (ending == ".ipynb") return notebook_text(bytes, file.label());
     return ending == ".html" || ending == ".htm" ? PageText().of(bytes) : bytes;
 }

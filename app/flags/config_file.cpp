@@ -190,7 +190,8 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
         // Output flags of a walk have no meaning for a command that prints other things.
         const Arguments walk({output_flags, print_flags, bug_flags, notebook_walk_flags});
         const bool is_walks = flag_of(walk, setting.key) != nullptr;
-        if (is_walks && flag_of(typed, setting.key) == nullptr) continue;
+        const Flag* const own = flag_of(typed, setting.key);
+        if (is_walks && (own == nullptr || own->never_in_files)) continue;
         const Flag& flag = flag_of_setting(typed, setting, label);
         if (setting.is_object) {
             refuse(label, setting,
@@ -284,8 +285,12 @@ Arguments with_probe_settings(Arguments typed) {
     const std::string comment = is_workbook ? attn::workbook_settings(attn::InputFile(path))
                                             : attn::zip_comment(attn::InputFile(path));
     if (!is_workbook && !comment.starts_with(mark)) return typed;
-    const Arguments held =
-        settings_in(is_workbook ? comment : comment.substr(mark.size()), path, typed);
+    Arguments held = settings_in(is_workbook ? comment : comment.substr(mark.size()), path, typed);
+    // A workbook has its own tensors, whatever became of the files that they were read from.
+    if (is_workbook && held.has(flags::weights)) {
+        held.forget_any({flags::weights, flags::map, flags::model, flags::layer});
+    }
+    if (is_workbook) held.forget_any({flags::x, flags::memory});
     std::string words;
     for (const Flag& flag : walk_flags()) {
         if (typed.has(flag)) continue;

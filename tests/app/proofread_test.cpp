@@ -26,6 +26,30 @@ const std::string lesson =
     "<p>Attention weights:</p><pre>[[0.250, 0.750],\n [0.500, 0.500]]</pre>"
     "<p>Output:</p><pre>[[2.500, 3.500],\n [2.000, 3.690]]</pre></body></html>";
 
+/// A walk that NumPy computed from x, W_Q, W_K and W_V, printed to three decimals.
+const std::string inputs =
+    "x = [[1.000, 0.000], [0.000, 1.000], [1.000, 1.000]]\n\n"
+    "Wq = [[1.000, 0.500], [-0.500, 1.000]]\n\nWk = [[0.500, 1.000], [1.000, -1.000]]\n\n"
+    "Wv = [[2.000, 0.000], [1.000, 3.000]]\n\n";
+const std::string results =
+    "Q = [[1.000, 0.500], [-0.500, 1.000], [0.500, 1.500]]\n\n"
+    "K = [[0.500, 1.000], [1.000, -1.000], [1.500, 0.000]]\n\n"
+    "V = [[2.000, 0.000], [1.000, 3.000], [3.000, 3.000]]\n\n"
+    "scores = [[1.000, 0.500, 1.500], [0.750, -1.500, -0.750], [1.750, -1.000, 0.750]]\n\n"
+    "weights = [[0.320, 0.225, 0.456], [0.645, 0.131, 0.223], [0.611, 0.087, 0.301]]\n\n"
+    "output = [[2.231, 2.040], [2.092, 1.064], [2.214, 1.166]]\n";
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+    REQUIRE(text.find(from) != text.npos);
+    return text.replace(text.find(from), from.size(), to);
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++count;
+    return count;
+}
+
 }  // namespace
 
 TEST_SUITE("app: proofread") {
@@ -95,5 +119,169 @@ TEST_SUITE("app: proofread") {
         CHECK_MESSAGE(seen.exit_code == 3, seen.out << seen.err);
         CHECK(has(seen.out, "no walk begins with Q"));
         CHECK(read("a.txt", "No matrix here.\n").exit_code == 2);
+    }
+
+    TEST_CASE("a wrong cell of K is named although right scores follow, and they are not accused") {
+        const auto right = read("a.md", inputs + results);
+        CHECK_MESSAGE(right.exit_code == 0, right.out << right.err);
+        for (const char* const slip : {"[1.700, 0.000]", "[-1.500, 0.000]"}) {
+            const auto seen = read("a.md", inputs + with(results, "[1.500, 0.000]", slip));
+            CHECK(seen.exit_code == 1);
+            CHECK_MESSAGE(has(seen.out, " should be 1.500"), seen.out);
+            CHECK_MESSAGE(count_of(seen.out, "should be") == 1, seen.out);
+        }
+        const auto query = read("a.md", inputs + with(results, "[-0.500, 1.000], [0.500, 1.500]",
+                                                      "[-0.500, 1.000], [0.900, 1.500]"));
+        CHECK_MESSAGE(has(query.out, "Q[2,0]: 0.900 should be 0.500"), query.out);
+        CHECK_MESSAGE(count_of(query.out, "should be") == 1, query.out);
+    }
+
+    TEST_CASE("what should be printed is computed from the inputs, not from rounded numbers") {
+        const auto seen = read("a.md", inputs + with(results, "[2.092, 1.064]", "[2.000, 1.064]"));
+        CHECK_MESSAGE(has(seen.out, "output[1,0]: 2.000 should be 2.092"), seen.out);
+    }
+
+    TEST_CASE("query, key and value with fewer digits than the rest were rounded") {
+        // NumPy, rounded from more digits to 2, 4 and 4 decimals.
+        const std::string text =
+            "Q = [[-2.37, 0.86], [-2.24, 0.40]]\n\nK = [[1.22, 0.06], [-1.28, -0.59]]\n\n"
+            "V = [[-0.26, -0.18], [-0.20, -0.11]]\n\n"
+            "weights = [[0.0219, 0.9781], [0.0223, 0.9777]]\n\n"
+            "output = [[-0.2042, -0.1115], [-0.2042, -0.1115]]\n";
+        const auto right = read("a.md", text);
+        CHECK_MESSAGE(right.exit_code == 0, right.out << right.err);
+        const auto wrong = read("a.md", with(text, "[-0.2042, -0.1115]]", "[-0.2402, -0.1115]]"));
+        CHECK(wrong.exit_code == 1);
+        CHECK_MESSAGE(count_of(wrong.out, "should be") == 1, wrong.out);
+        CHECK(has(wrong.out, "output[1,0]: -0.2402 should be "));
+    }
+
+    TEST_CASE("numbers with three significant digits are cut at their own last digit") {
+        const std::string text =
+            "Q = [[1.79, 0.437], [0.0965, -1.86], [-0.277, -0.355]]\n\n"
+            "K = [[-0.0827, -0.627], [-0.0438, -0.477], [-1.31, 0.885]]\n\n"
+            "V = [[0.881, 1.71], [0.05, -0.405], [-0.545, -1.55]]\n\n"
+            "scores = [[-0.422, -0.287, -1.96], [1.16, 0.885, -1.78], [0.245, 0.181, 0.0506]]\n\n"
+            "weights = [[0.41, 0.452, 0.138], [0.513, 0.422, 0.0644], [0.354, 0.338, 0.308]]\n\n"
+            "output = [[0.309, 0.306], [0.438, 0.5], [0.161, -0.00875]]\n";
+        const auto seen = read("a.md", text);
+        CHECK(seen.exit_code == 1);
+        CHECK_MESSAGE(count_of(seen.out, "should be") == 1, seen.out);
+        CHECK_MESSAGE(has(seen.out, "output[1,1]: 0.5 should be 0.60"), seen.out);
+    }
+
+    TEST_CASE("one matrix behind two names is one matrix") {
+        const std::string text =
+            "\\[ V = \\left[\\begin{array}{cc} 1.00 & 2.00 \\\\ 3.00 & 4.00 "
+            "\\end{array}\\right] \\]\n"
+            "\\[ A = \\begin{pmatrix} 0.25 & 0.75 \\\\ 0.50 & 0.50 \\end{pmatrix} \\]\n"
+            "\\[ O = AV = \\begin{bmatrix} 2.50 & 3.50 \\\\ 2.00 & 3.70 \\end{bmatrix} \\]\n";
+        const auto seen = read("a.tex", text);
+        CHECK(seen.exit_code == 1);
+        CHECK_MESSAGE(has(seen.out, "O[1,1]: 3.70 should be 3.00"), seen.out);
+        CHECK(count_of(seen.out, "should be") == 1);
+        CHECK_MESSAGE(count_of(seen.out, "AV") == 1, seen.out);  // in its line
+        // Query, key and value may be equal.
+        const auto equal =
+            read("b.md",
+                 "Q = K = V = [[1.000, 0.000], [0.000, 1.000]]\n\nweights = [[0.670, "
+                 "0.330], [0.330, 0.670]]\n\nand so on.\n");
+        CHECK_MESSAGE(equal.exit_code == 0, equal.out << equal.err);
+    }
+
+    TEST_CASE("layers with the same headings are walks of their own") {
+        const std::string second =
+            with(with(with(results, "[1.500, 0.000]", "[1.500, 0.000]"), "Q =", "Queries ="),
+                 "K =", "Keys =");
+        const std::string first = "## Layer 1\n\n" + second;
+        const std::string other =
+            "\n## Layer 2\n\nQueries = [[2.000, 1.500], [0.500, 2.000], [1.500, 2.500]]\n\n"
+            "Keys = [[0.000, 0.500], [0.500, -1.500], [1.000, -0.500]]\n\n"
+            "V = [[1.000, 0.000], [0.500, 1.500], [1.500, 1.500]]\n\n"
+            "weights = [[0.375, 0.091, 0.534], [0.706, 0.050, 0.244], [0.648, 0.032, 0.320]]\n\n"
+            "output = [[1.221, 0.938], [1.097, 0.441], [1.144, 0.528]]\n";
+        const auto right = read("a.md", first + other);
+        CHECK_MESSAGE(right.exit_code == 0, right.out << right.err);
+        const auto wrong = read("a.md", with(first, "2.040", "2.400") + other);
+        CHECK(wrong.exit_code == 1);
+        CHECK_MESSAGE(has(wrong.out, "Layer 1\n"), wrong.out);
+        CHECK_MESSAGE(has(wrong.out, "output[0,1]: 2.400 should be 2.040"), wrong.out);
+        CHECK_MESSAGE(count_of(wrong.out, "should be") == 1, wrong.out);
+        // Without sections only the last of two is judged, and that is reported.
+        const auto twice = read("a.md", second + "\nAnd then, in another text:\n\n" +
+                                            other.substr(other.find("Queries")));
+        CHECK_MESSAGE(twice.exit_code == 3, twice.out << twice.err);
+        CHECK_MESSAGE(has(twice.out, "scores was not judged: the document has two matrices"),
+                      twice.out);
+    }
+
+    TEST_CASE("a name is read without the methods that print it, and an unknown one is reported") {
+        const auto book = [](const std::string& name) {
+            return R"json({"cells": [{"cell_type": "code", "source": ["V = x @ W_v\n", "V.round(2)"],
+                "outputs": [{"data": {"text/plain": ["array([[1., 2.],\n", "       [3., 4.]])"]}}]},
+                {"source": "weights.round(2)", "outputs": [{"data": {"text/plain":
+                "array([[0.25, 0.75],\n       [0.5 , 0.5 ]])"}}]},
+                {"source": ")json" +
+                   name + R"json(", "outputs": [{"data": {"text/plain":
+                "array([[2.5, 3.5],\n       [2. , 3.9]])"}}]}]})json";
+        };
+        const auto seen = read("a.ipynb", book("output.round(2)"));
+        CHECK_MESSAGE(seen.exit_code == 1, seen.out << seen.err);
+        CHECK_MESSAGE(has(seen.out, "output[1,1]: 3.9 should be 3.0"), seen.out);
+        const auto unknown = read("a.ipynb", book("mystery"));
+        CHECK_MESSAGE(unknown.exit_code == 3, unknown.out << unknown.err);
+        // Damaged notebooks are no fault of the program.
+        for (const char* const data : {"7", "null", "[]"}) {
+            const auto odd =
+                read("b.ipynb",
+                     std::string(R"json({"cells":[{"outputs":[{"data":)json") + data + "}]}]}");
+            CHECK_MESSAGE(odd.exit_code == 2, odd.err);
+            CHECK(!has(odd.err, "at fault"));
+        }
+    }
+
+    TEST_CASE("an array that was shortened is left out, and the rest is judged") {
+        const auto seen =
+            read("a.md",
+                 "The embedding table:\ntensor([[ 0.12, -0.50, ...,  0.31],\n        [ "
+                 "0.77,  0.11, ..., -0.20]])\n\nV = [[1.00, 2.00], [3.00, 4.00]]\n\n"
+                 "weights = [[0.25, 0.75], [0.50, 0.50]]\n\n"
+                 "output = [[2.50, 3.50], [2.00, 3.70]]\n");
+        CHECK_MESSAGE(seen.exit_code == 1, seen.out << seen.err);
+        CHECK(has(seen.out, "output[1,1]: 3.70 should be 3.00"));
+        CHECK_MESSAGE(has(seen.out, "was not judged: it was shortened"), seen.out);
+    }
+
+    TEST_CASE("tables of LaTeX with words, and matrices of MathML") {
+        const auto table = [](const std::string& title, const std::string& rows) {
+            return "\\begin{table}\\caption{" + title +
+                   "}\n\\begin{tabular}{lrr}\n\\toprule\n & $d_1$ & $d_2$ \\\\\n\\midrule\n" +
+                   rows + "\\bottomrule\n\\end{tabular}\\end{table}\n";
+        };
+        const auto latex =
+            read("a.tex",
+                 table("Values $V$", "the & $1.00$ & $2.00$ \\\\\ncat & $3.00$ & $4.00$ \\\\\n") +
+                     table("Attention weights",
+                           "the & $0.25$ & $0.75$ \\\\\ncat & $0.50$ & $0.50$ \\\\\n") +
+                     table("Output", "the & $2.50$ & $3.50$ \\\\\ncat & $2.00$ & $3.70$ \\\\\n"));
+        CHECK_MESSAGE(latex.exit_code == 1, latex.out << latex.err);
+        CHECK_MESSAGE(has(latex.out, "3.70 should be 3.00"), latex.out);
+        const auto math = [](const std::string& name, const std::string& rows) {
+            return "<p><math><mi>" + name + "</mi><mo>=</mo><mrow><mo>[</mo>\n<mtable>" + rows +
+                   "</mtable><mo>]</mo></mrow></math></p>";
+        };
+        const auto row = [](const std::string& a, const std::string& b) {
+            return "<mtr> <mtd><mn>" + a + "</mn></mtd> <mtd><mrow><mo>\xE2\x88\x92</mo><mn>" + b +
+                   "</mn></mrow></mtd></mtr>";
+        };
+        const auto page =
+            read("a.html", math("V", row("1.00", "2.00") + row("3.00", "4.00")) +
+                               "<p>The attention weights = [[0.25, 0.75], [0.50, 0.50]].</p>" +
+                               math("output", row("2.50", "3.50") + row("2.00", "3.70")));
+        CHECK_MESSAGE(page.exit_code == 1, page.out << page.err);
+        CHECK_MESSAGE(has(page.out,
+                          "output[1,1]: \xE2\x88\x92"
+                          "3.70 should be -3.00"),
+                      page.out);
     }
 }

@@ -113,6 +113,11 @@ TEST_SUITE("app: workbook") {
         const std::string masked = sheet_of("--text 'a b c' --mask causal", folder / "a.xlsx");
         CHECK(has(masked, "<f>2&gt;1</f><v>1</v>"));
         CHECK(has(masked, ",-1E+300,"));
+        // With two conditions LibreOffice writes no minus for the numbers that neither selects.
+        const Parts book_parts = parts_of(folder / "a.xlsx");
+        const std::string& styles = part(book_parts, "xl/styles.xml");
+        CHECK(has(styles, "[&lt;-1E+290]&quot;-inf&quot;;[&lt;0]-0.0000;0.0000"));
+        CHECK(!has(styles, "&quot;inf&quot;;0.0000"));
         const std::string state =
             sheet_of("--attention retention --form recurrent", folder / "b.xlsx");
         CHECK(!has(state, "NA()"));
@@ -178,6 +183,15 @@ TEST_SUITE("app: workbook") {
         CHECK(has(sheet, "hidden=\"1\""));
         CHECK(has(sheet, "<formula>AND(ISNUMBER("));
         CHECK(has(sheet, "<f>IF(COUNT(weights)=9,MMULT("));
+        // A scale would cover the green of right answers.
+        const auto scales_of = [](const std::string& text) {
+            std::size_t count = 0;
+            for (std::size_t at = 0; (at = text.find("\"colorScale\"", at)) != text.npos; ++at)
+                ++count;
+            return count;
+        };
+        CHECK(scales_of(sheet) + 1 == scales_of(sheet_of("--text 'a b c'", folder / "b.xlsx")));
+        CHECK(has(sheet, "ROUND("));
         CHECK(has(sheet, "</f><v></v>"));
     }
 
@@ -214,6 +228,22 @@ TEST_SUITE("app: workbook") {
         seen[3] += 0.2;
         fill(path, mine, seen);
         CHECK(has(run("diagnose '" + mine + "'").out, "weights of \"b\", column 1: "));
+    }
+
+    TEST_CASE("a workbook with gradients is marked, and one whose files are gone") {
+        const Folder folder;
+        const std::string path = folder / "a.xlsx", mine = folder / "b.xlsx";
+        sheet_of("--text 'a b c' --backward", path);
+        const auto back = run("diagnose '" + path + "'");
+        CHECK_MESSAGE(back.exit_code == 0, back.out << back.err);
+        const std::string file = folder / "p.npz";
+        REQUIRE(run("--seq-len 3 --embed-dim 4 -o '" + file + "'").exit_code == 0);
+        const std::string walk = "--weights '" + file + "' --x '" + file + ":x' --tokens a,b,c";
+        sheet_of(walk + " --blank weights", path);
+        fill(path, mine, numbers_of(walk, "weights"));
+        std::filesystem::remove(file);
+        const auto right = run("diagnose '" + mine + "'");
+        CHECK_MESSAGE(right.exit_code == 0, right.out << right.err);
     }
 
     TEST_CASE("another workbook is refused, and so is text among the numbers") {

@@ -122,10 +122,22 @@ std::vector<std::string> names_of_label(std::string_view whole) {
         whole = whole.substr(arrow + 2);
     }
     std::string label = without_marks(whole), aside;
-    for (const char* const call : {"print(", "round(", "np.round(", "disp(", "display("}) {
+    bool is_printed = false;
+    for (const char* const call :
+         {"print(", "disp(", "display(", "round(", "np.round(", "numpy.round(", "torch.round("}) {
         if (!label.starts_with(call) || !label.ends_with(')')) continue;
         label = label.substr(label.find('(') + 1);
-        label = label.substr(0, label.find_first_of(",)"));
+        label.pop_back();
+        is_printed = true;
+    }
+    if (is_printed) label = label.substr(0, label.find(','));
+    // Methods that keep the numbers: V.round(3), V.detach().numpy().
+    for (const char* const method : {".detach(", ".cpu(", ".numpy(", ".tolist(", ".round(",
+                                     ".squeeze(", ".float(", ".double(", ".copy(", ".clone("}) {
+        const std::size_t at = label.find(method), close = label.find(')', at);
+        const std::string_view before = std::string_view(label).substr(0, at);
+        const bool is_module = before.ends_with("np") || before.ends_with("torch");
+        if (at != label.npos && close != label.npos && !is_module) label.erase(at, close + 1 - at);
     }
     const std::string formula_text = replaced_all(std::string(whole), {{":=", ":"}});
     if (const std::string product = product_name(formula_text); !product.empty()) return {product};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <sstream>
 #include <utility>
 
 #include "attn/files/io/number_lists.hpp"
@@ -190,10 +191,17 @@ std::string in_one_spelling(std::string_view text) {
         std::string rows(trimmed(std::string_view(plain).substr(inner + 1, end - inner - 1)));
         while (rows.ends_with('\\')) rows.pop_back();
         if (is_tabular) {
-            rows = replaced_all(
-                rows,
-                {{"\\\\\n", "\n"}, {"\\\\", "\n"}, {"&", "|"}, {"\\hline", "---"}, {"$", ""}});
-            rows = "\n" + rows + "\n";
+            for (const char* const rule : {"\\toprule", "\\bottomrule"}) {
+                rows = replaced_all(rows, {{rule, ""}});
+            }
+            rows = replaced_all(rows, {{"\\hline", "\n---"}, {"\\midrule", "\n---"}, {"$", ""}});
+            rows = replaced_all(rows, {{"\\\\", "\n"}, {"&", "|"}, {"\n\n", "\n"}});
+            std::string table;
+            std::istringstream lines(rows);
+            for (std::string line; std::getline(lines, line);) {
+                if (!trimmed(line).empty()) table += "| " + std::string(trimmed(line)) + " |\n";
+            }
+            rows = "\n" + table;
         } else {
             rows = replaced_all(rows, {{"\\\\", "], ["},
                                        {"&", ","},
@@ -215,6 +223,9 @@ std::string in_one_spelling(std::string_view text) {
                                 {"\\right)", ""},
                                 {"\\[", ""},
                                 {"\\]", ""},
+                                {"\\begin{table}", ""},
+                                {"\\end{table}", ""},
+                                {"\\caption{", "\n"},
                                 {"\\cdot", "*"},
                                 {"\\times", "*"},
                                 {"\\top", "T"}});

@@ -75,7 +75,7 @@ struct Look {
     int font, fill = 0, border = 0, format = 0;
     const char* alignment = "";
 };
-constexpr int decimals_format = 164, truth_format = 165;
+constexpr int decimals_format = 164, truth_format = 165, infinite_format = 166;
 constexpr Look looks[] = {
     {0},
     {1},
@@ -94,16 +94,22 @@ constexpr Look looks[] = {
     {0, 4, 2, decimals_format},
     {7},
     {3},
+    {0, 0, 0, infinite_format},
+    {6, 2, 0, infinite_format},
 };
 
+/// Formats have two conditions, and LibreOffice writes no minus for what neither of them selects:
+/// cells at infinity have a format of their own.
 std::string styles_part() {
     std::string text = fmt::format(
-        "{}<styleSheet xmlns=\"{}\"><numFmts count=\"2\"><numFmt numFmtId=\"{}\" "
-        "formatCode=\"[&lt;-1E+290]&quot;-inf&quot;;[&gt;1E+290]&quot;inf&quot;;0.0000\"/>"
+        "{}<styleSheet xmlns=\"{}\"><numFmts count=\"3\"><numFmt numFmtId=\"{}\" "
+        "formatCode=\"[&lt;-1E+290]&quot;-inf&quot;;[&lt;0]-0.0000;0.0000\"/>"
+        "<numFmt numFmtId=\"{}\" "
+        "formatCode=\"[&gt;1E+290]&quot;inf&quot;;[&lt;0]-0.0000;0.0000\"/>"
         "<numFmt numFmtId=\"{}\" "
         "formatCode=\"&quot;TRUE&quot;;&quot;TRUE&quot;;&quot;FALSE&quot;\"/>"
         "</numFmts>",
-        xml_head, main_names, decimals_format, truth_format);
+        xml_head, main_names, decimals_format, infinite_format, truth_format);
     struct Font {
         int size;
         const char *color, *name, *marks;

@@ -42,6 +42,8 @@ enum class CellStyle {
     blank,        ///< to be filled in by a student
     link,
     hint,
+    infinite,  ///< a computed number that is infinity
+    given_infinite,
 };
 
 /// A cell of a sheet: text, which is never a formula, or a number, boolean or error with the

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "attn/files/io/number_lists.hpp"
 #include "attn/files/io/workbook.hpp"
 #include "attn/files/io/zip.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -72,6 +73,16 @@ SheetPlace address_in(std::string_view text) {
         if (c >= '0' && c <= '9' && at.row < 10'000'000) at.row = at.row * 10 + (c - '0');
     }
     return {at.row - 1, at.column - 1};
+}
+
+/// Returns the number that a student typed as text: `0,397`, `39.7%`, `'0.397`.
+std::optional<double> typed_number(std::string_view text) {
+    std::string number = with_decimal_point(std::string(trimmed(text)));
+    const bool is_percent = number.ends_with('%');
+    if (is_percent)
+        number =
+            with_decimal_point(std::string(trimmed(number.substr(0, number.size() - 1)))) + "e-2";
+    return parse_number(number);
 }
 
 /// The parts of a workbook that tensors are read from.
@@ -161,15 +172,16 @@ public:
             const auto cell = cells.find(at);
             const ReadCell empty;
             const ReadCell& read = cell == cells.end() ? empty : cell->second;
-            if (!read.number && !read.is_error && !trimmed(read.text).empty()) {
+            const std::optional<double> typed = read.number ? read.number : typed_number(read.text);
+            if (!typed && !read.is_error && !trimmed(read.text).empty()) {
                 fail(name + index_text(indices) + " is " + shown(read.text) +
                      ", which is not a number");
             }
-            const double value = read.number.value_or(std::numeric_limits<double>::quiet_NaN());
+            const double value = typed.value_or(std::numeric_limits<double>::quiet_NaN());
             constexpr double infinite = 1e290;
             numbers[i] = std::abs(value) > infinite ? std::copysign(HUGE_VAL, value) : value;
             are_truths = are_truths && read.is_truth;
-            has_number = has_number || read.number || read.is_error;
+            has_number = has_number || typed || read.is_error;
         }
         if (!has_number)
             throw NotATensor(file_.label() + ": " + name, "its cells are empty", "fill them in");

@@ -168,7 +168,8 @@ private:
             is_share = is_share && value >= 0 && value <= 1;
             if (formula && !condition.empty())
                 *formula = "IF(" + condition + "," + *formula + ",\"\")";
-            WorkbookCell made = cell_of(tensor, value, formula);
+            const bool is_input = section.kind == "input" || section.kind == "parameter";
+            WorkbookCell made = cell_of(tensor, value, formula, formula || !is_input);
             if (!condition.empty()) made.kind = CellKind::unknown;
             if (is_blank && std::isfinite(value) && formula) {
                 sheet.at(place.row, place.column) = {CellKind::empty, CellStyle::blank};
@@ -184,20 +185,22 @@ private:
                 if (is_blank) {
                     SheetPlace right = first;
                     right.column += twin;
-                    const std::string mine = address_text(first);
+                    const std::string mine = address_text(first), ours = address_text(right);
+                    // Right to three decimals, or rounded to two.
                     sheet.checks.emplace_back(cells_text(first, last),
-                                              "AND(ISNUMBER(" + mine + "),ABS(" + mine + "-" +
-                                                  address_text(right) + ")<0.00051)");
+                                              "AND(ISNUMBER(" + mine + "),OR(ABS(" + mine + "-" +
+                                                  ours + ")<0.00051,ABS(" + mine + "-ROUND(" +
+                                                  ours + ",2))<0.000001))");
                 }
-                if (is_share) sheet.scales.push_back(cells_text(first, last));
+                // A scale would cover the green of right answers.
+                if (is_share && !is_blank) sheet.scales.push_back(cells_text(first, last));
             });
     }
 
     static WorkbookCell cell_of(const Tensor& tensor, double value,
-                                const std::optional<std::string>& formula) {
+                                const std::optional<std::string>& formula, bool is_computed) {
         WorkbookCell cell;
         cell.formula = formula.value_or("");
-        const bool is_computed = formula.has_value();
         if (tensor.dtype() == DType::boolean) {
             cell.kind = CellKind::truth;
             cell.style = is_computed ? CellStyle::truth : CellStyle::given_truth;
@@ -210,6 +213,9 @@ private:
         }
         cell.is_single =
             std::abs(value) < 1e30 && static_cast<double>(static_cast<float>(value)) == value;
+        if (value == HUGE_VAL) {
+            cell.style = is_computed ? CellStyle::infinite : CellStyle::given_infinite;
+        }
         cell.value = std::isinf(value) ? std::copysign(sheet_infinity, value) : value;
         return cell;
     }
