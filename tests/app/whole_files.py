@@ -60,6 +60,13 @@ def masks():
     # Padding before the tokens, as text is generated: nothing in the file accuses it.
     left = np.array([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1]], bool)[:, None, :]
     with_mask("padding_left", 0, [], ["--mask-file FILE:mask"], left, np.where(left, scores, -1e9))
+    # A mask of padding that hides nothing, beside scores that are causal.
+    later = np.triu(np.ones((6, 6)), 1) > 0
+    masked = np.where(later, -1e9, scores)
+    weights = softmax(masked)
+    tensors = dict(q=q, k=k, v=v, attention_mask=np.ones((2, 6), int))
+    tensors.update(scores=masked, weights=weights, out=weights @ v)
+    add("causal_beside_visible", 0, [], ["--mask causal, by scores"], **tensors)
 
 
 def cached():

@@ -16,10 +16,12 @@ struct Part {
 
 std::vector<Part> parts_of(const Plan& plan) {
     std::vector<Part> parts{{plan, ""}};
-    if (!plan.config.mask.causal || !plan.config.mask.padding) return parts;
+    const MaskChoice& mask = plan.config.mask;
+    if (!mask.causal || !(mask.padding || mask.given)) return parts;
     parts.push_back({plan, "the causal part"});
     parts.back().plan.config.mask.padding = false;
-    parts.push_back({plan, "the padding part"});
+    parts.back().plan.config.mask.given.reset();
+    parts.push_back({plan, mask.padding ? "the padding part" : "the part without the causal one"});
     parts.back().plan.config.mask.causal = false;
     return parts;
 }

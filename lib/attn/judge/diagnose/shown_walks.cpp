@@ -182,21 +182,18 @@ std::optional<SavedMask> mask_in_scores(const Ledger& theirs, const Plan& plan) 
     return std::nullopt;
 }
 
-/// Sets the mask that the user saved, or that masked scores show: padding, later keys, or both. A
-/// saved one that hides whole queries is that of padding, over the wrong axis. Other masks that
-/// depend on the query may be mistakes, and are left open.
-void show_mask(ShownWalk& shown) {
+bool has_square_scores(const Plan& plan) {
+    return plan.query_len == plan.key_len && plan.query_len > 1;
+}
+
+/// Sets a mask: padding, later keys, or both. A saved one that hides whole queries is that of
+/// padding, over the wrong axis. Other masks that depend on the query may be mistakes, and are left
+/// open.
+void take_mask(const SavedMask& mask, bool is_saved, const Plan& plan, ShownWalk& shown) {
     WalkConfig& config = shown.asked.config;
-    const Ledger& theirs = shown.asked.theirs;
-    if (shown.asked.said.mask || config.mask.any()) return;
-    const Plan plan = resolve(config);
-    std::optional<SavedMask> mask = saved_mask(theirs, plan);
-    const bool is_saved = mask.has_value();
-    if (!is_saved) mask = mask_in_scores(theirs, plan);
-    if (!mask) return;
-    const Cells cells(mask->reading.hidden, plan);
-    const bool is_square = plan.query_len == plan.key_len && plan.query_len > 1;
-    const std::string by = ", by " + visible(mask->name);
+    const Cells cells(mask.reading.hidden, plan);
+    const bool is_square = has_square_scores(plan);
+    const std::string by = ", by " + visible(mask.name);
     const auto is_whole = [&](std::int64_t length) {
         return length == static_cast<std::int64_t>(plan.key_len);
     };
@@ -221,11 +218,31 @@ void show_mask(ShownWalk& shown) {
         return;
     }
     if (!is_saved || cells.is_over_queries() || !cells.are_alike_for_queries(is_square)) return;
-    config.mask.given = mask->reading.hidden;
-    const std::string file = "$mask-file FILE:"_told + visible(mask->name) + " $mask-true "_told +
-                             (mask->reading.says_keep ? "keep" : "drop");
+    config.mask.given = mask.reading.hidden;
+    const std::string file = "$mask-file FILE:"_told + visible(mask.name) + " $mask-true "_told +
+                             (mask.reading.says_keep ? "keep" : "drop");
     shown.assumed.push_back(
         "assumed: " + (cells.hides_anything() ? file : std::string("nothing is hidden")) + by);
+}
+
+/// Sets the mask that the user saved, or that masked scores show, which may hide later keys, too.
+void show_mask(ShownWalk& shown) {
+    WalkConfig& config = shown.asked.config;
+    if (shown.asked.said.mask || config.mask.any()) return;
+    const Plan plan = resolve(config);
+    const std::optional<SavedMask> saved = saved_mask(shown.asked.theirs, plan);
+    const std::optional<SavedMask> seen = mask_in_scores(shown.asked.theirs, plan);
+    if (saved || seen) take_mask(saved ? *saved : *seen, saved.has_value(), plan, shown);
+    if (!saved || !seen || config.mask.causal || !has_square_scores(plan)) return;
+    const std::vector<std::int64_t> lengths =
+        Cells(seen->reading.hidden, plan).lengths(true, false);
+    const bool are_unpadded = std::ranges::all_of(lengths, [&](std::int64_t length) {
+        return length == static_cast<std::int64_t>(plan.key_len);
+    });
+    if (lengths.empty() || !(config.mask.padding ? lengths == config.lengths : are_unpadded))
+        return;
+    config.mask.causal = true;
+    shown.assumed.push_back("assumed: $mask causal, by "_told + visible(seen->name));
 }
 
 /// The query, key and value of the user that are right under one layout of the weights.
