@@ -39,8 +39,10 @@ _MOST_OF_ONE = (
 class Kept:
     """A copy of a tensor that a line computed."""
 
-    __slots__ = ("file", "line", "name", "named", "path", "array", "kind", "order", "place", "also")
-    __slots__ += ("filled", "fill")
+    __slots__ = (
+        *("file", "line", "name", "named", "path", "array", "kind", "order", "place", "also"),
+        *("filled", "fill"),
+    )
 
     def __init__(self, place: "Place", path: Tuple[int, ...], kind: str, array: Any) -> None:
         self.file, self.line, self.name, self.named = place.file, place.line, place.text, False

@@ -535,7 +535,7 @@ def test_a_cap_follows_a_scaled_query(tmp_path: Path) -> None:
         scores = torch.tanh(scores / 20.0) * 20.0
         out = scores.softmax(-1) @ v
     """
-    asked = [(6, "the scores are multiplied by 0.2041")]  # Gemma's own number, not the width
+    asked = [(5, "the scores are multiplied by 0.2041")]  # Gemma's own number, not the width
     assert questions(explained(tmp_path, capped)) == asked
     in_lines = capped.replace(" / 20.0) * 20.0", ")").replace(
         "        scores = torch.tanh", "        scores = scores / 20.0\n        scores = torch.tanh"
@@ -668,8 +668,9 @@ ALL_RIGHT = {
         import torch
         torch.manual_seed(22)
         src, outs, join = torch.randn(5, 2, 12), [], torch.nn.Linear(12, 12)
-        for maps in [[torch.nn.Linear(12, 4) for _ in range(3)] for _ in range(3)]:
-            q, k, v = [each(src).transpose(0, 1) for each in maps]
+        maps = [[torch.nn.Linear(12, 4) for _ in range(3)] for _ in range(3)]
+        for lq, lk, lv in maps:
+            q, k, v = lq(src).transpose(0, 1), lk(src).transpose(0, 1), lv(src).transpose(0, 1)
             outs.append(torch.softmax(q @ k.transpose(1, 2) / 2, dim=2) @ v)
         z = join(torch.cat(outs, dim=2))
     """,

@@ -41,7 +41,7 @@ public:
             if (is_projection(each) || !has_projection_before(each)) continue;
             bool is_step = false;
             for (Arranged& order : orders_of(trace_[each], width)) {
-                is_step = is_step || (may_rotate && is_rescaled(order, each));
+                is_step = is_step || (may_rotate && is_normed(order, each));
                 const Operand whole{each, {}, std::move(order), {}};
                 is_step = is_step || (may_rotate && rotated_before(trace_, whole));
             }
@@ -52,15 +52,14 @@ public:
 
 private:
     /// True if some tensor before this place gives these tokens when each is divided by its length
-    /// or not, and their features are multiplied by one number each.
-    bool is_rescaled(const Arranged& to, std::size_t place) const {
+    /// and each feature multiplied by one number.
+    bool is_normed(const Arranged& to, std::size_t place) const {
         const std::size_t width = to.shape.back();
-        const auto is_it = [&](const std::vector<double>& from, bool is_normed) {
+        const auto is_it = [&](const std::vector<double>& from) {
             if (from.size() != to.all.size() || from == to.all) return false;
             const auto length_of = [&](std::size_t row) {
-                double sum = is_normed ? 0 : 1;
-                for (std::size_t f = 0; is_normed && f < width; ++f)
-                    sum += from[row + f] * from[row + f];
+                double sum = 0;
+                for (std::size_t f = 0; f < width; ++f) sum += from[row + f] * from[row + f];
                 return std::sqrt(sum);
             };
             for (std::size_t row = 0; row < from.size(); row += width) {
@@ -76,7 +75,7 @@ private:
         for (std::size_t i = 0; i < place; ++i) {
             for (const Arranged& order : orders_of(trace_[i], width)) {
                 if (order.shape.back() != width) continue;
-                if (is_it(order.all, true) || is_it(order.all, false)) return true;
+                if (is_it(order.all)) return true;
             }
         }
         return false;
