@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "app/commands/printed_numbers.hpp"
 #include "app/flags/pasted_tensors.hpp"
@@ -61,9 +62,10 @@ private:
         is_exact_ = is_exact;
         Proof proof;
         attn::Ledger printed = given(), corrected = printed;
+        std::set<std::string> seen;
         for (const attn::StepVerdict& row : ordered_.rows) {
             const attn::Tensor* const theirs = ordered_.theirs.find(row.name);
-            if (theirs == nullptr) {
+            if (theirs == nullptr || !seen.insert(row.name).second) {
                 proof.unjudged.push_back(row.theirs_name);
                 continue;
             }
@@ -251,6 +253,21 @@ OrderedVerdicts::OrderedVerdicts(const attn::Diagnosis& diagnosis, const attn::L
             row.name = kept->of;
             row.layout.clear();
         }
+    }
+    // If two tensors were read as one step, the one with another name is the step of its name.
+    for (attn::StepVerdict& row : rows) {
+        const auto is_taken = [&](const std::string& step) {
+            return std::ranges::find(rows, step, &attn::StepVerdict::name) != rows.end();
+        };
+        if (std::ranges::count(rows, row.name, &attn::StepVerdict::name) < 2) continue;
+        const auto meant = attn::steps_called(row.theirs_name, *diagnosis.plan);
+        const auto other =
+            std::ranges::find_if(meant, [&](const auto& step) { return !is_taken(step); });
+        if (other == meant.end() || (!meant.empty() && meant.front() == row.name)) continue;
+        row.name = *other;
+        row.layout.clear();
+        row.local = attn::Verdict::wrong;  // until its cells are judged
+        row.harmless = false;
     }
     std::ranges::stable_sort(rows, {}, [&](const attn::StepVerdict& row) {
         return attn::place_of(attn::kept_table(*diagnosis.plan), row.name);

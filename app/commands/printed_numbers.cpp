@@ -125,7 +125,9 @@ PrintedTensor::PrintedTensor(PrintedCells found, const attn::Tensor& tensor)
     is_whole = alone.count == 0 && attn::are_whole(own);
     for (const PrintedNumber* const each : cells) {
         if (each == nullptr) continue;
-        const bool has_point = each->text.find('.') != std::string::npos;
+        const std::size_t point = each->text.find('.');
+        const bool has_point =
+            point != std::string::npos && point + 1 < each->text.size();  // not `2.`
         is_whole = is_whole && !has_point && !each->has_power && !each->is_percent;
         if (each->value == 0 && each->has_power) continue;
         least = std::min(least, each->unit);

@@ -37,8 +37,9 @@ struct ReadPart {
     }
     /// True if the numbers follow a known mistake: those of wrong cells, or of a wrong form.
     bool follows(const attn::Finding& finding) const {
+        const attn::KeptStep* const form = attn::kept_step(finding.step);
         return finding.mistake() != nullptr && !finding.harmless &&
-               (proof.has_wrong(finding.step) || attn::kept_step(finding.step) != nullptr);
+               (proof.has_wrong(finding.step) || (form != nullptr && form->is_mistake));
     }
     int exit_code() const {
         const bool follows_mistake = std::ranges::any_of(
@@ -116,14 +117,11 @@ std::string proof_json(const std::vector<ReadPart>& parts) {
     return (reason.empty() ? json : json.with("reason", reason)).text + "\n";
 }
 
-/// Returns the steps and parameters that a name may mean.
-std::vector<std::string> meanings_of(const attn::NamedTensor& named) {
-    std::vector<std::string> all = attn::known_steps(named.name);
-    for (const std::string& each :
-         {attn::parameter_called(named.name), given_as(named.name, named.tensor)}) {
-        if (!each.empty()) all.push_back(each);
-    }
-    return all;
+/// Returns the step or parameter that a name means; empty for an unknown name.
+std::string meaning_of(const std::string& name) {
+    const std::string parameter = attn::parameter_called(name);
+    const std::vector<std::string> steps = attn::known_steps(name);
+    return !parameter.empty() || steps.empty() ? parameter : steps.front();
 }
 
 /// Removes the second name of one matrix, as in `S = QK^T = M`, unless it means another step, as in
@@ -131,11 +129,8 @@ std::vector<std::string> meanings_of(const attn::NamedTensor& named) {
 void keep_one_name_each(std::vector<attn::NamedTensor>& tensors) {
     for (std::size_t i = 1; i < tensors.size();) {
         attn::NamedTensor &first = tensors[i - 1], &second = tensors[i];
-        const std::vector<std::string> a = meanings_of(first), b = meanings_of(second);
-        const bool are_one =
-            a.empty() || b.empty() || std::ranges::any_of(b, [&](const std::string& step) {
-                return std::ranges::find(a, step) != a.end();
-            });
+        const std::string a = meaning_of(first.name), b = meaning_of(second.name);
+        const bool are_one = a.empty() || b.empty() || a == b;
         if (&first.tensor.values() != &second.tensor.values() || !are_one) {
             ++i;
             continue;

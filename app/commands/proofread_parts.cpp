@@ -89,7 +89,7 @@ std::string without_shortened(std::string text, std::vector<attn::Skipped>& skip
         const std::size_t end = end_of_array(text, at);
         const std::string_view array = std::string_view(text).substr(at, end - at);
         const bool is_short = has_dots(array);
-        // Of words in brackets, `[...]`, nothing is missing.
+        // Dots in brackets without numbers, `[...]`, are no array.
         if (!is_short || array.find_first_of("0123456789") == array.npos) {
             at = end > at && !is_short ? end : at + 1;
             continue;
