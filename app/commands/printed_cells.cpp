@@ -129,7 +129,7 @@ private:
             return printed_.contains(entry.name) &&
                    attn::find_step(table_, entry.name).kind != attn::Step::Kind::computed;
         });
-        return are_chosen ? hits >= misses : hits >= sure && hits >= sure * misses;
+        return are_chosen ? hits >= misses : hits >= sure && 2 * hits > sure * misses;
     }
 
     /// Returns how far the numbers of printed tensors may be from those that were computed with.
