@@ -42,7 +42,7 @@ parameter  gain[h] = 1 + h
 # A step is a rule. The letters h q k t f c b i have the walk's lengths; others take those of what
 # they read, or are declared: axis o < H * Dv
 step  fade[q,k] = if k > q then 0 else 2 ^ ((k - q) / half)
-  title  how much of a key is left when a query meets it
+  title  how much of a key is left when a query reads it
 
 # The name of a step that is there replaces it. --list-rules shows those that are.
 step  weights[h,q,k] = gain[h] * scaled_scores[h,q,k] * fade[q,k]

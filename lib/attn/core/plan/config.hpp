@@ -152,8 +152,8 @@ struct Dropout {
     }
 };
 
-/// Multi-head latent attention: keys and values of all heads are computed from one short row per
-/// token, the latent, which is all that a cache keeps.
+/// Multi-head latent attention (MLA): the keys and values of all heads are computed from one latent
+/// per token, the latent, which is all that a cache keeps.
 struct Latent {
     std::optional<std::int64_t> rank;        ///< features of the latent; unset: no latent
     std::optional<std::int64_t> query_rank;  ///< features of the queries' latent; unset: none
