@@ -243,7 +243,7 @@ void note_beside_help(const Words& words) {
         const bool is_all = words[i - 1] == "--help" && words[i] == "all";
         const bool is_read =
             is_all || !asks(words[i - 1]) || (!asks(words[i]) && words[i].starts_with("-"));
-        if (!is_read) report_note(words[i] + " has no effect beside " + words[i - 1]);
+        if (!is_read) report_note(words[i] + " has no effect with " + words[i - 1]);
     }
 }
 

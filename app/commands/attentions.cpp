@@ -151,7 +151,7 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
         promises.push_back(attn::json_of(each));
     }
     std::vector<attn::JsonText> precision;
-    if (compared.empty()) text += "this file declares no tensors to be the same\n";
+    if (compared.empty()) text += "this file names no tensors that should be the same\n";
     if (arguments.has(flags::compute_dtype)) text += precision_text(plan, file, precision);
     write_text_or_json(
         arguments, [&] { return text; },
@@ -308,7 +308,8 @@ void write_walk_text(const Arguments& arguments, const std::string& name) {
 int run_attentions(const Arguments& arguments) {
     const bool derives = arguments.has(flags::derive);
     if (arguments.has(flags::cost) && (derives || arguments.has(flags::forms))) {
-        throw attn::ConfigError("--cost stands alone: leave --forms and --derive out");
+        throw attn::ConfigError(
+            "--cost cannot be combined with --forms or --derive: leave them out");
     }
     if (const std::string path = fresh_file(arguments); !derives && !path.empty()) {
         write_fresh(arguments, path);
@@ -331,7 +332,7 @@ int run_attentions(const Arguments& arguments) {
         if (arguments.has(flags::cost)) {
             if (name != of_walk.front()) {
                 throw attn::ConfigError(attn::visible(name) +
-                                        " is no whole walk: attn-explain attentions " +
+                                        " is not a whole walk: attn-explain attentions " +
                                         of_walk.front() + " --cost, with the flags of the variant");
             }
             write_costs(arguments, attn::resolve(config_of(arguments)), nullptr);

@@ -208,8 +208,9 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
             read[candidates.others[i]] = "x";
             DiagnosedWalk other = asked_walk(arguments, whole, std::move(read));
             if (!makes_others_right(other)) continue;
-            other.assumed.push_back(attn::visible(candidates.others[i]) +
-                                    " is x: with it your parameters make your other tensors");
+            other.assumed.push_back(
+                attn::visible(candidates.others[i]) +
+                " is x: with it your other tensors follow from your parameters");
             return other;
         }
     }
@@ -304,7 +305,7 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         hides_later_keys(*shown)) {
         asked.config.mask.causal = true;
         asked.said.mask = true;
-        asked.assumed.push_back("--mask causal, as no query looks at a later key");
+        asked.assumed.push_back("--mask causal, because no query looks at a later key");
     }
     const bool draws_them = arguments.has_any({flags::seed, flags::weights, flags::projection});
     asked.lacks_x = lacks_x && wide.empty() && !asked.takes_projections;

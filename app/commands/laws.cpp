@@ -69,7 +69,7 @@ LawOnWalk checked_law(const Arguments& arguments, const attn::AttentionFile& law
         attn::resolve(config_of(arguments));  // An error of the walk itself comes first.
         const std::string flag = flag_in_the_way(arguments, law);
         if (flag.empty()) throw;
-        throw attn::ConfigError("the law " + law.name + " is not written for walks with" + flag +
+        throw attn::ConfigError("the law " + law.name + " does not apply to walks with" + flag +
                                 ": leave it out");
     }
 }

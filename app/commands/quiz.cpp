@@ -51,7 +51,7 @@ public:
             for (const std::string& line : question.shown) say("  " + line + "\n");
             for (const std::string& line : choice_lines(question)) say(line + "\n");
             if (asked_ == 0 && prompts_)
-                say("Enter or hint: a hint. skip or ?: the answer. q: leave.\n");
+                say("Enter or hint: a hint. skip or ?: the answer. q: quit.\n");
             if (!answer(question)) break;
         }
         say("\n" + std::to_string(right_) + " of " + std::to_string(answered_) +
@@ -252,7 +252,7 @@ const std::vector<Flag>& quiz_flags() {
              std::to_string(attn::quiz_topics().size())}
             .needing(asking),
         {flags::sheet, "N", "write a sheet of N questions instead of asking", integer(1, 1000)},
-        Flag{flags::format, "FORMAT", "form of the sheet", one_of(form_names),
+        Flag{flags::format, "FORMAT", "format of the sheet", one_of(form_names),
              "from the extension of --output, otherwise markdown"}
             .needing(sheet),
         Flag{flags::solutions, "FILE",

@@ -138,15 +138,14 @@ std::vector<Flag> trained_rows() {
 
 std::vector<Flag> cache_rows() {
     return {
-        setting(
-            flags::sink, "WHAT",
-            "an extra logit for each head in the sum that softmax divides by, so that weights sum "
-            "to less than 1: zero (softmax off by one), randn, or a file")
+        setting(flags::sink, "WHAT",
+                "an extra logit for each head in the denominator of softmax, so that weights sum "
+                "to less than 1: zero (off-by-one softmax), randn, or a file")
             .set_by(set_sink)
             .being(or_file),
-        setting("--past", "N",
-                "keys and values of N earlier tokens, drawn, or a file that holds past_key and "
-                "past_value")
+        setting(
+            "--past", "N",
+            "keys and values of N earlier tokens, drawn, or a file with past_key and past_value")
             .set_by(set_past)
             .being(of_model | or_file),
         setting(

@@ -139,7 +139,7 @@ TEST_SUITE("app: attentions") {
         CHECK(cost.at("equal").at(0).at("T") == "3 D^2 / (2 D + 1)");
         CHECK(cost.at("sizes").at("chunk") == 2);
         CHECK(run("--summary").out.find("T^2 D products") != std::string::npos);
-        program::check_refused("attentions retention --cost --forms", "--cost stands alone");
+        program::check_refused("attentions retention --cost --forms", "--cost cannot be combined");
         program::check_refused("attentions --cost", "--cost needs an attention");
         program::check_refused("attentions standard/sink --cost", "is no whole walk");
     }
@@ -176,7 +176,7 @@ TEST_SUITE("app: attentions") {
         CHECK(run("attentions " + file + " --forms").exit_code == 2);
         std::ofstream(file) << "attention mine\nstep context[q,f] = values[q,f]\n";
         CHECK(run("attentions " + file + " --forms").out ==
-              "this file declares no tensors to be the same\n");
+              "this file names no tensors that should be the same\n");
     }
     TEST_CASE("a file can be started from flags that name no file") {
         const program::Folder folder;

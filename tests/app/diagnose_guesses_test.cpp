@@ -50,7 +50,7 @@ struct TheirFile {
     }
 };
 
-const std::string left_out_words = ": there is no w_output to make it with";
+const std::string left_out_words = ": there is no w_output to compute it with";
 
 }  // namespace
 
@@ -169,7 +169,7 @@ TEST_SUITE("app: diagnose does not guess") {
             const program::Result result = theirs.diagnose("--given " + probe);
             CHECK_MESSAGE(result.exit_code != 0, result.out << result.err);
             CHECK(guess_tells(result.out,
-                              "yours matches with " + other + ", which the probe is without"));
+                              "yours matches with " + other + ", which the probe does not have"));
             CHECK_FALSE(guess_tells(result.out, "right: "));
         }
         TheirFile theirs(flags + "--weight-layout in-out");

@@ -82,7 +82,7 @@ TEST_SUITE("app: laws") {
         CHECK(has(sink.out, "The law holds without --sink zero."));
         const auto unscaled = run("laws scale --scale none");
         CHECK(unscaled.exit_code == 2);
-        CHECK(has(unscaled.err, "the law scale is not written for walks with --scale none"));
+        CHECK(has(unscaled.err, "the law scale does not apply to walks with --scale none"));
         CHECK(has(run("laws scale --heads 0").err, "--heads"));
     }
     TEST_CASE("an unknown law is refused with the nearest name") {

@@ -155,7 +155,7 @@ TEST_SUITE("app: model layers") {
             INFO(flags);
             const program::Result marked = run(model + flags + " --only weights,value");
             CHECK(marked.exit_code == 0);
-            CHECK(marked.out.find("No longer the model's: " + flags) != std::string::npos);
+            CHECK(marked.out.find("Differs from the model: " + flags) != std::string::npos);
             // Values are computed as before.
             const std::size_t value = marked.out.find("# value");
             CHECK(marked.out.find("No longer", value) > marked.out.find("# weights"));

@@ -149,7 +149,7 @@ TEST_SUITE("app: notebook with other settings") {
     TEST_CASE("steps that follow are shown, and those that differ from the page are marked") {
         const program::Result result = run("notebook 002 --heads 4 --scale head-dim");
         CHECK_MESSAGE(result.exit_code == 0, result.err);
-        CHECK(has(result.out, "# ! No longer the page's: --heads 4 --scale head-dim."));
+        CHECK(has(result.out, "# ! Differs from the page: --heads 4 --scale head-dim."));
         CHECK(has(result.out, "torch.Size([4, 4, 8, 16])"));
         CHECK(!has(result.out, "sqrt(16/32)"));
         // x is unchanged.
@@ -173,7 +173,7 @@ TEST_SUITE("app: notebook with other settings") {
         CHECK(run("notebook 000 --heads 2").out == page);
         const program::Result same = run("notebook 000 --mask padding --threads 1");
         CHECK(same.out == page);
-        CHECK(has(same.err, "changes no number here: the page's walk is like that already"));
+        CHECK(has(same.err, "changes no number here: the page's walk already has it"));
         const program::Result one = run("notebook 001 --scale head-dim --only weights");
         CHECK(has(one.err, "--scale head-dim changes no number here"));
         CHECK(has(one.err, "softmax-axis=one"));
@@ -185,7 +185,7 @@ TEST_SUITE("app: notebook with other settings") {
         CHECK_MESSAGE(unmasked.exit_code == 0, unmasked.err);
         CHECK(has(unmasked.out, "none: there is no masked_scores with these settings"));
         const program::Result heads = run("notebook 003 --heads 4");
-        CHECK(has(heads.out, "! Still the page's: projection matrix has one head, not 4"));
+        CHECK(has(heads.out, "! As on the page: projection matrix has one head, not 4"));
         CHECK(has(heads.out, "torch.Size([4, 8, 24])"));
         program::check_refused("notebook 000 --heads 3", "does not divide into 3 heads");
     }
@@ -202,12 +202,12 @@ TEST_SUITE("app: notebook with other settings") {
             CAPTURE(flags);
             CHECK_MESSAGE((result.exit_code == 0 || result.exit_code == 2), result.err);
             CHECK(result.exit_code != 2);
-            CHECK(has(result.out, "No longer the page's: "));
+            CHECK(has(result.out, "Differs from the page: "));
         }
     }
 
     TEST_CASE("--corrected and other formats accept the settings too, --code does not") {
-        CHECK(has(run("notebook 000 --corrected --scale none").out, "No longer the page's"));
+        CHECK(has(run("notebook 000 --corrected --scale none").out, "Differs from the page"));
         CHECK(run("notebook 000 --scale none --format html -o /dev/null").exit_code == 0);
         CHECK(has(run("notebook 000 --scale none --heatmap --only weights").out, "No longer"));
         CHECK(

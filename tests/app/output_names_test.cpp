@@ -243,7 +243,7 @@ TEST_SUITE("app: output names") {
 
     TEST_CASE("cells of a notebook that depend on the seed are marked, others are not") {
         const std::string page = run("notebook 002 --seed 11 --only weights,x_shape").out;
-        CHECK(has(page, "# ! No longer the page's: --seed 11."));
+        CHECK(has(page, "# ! Differs from the page: --seed 11."));
         CHECK_FALSE(has(page.substr(page.find("# x_shape")), "No longer"));
         const auto own = nlohmann::json::parse(run("notebook 001 --json").out)["config"]["seed"];
         CHECK_FALSE(has(run("notebook 001 --seed " + own.dump()).out, "No longer"));
@@ -252,6 +252,6 @@ TEST_SUITE("app: output names") {
         CHECK_MESSAGE(axis.exit_code == 0, axis.err);
         CHECK(has(axis.out, "--bug softmax-axis=query"));
         const std::string whole = run("notebook 002 --bug softmax-axis=query").out;
-        CHECK(has(whole, "Still the page's: the mistake softmax-axis=query cannot"));
+        CHECK(has(whole, "As on the page: the mistake softmax-axis=query cannot"));
     }
 }

@@ -297,7 +297,7 @@ TEST_SUITE("app: useless flags") {
         CHECK(run("why 'weights[1,0]' --top 1 --depth 3").err == "");
         CHECK(is_said(run("why 'ids[1]' --depth 4 --json"), "--depth"));
         CHECK(run("why 'scores[1,0]' --depth 2").err == "");
-        CHECK(has(run("-h 2").err, "2 has no effect beside -h"));
+        CHECK(has(run("-h 2").err, "2 has no effect with -h"));
         CHECK(run("why --help --heads 2").err == "");
     }
 }

@@ -77,7 +77,7 @@ constexpr OtherFile other_files[]{
     {"", "adapter_config.json", "", "of an adapter (LoRA) alone, without its model",
      "run python3 -c \"from peft import AutoPeftModelForCausalLM as M; "
      "M.from_pretrained('{folder}').merge_and_unload().save_pretrained('OUT')\" and give OUT"},
-    {"", "model_index.json", "", "of a pipeline of diffusers, which makes pictures",
+    {"", "model_index.json", "", "of a pipeline of diffusers, which makes images",
      "give the folder of a language model"},
     {"", "params.json", "", "of a model in its maker's own format, not Hugging Face's",
      as_safetensors},

@@ -63,7 +63,7 @@ Json cuts_called(const std::string& word, const std::string& label) {
     const auto found = facts["cuts"].find(word);
     if (found == facts["cuts"].end()) {
         throw InputError(label + ": tokenizer.ggml.pre is " + shown(word) +
-                         ", a way to cut text into words that is not known here: name the model's "
+                         ", an unknown way to split text: name the model's "
                          "tokenizer.json with $tokenizer"_told);
     }
     const std::string how = *found;
@@ -131,7 +131,7 @@ Json tokenizer_of_gguf(const Json& metadata, const std::string& label) {
     const bool joins_bytes = word("model") == "gpt2";
     if (!joins_bytes && word("model") != "llama") {
         throw InputError(label + ": tokenizer.ggml.model is " + shown(word("model")) +
-                         ", and gpt2 and llama are read: name the model's tokenizer.json with "
+                         ", but only gpt2 and llama are read: name the model's tokenizer.json with "
                          "$tokenizer"_told);
     }
     const Tokens tokens = tokens_in(metadata, label);

@@ -68,7 +68,7 @@ public:
 
     Ids encode(std::string_view text) const override {
         if (!cuts.unknown.empty()) {
-            throw InputError("tokenizer.json cuts text in a way that is not known here (" +
+            throw InputError("tokenizer.json splits text in an unknown way (" +
                              shown(cuts.unknown) + "): pass $ids"_told);
         }
         Ids all = first;

@@ -162,7 +162,7 @@ TEST_SUITE("attention files: words") {
         CHECK(first("scores[h,q,k] + 0 * latest scores[h,0,0]") == exact);
         const WalkConfig old = words_config("attention a\nstep weights[h,q,k] = scores[h,q,k]\n");
         CHECK(find_step(step_table(resolve(old)), "weights").remarks ==
-              "scores here is masked_scores: write latest scores, as from the next version on "
+              "scores here is masked_scores: write latest scores, because from the next version on "
               "scores is the step itself.");
         CHECK(words_refusal("attention a\nstep context[h,q,f] = latest value[h,q,f]\n")
                   .find("latest goes with queries") != std::string::npos);

@@ -494,7 +494,7 @@ TEST_SUITE("rules") {
 
     TEST_CASE("an error is reported above a caret at its place") {
         CHECK(refusal("sum f: query[q,f] * key[k + 1,f]") ==
-              "there is no key 3 in key, which has 3: ask first, as in if t >= 2 then ...[t - 2] "
+              "there is no key 3 in key, which has 3: test first, as in if t >= 2 then ...[t - 2] "
               "else 0\n  scores[q,k] = sum f: query[q,f] * key[k + 1,f]\n"
               "                                    ^");
         const std::string begin = "scores[q,k] = ";

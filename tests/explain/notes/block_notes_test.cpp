@@ -25,7 +25,7 @@ TEST_SUITE("notes: blocks") {
         const std::string note =
             note_of(blocks_config(), {{"running_max", by_block({{3, 3, 3}, {1, 1, 2.5}})}});
         CHECK_SAYS(note, "The keys come in 3 blocks of up to 2 keys.");
-        CHECK_SAYS(note, "Position 1 meets a larger one, 2.5000, in block 2.");
+        CHECK_SAYS(note, "Position 1 gets a larger one, 2.5000, in block 2.");
     }
 
     TEST_CASE("a constant maximum is not said to rise") {
@@ -61,7 +61,7 @@ TEST_SUITE("notes: blocks") {
         const Tensor largest({"head", "query", "block"},
                              Array<double>{{{1, 1, 1}, {1, 2, 3}}, {{1, 5, 5}, {1, 1, 1}}});
         CHECK_SAYS(note_of(config, {{"running_max", largest}}),
-                   "In head 0, position 1 meets a larger one, 2, in block 1.");
+                   "In head 0, position 1 gets a larger one, 2, in block 1.");
     }
 
     TEST_CASE("the notes are true of a real walk") {

@@ -118,7 +118,7 @@ private:
             return each.rule.step == mistake.step;
         });
         if (!is_own && place_of(mistake.step) == table_.size()) {
-            throw ConfigError("there is no step " + mistake.step + " to be mistaken in");
+            throw ConfigError("there is no step " + mistake.step + " for this mistake");
         }
         if (!is_there(mistake.step)) return;
         const Step& step = table_[place_of(mistake.step)];
@@ -352,9 +352,10 @@ void require_reader(const AttentionFile& file, const AttentionStep& said,
                     const std::set<std::string>& needed, Step& step) {
     if (needed.contains(step.name)) return;
     if (!said.extends.empty()) {
-        file.refuse(said.line, step.name + " extends " + said.extends +
-                                   ", but no step after it "
-                                   "reads them: leave `after` out, or say it before they are read");
+        file.refuse(said.line,
+                    step.name + " extends " + said.extends +
+                        ", but no step after it "
+                        "reads them: leave `after` out, or place it before they are read");
     }
     step.remarks += std::string(step.remarks.empty() ? "" : " ") + "No step reads it.";
 }
@@ -385,8 +386,8 @@ void require_merged_sizes(const AttentionFile& file, const StepTable& table, con
 StepTable with_attentions(StepTable table, const Plan& plan) {
     if (plan.fused()) {
         throw ConfigError(
-            "fused goes block by block and keeps no step that an attention file could "
-            "make: choose another variant");
+            "fused works block by block and stores no step that an attention file could replace: "
+            "choose another variant");
     }
     if (plan.config.prefill) {
         throw ConfigError("an attention file is walked all at once: leave $prefill out"_told);
@@ -398,7 +399,7 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
     const std::set<std::string> needed = needed_steps(table, plan);
     if (plan.drops() && !needed.contains(plan.config.dropout.keep_name())) {
         throw ConfigError(
-            "$dropout falls on a step that no other reads in this attention: leave it "
+            "$dropout applies to a step that no other reads in this attention: leave it "
             "out, or choose another $dropout-place"_told);
     }
     // The parts of softmax have no readers: they are removed with it.
@@ -418,7 +419,7 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
         require_merged_sizes(*file, table, plan);
         for (const std::string& name : file->same) {
             if (!has_step(table, plan, name)) {
-                file->refuse(file->same_line, "this form makes no " + name);
+                file->refuse(file->same_line, "this form computes no " + name);
             }
         }
     }

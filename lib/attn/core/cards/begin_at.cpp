@@ -38,8 +38,8 @@ bool can_be_made(const PlannedStep& of, const std::set<std::string>& made) {
 
 void begin_at(const std::string& beginning, StepTable& table, const Plan& plan) {
     if (plan.fused()) {
-        throw ConfigError("fused goes from query, key and value block by block, and " + beginning +
-                          " begins later: choose another variant");
+        throw ConfigError("fused starts from query, key and value, block by block, and " +
+                          beginning + " begins later: choose another variant");
     }
     const DrawList drawn = draw_list(plan);
     std::set<std::string> made;

@@ -73,8 +73,8 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
             const Real* keep) {
     if (options.empty_row == EmptyRow::error) {
         throw ConfigError(
-            "fused attention fills rows that hide every key, it does not look for "
-            "them: choose nan or zero for empty rows");
+            "fused attention fills rows whose keys are all hidden, but cannot report them: choose "
+            "nan or zero for empty rows");
     }
     const BlockOperations<Real>& kernel =
         simd::kernels_for(options.instruction_set).of<Real>().blocks;

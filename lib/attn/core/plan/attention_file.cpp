@@ -197,7 +197,7 @@ private:
                 parse_rule("fact[] = " + fact);
                 continue;
             }
-            refuse("notes know no fact {" + fact + "}" +
+            refuse("notes have no fact {" + fact + "}" +
                    did_you_mean(fact, note_facts(), ": there are " + joined(note_facts(), " ")));
         }
     }
@@ -290,9 +290,9 @@ private:
             number_of(parse_expression(says.substr(word.size() + 1, comma - word.size() - 1)), {});
         const double second =
             number_of(parse_expression(says.substr(comma + 1, says.size() - comma - 2)), {});
-        if (word == "normal" && !(second >= 0)) refuse("a deviation is not below 0");
+        if (word == "normal" && !(second >= 0)) refuse("a standard deviation cannot be negative");
         if (word == "uniform" && !(first <= second))
-            refuse("uniform(least, most) begins at the least");
+            refuse("uniform(least, most) takes the smaller number first");
         made.shift = first;
         made.spread = word == "normal" ? second : second - first;
     }
@@ -396,7 +396,7 @@ private:
         if (file_.steps.empty())
             file_.refuse(1, "it has no step: add one, step weights[q,k] = ...");
         if (!file_.same.empty() && file_.forms.size() < 2) {
-            file_.refuse(file_.same_line, "there are no two forms that could make the same");
+            file_.refuse(file_.same_line, "`same` needs two forms");
         }
     }
 

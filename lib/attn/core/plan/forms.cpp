@@ -26,11 +26,11 @@ void resolve_latent(Plan& plan) {
     require_for_latent(*latent.rank >= 1 && latent.query_rank.value_or(1) >= 1,
                        "needs latents of 1 feature or more");
     require_for_latent(config.projection == Projection::split,
-                       "makes keys and values of a latent: leave $projection out"_told);
+                       "computes keys and values from a latent: leave $projection out"_told);
     require_for_latent(!config.bias, "has projections without a bias: leave $bias out"_told);
     require_for_latent(config.kv_heads == config.heads,
-                       "makes a key and a value for every head: leave $kv-heads out"_told);
-    require_for_latent(!plan.differs(), "and $differential cannot be together: leave one out"_told);
+                       "computes a key and a value for every head: leave $kv-heads out"_told);
+    require_for_latent(!plan.differs(), "and $differential cannot be combined: leave one out"_told);
     require_for_latent(!plan.norms(),
                        "normalises the latents, not query and key: leave $qk-norm out"_told);
     require_for_latent(!config.past,
@@ -67,9 +67,9 @@ void check_differential(const Plan& plan) {
     require(splits,
             "has twice as many heads of query and key as of value: use $projection split or "
             "fused"_told);
-    require(!plan.fused(),
-            "takes one softmax from another, which no block of keys can: leave $variant fused "
-            "out"_told);
+    require(
+        !plan.fused(),
+        "subtracts one softmax from another, which cannot be done block by block: leave $variant fused out"_told);
     require(config.softmax_axis == SoftmaxAxis::key,
             "needs softmax over the keys: leave $softmax-axis out"_told);
 }
@@ -105,9 +105,8 @@ void refuse_prefill(const Plan& plan) {
     refuse_unless(!config.rotary.scaling || !config.rotary.scaling->follows_length() ||
                       !config.rotary.scaling->exceeds(plan.rotary_tokens()),
                   "$prefill with $rope-scaling "_told + scaling +
-                      " would rotate the keys of each chunk by another base or list, which follow "
-                      "the longest "
-                      "position so far: pass another scaling");
+                      " would rotate the keys of each chunk with another base or list, which "
+                      "depends on the longest position so far: pass another scaling");
     refuse_unless(config.softmax_axis == SoftmaxAxis::key,
                   "$prefill needs softmax over the keys: leave $softmax-axis out"_told);
 }

@@ -344,7 +344,7 @@ constexpr MaskKind file{
     .cells = [](const Plan& plan) { return plan.config.mask.given->as<bool>(); },
     .code = "{given}",
     .reason = [](const Plan&, const ScoreCell&) { return std::string("the given mask hides it"); },
-    .keys = [](const Plan&) { return std::string("what the mask file hides"); },
+    .keys = [](const Plan&) { return std::string("keys that the mask file hides"); },
 };
 
 constexpr std::array kinds{causal, window, dilated, chunk, prefix, documents, padding, file};

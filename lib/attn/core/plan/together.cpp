@@ -105,7 +105,7 @@ private:
             if (has_order && has_others) return axis;
         }
         refuse(joined(group_.names, " and ") +
-               " read each other in no order: a step reads earlier rows, [t - 1], and of the same "
+               " read each other in a circle: a step reads earlier rows, [t - 1], and of the same "
                "row the steps named before it");
     }
 

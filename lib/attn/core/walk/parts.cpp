@@ -197,7 +197,7 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
     for (const WantedPart& part : wanted) {
         if (find_step(table, part.name).applies(plan)) continue;
         throw ConfigError("there is no step " + part.name +
-                          " in this walk: $list-steps shows those there are"_told);
+                          " in this walk: $list-steps lists them"_told);
     }
     if (is_of_file(table)) return parts_of_file(plan, given, table, wanted);
     RowsOfWalk rows(plan, given, table);

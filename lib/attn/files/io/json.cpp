@@ -141,7 +141,7 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
         const bool both_empty = bytes == 0U && lists.size() == 0 && said.size() <= 32;
         if (said != shape && !both_empty) {
             fail(label,
-                 "the shape is said to be " + shape_text(said) + ", but the data has " +
+                 "the given shape is " + shape_text(said) + ", but the data has " +
                      shape_text(shape),
                  advice);
         }

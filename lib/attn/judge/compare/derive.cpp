@@ -51,7 +51,7 @@ public:
         target_ = target->name;
         if (!needs_pairs(*target)) {
             throw ConfigError(
-                "the context of this form is made without weights: choose a form "
+                "the context of this form is computed without weights: choose a form "
                 "with $form that has them"_told);
         }
         const Rule whole = inlined(*rule(*target), [&](const std::string& name) {
@@ -154,8 +154,8 @@ private:
             is_number(end, all) || (end.kind == DerivedNode::name && end.word == "Tk");
         if (!is_number(*sum->parts[0], 0) || (!is_to_query && !is_whole)) {
             throw ConfigError(
-                "no such form is found: the keys of a query are neither all nor "
-                "all until now in " +
+                "no such form is found: the keys of a query are neither all keys nor all keys so "
+                "far in " +
                 expression_text(*sum));
         }
         RuleTree total;

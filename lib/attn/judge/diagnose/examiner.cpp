@@ -130,7 +130,7 @@ private:
         const bool is_projected = !case_.plan.config.output_projection &&
                                   !case_.options.has_all_inputs && names_a_result(theirs.name) &&
                                   !case_.options.steps.contains(theirs.name);
-        const std::string reason = "there is no w_output to make it with";
+        const std::string reason = "there is no w_output to compute it with";
         const Tensor* merged = is_projected && !blocked_ ? replay_.step("merged") : nullptr;
         const bool may_be = merged == nullptr || may_be_projected(theirs.tensor, *merged);
         if (is_projected && may_be && !diagnosis_.steps.empty()) {

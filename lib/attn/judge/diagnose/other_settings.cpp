@@ -303,7 +303,7 @@ private:
             }
             if (asked_.is_probe) {
                 best.remarks.push_back("yours matches with " + text +
-                                       ", which the probe is without");
+                                       ", which the probe does not have");
                 return false;
             }
             best = *std::move(found);

@@ -85,7 +85,7 @@ std::string along(const Tensor& theirs, const Tensor& right, std::size_t axis) {
     }
     if (wrong.empty() || wrong.size() == length) return {};
     const std::string first = brief(wrong.front()), last = brief(wrong.back());
-    if (wrong.size() == 1) return "all is right but " + name + " " + first;
+    if (wrong.size() == 1) return "everything is right except " + name + " " + first;
     const bool to_end = wrong.back() + 1 == static_cast<double>(length);
     if (wrong.back() - wrong.front() + 1 != static_cast<double>(wrong.size())) {
         return "wrong at " + name + " " + listed(wrong) + ", right at the others";
@@ -132,7 +132,7 @@ std::string mask_of(const Plan& plan, const std::vector<bool>& seen) {
         }
         if (n < 1) continue;
         if (is([n](auto q, auto k) { return k <= q && q - k < n; })) {
-            return "a query sees " + many + " keys with its own, none that is later";
+            return "a query sees " + many + " keys including its own, and no later ones";
         }
         if (is([n](auto q, auto k) { return std::abs(q - k) < n; })) {
             return "a query sees the keys less than " + many + " away, on both sides";
@@ -149,7 +149,7 @@ std::string mask_of(const Plan& plan, const std::vector<bool>& seen) {
         }
         for (std::ptrdiff_t first = 1; first < keys; ++first) {
             if (is([=](auto q, auto k) { return k <= q && (q - k < n || k < first); })) {
-                return "a query sees " + many + " keys with its own, and the first " +
+                return "a query sees " + many + " keys including its own, and the first " +
                        std::to_string(first);
             }
         }

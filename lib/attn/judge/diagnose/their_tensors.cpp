@@ -200,7 +200,7 @@ private:
         if (whole == tensors_.end()) return;
         for (TheirTensor& theirs : tensors_) {
             if (&theirs == &*whole || !is_result(theirs) || holds_any(theirs)) continue;
-            theirs.stray = whole->name + " is the output, and attention makes nothing of it";
+            theirs.stray = whole->name + " is the output, and nothing is computed from it";
         }
     }
 

@@ -142,8 +142,7 @@ void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::st
     if (order_of_features(heads.query) != order_of_features(heads.key)) {
         made.questions.push_back(
             asked_of(trace[heads.key.place],
-                     "the features of query and key are in different orders: is it "
-                     "intended?"));
+                     "the features of query and key are in different orders: is this intended?"));
     }
 }
 

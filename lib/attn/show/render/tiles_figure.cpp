@@ -62,7 +62,7 @@ void check_grid(const Document& document, const TileGrid& grid) {
     }
     if (has_rows) return;
     throw ConfigError(
-        "$grid lays rows of weights over a picture, and no step shown has them: keep weights "
+        "$grid draws rows of weights over an image, and no step shown has them: keep weights "
         "among the steps"_told);
 }
 
