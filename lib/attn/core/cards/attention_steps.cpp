@@ -70,8 +70,8 @@ private:
     bool is_shipped() const { return file_->label == file_->name; }
     bool is_there(const std::string& name) const { return has_step(table_, plan_, name); }
 
-    /// Calls `make`. A file without a letter for heads may fail only because the walk has heads:
-    /// then the error mentions that.
+    /// Calls `make`. A file without a letter for heads may fail only because the walk has heads;
+    /// the error then mentions this.
     template <class Make>
     void with_heads_in_mind(Make make) const {
         try {

@@ -80,7 +80,8 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
         simd::kernels_for(options.instruction_set).of<Real>().blocks;
 
     // Distribute blocks of queries to threads, in causal attention the long ones first. All have
-    // about the same number of vectors: a narrow last block would use few sums for the most keys.
+    // about the same number of vectors: a narrow last block would use few accumulators for the
+    // largest number of keys.
     const EvenParts blocks{shape.query_len, kernel.lanes,
                            (shape.query_len + kernel.query_block - 1) / kernel.query_block};
     const std::size_t tasks = shape.batch * shape.heads * blocks.count;

@@ -322,7 +322,7 @@ private:
         return text;
     }
 
-    /// In a file that says `latest`, names without it are exact.
+    /// In a file that uses `latest`, names without it are exact.
     void use_exact_names() {
         std::vector<Rule*> rules;
         for (AttentionStep& each : file_.steps) rules.push_back(&each.rule);

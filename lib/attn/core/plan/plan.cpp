@@ -188,7 +188,7 @@ void resolve_dimensions(Plan& plan) {
     resolve_latent(plan);
 }
 
-/// Fewer key and value heads need a projection that makes them separately.
+/// Fewer key and value heads need a projection that computes them separately.
 void refuse_grouped_heads(const Plan& plan) {
     const std::string kv_heads = "kv-heads " + std::to_string(*plan.config.kv_heads);
     refuse_unless(plan.heads % plan.kv_heads == 0,

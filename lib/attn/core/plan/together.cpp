@@ -80,7 +80,7 @@ private:
         return part.kind == NodeKind::name && part.word == letters_[axis];
     }
 
-    /// Returns the axis along which rows are made: all cells are of other rows, or of earlier
+    /// Returns the axis along which rows are computed: all cells are in other rows, or in earlier
     /// steps.
     std::size_t row_axis() const {
         for (std::size_t axis = 0; axis < letters_.size(); ++axis) {

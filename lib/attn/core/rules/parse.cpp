@@ -203,7 +203,8 @@ private:
         written_out_ += 2;
         node.parts.push_back(expression());
         written_out_ -= 2;
-        // A rank counts the elements before this one, the largest first, of equal ones the first.
+        // A rank counts the elements before this one in descending order; equal elements keep their
+        // order.
         return is_softmax ? written_out_softmax(node, other)
                           : make(written_out_rank(std::move(node), other));
     }

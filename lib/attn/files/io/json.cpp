@@ -100,13 +100,13 @@ Json with_columns(Json root) {
     return flat;
 }
 
-/// True for `tokens` and `query_tokens`, which name the rows of the arrays beside them.
+/// True for `tokens` and `query_tokens`, which name the rows of the arrays next to them.
 bool are_tokens(const std::string& name, const Json& value) {
     const auto is_word = [](const Json& each) { return each.is_string(); };
     return name.ends_with("tokens") && value.is_array() && std::ranges::all_of(value, is_word);
 }
 
-// Reading a key of a step: absent and mistyped are the same trouble.
+// Reads a key of a step: a missing key and one of the wrong type are the same error.
 template <class T>
 T step_entry(const Json& step, const char* key, const std::string& label) {
     try {

@@ -84,7 +84,7 @@ private:
                std::ranges::find(table_, other, &Step::name);
     }
 
-    /// True if it has a number for each pair of query and key, or reads such a step.
+    /// True if the step has a number for each pair of query and key, or reads such a step.
     bool needs_pairs(const Step& step) const {
         if (const auto known = pairs_.find(step.name); known != pairs_.end()) return known->second;
         pairs_[step.name] = false;
@@ -237,7 +237,7 @@ private:
         });
     }
 
-    /// Returns the sum over features of numbers of the query and other factors.
+    /// Returns the sum over features of factors of the query and other factors.
     static RuleTree over_features(const SplitWeight& weight, const Trees& others) {
         Trees inside;
         for (const RuleTree& each : weight.of_query) {
@@ -251,7 +251,7 @@ private:
         return all;
     }
 
-    /// Returns what a query reads, times the other numbers of the query.
+    /// Returns the result of a query's reading, times the other factors of the query.
     static RuleTree read_by_query(const SplitWeight& weight, const RuleTree& read) {
         Trees all;
         for (const RuleTree& each : weight.of_query) {
@@ -287,7 +287,7 @@ private:
                              over_features(weight, {cell(name, letters, name_node(query_))}));
     }
 
-    /// Returns the fades of the tokens from `first` to before `end`, and other factors.
+    /// Returns the decays of the tokens from `first` to before `end`, and other factors.
     Trees faded_between(const SplitWeight& weight, const RuleTree& first, const RuleTree& end,
                         const RuleTree& count, const Trees& others) const {
         Trees all;
@@ -341,7 +341,7 @@ private:
         return read_by_query(weight, operate_node("+", {within, over_features(weight, earlier)}));
     }
 
-    /// Uses the names of chains, and the letters that people use.
+    /// Uses the names of chains, and the usual letters.
     Rule readable(Rule rule) const {
         const PlannedStep of{plan_, table_, find_step(table_, target_)};
         std::map<std::string, std::string> words;

@@ -20,12 +20,12 @@ DerivedForm derived_form(const std::string& word);
 /// The rules of a derived form: its states, and last the context that reads them.
 struct DerivedRules {
     std::vector<Rule> rules;
-    std::set<std::string> replaced{};  ///< steps that it does without
+    std::set<std::string> replaced{};  ///< steps that it does not need
 };
-/// Sums over keys whose terms are a number of the query times a number of the key, and times a
-/// product over the tokens between, become states: memories that each token fades and adds to.
+/// Sums over keys whose terms are a factor of the query times a factor of the key, times a product
+/// over the tokens between, become states: memories that decay at each token and are then added to.
 ///
-/// Errors  ConfigError naming the factor that depends on query and key together.
+/// Errors ConfigError naming the factor that depends on query and key together.
 DerivedRules derived_rules(const Plan& plan, const DerivedForm& form);
 
 /// Writes an attention file with that form in addition.

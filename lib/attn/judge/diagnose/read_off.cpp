@@ -1,4 +1,4 @@
-// Patterns in the numbers of a wrong tensor, compared with those of earlier steps.
+// Patterns in the numbers of a wrong tensor, compared with earlier steps.
 
 #include <algorithm>
 #include <cmath>
@@ -111,7 +111,7 @@ std::string keys_in(const std::vector<bool>& seen, std::size_t row, std::size_t 
     return "keys " + brief(which.front()) + " to " + brief(which.back());
 }
 
-/// Describes the visible keys of each query in the words of a mask; empty if no word fits.
+/// Describes the visible keys of each query as a kind of mask; empty if none fits.
 std::string mask_of(const Plan& plan, const std::vector<bool>& seen) {
     const auto keys = static_cast<std::ptrdiff_t>(plan.key_len);
     const auto queries = static_cast<std::ptrdiff_t>(plan.query_len);
@@ -313,7 +313,7 @@ void angles_of_rotation(const Plan& plan, const std::string& step, const Tensor&
     if (!turn)
         evidence.emplace_back("no pairs of features keep their length: it is not a rotation");
     if (!turn || !meant) return;
-    // The angle per token: the difference of neighbours, whatever position the first token has.
+    // The angle per token: the difference between neighbours, whatever the first position is.
     const auto rates = [](const Turn& of) {
         Numbers all;
         for (std::size_t i = 0; i < of.angles[0].size() && of.angles.size() > 1; ++i) {

@@ -45,7 +45,7 @@ const StepTable& kept_table(const Plan& plan);
 /// The place of a step in a table; after the last one if the table has no step of that name.
 std::size_t place_of(const StepTable& table, const std::string& step);
 
-/// The reason to leave out a tensor that is called as this step.
+/// The reason to leave out a tensor with the name of this step.
 std::string no_such_step(const std::string& step);
 
 /// Returns the steps of a table that this name may mean, the likeliest first.
@@ -72,7 +72,7 @@ bool names_a_result(const std::string& name);
 /// unknown name.
 std::vector<std::string> steps_called(const std::string& name, const Plan& plan);
 
-/// Stacks the tensors of a file that it has once per head (`q.0` and `q.1`, `w_head0`,
+/// Stacks the tensors that a file has once per head (`q.0` and `q.1`, `w_head0`,
 /// `heads.0.key.weight`), with an axis of heads before the last two.
 Ledger heads_together(const Ledger& file);
 

@@ -14,7 +14,7 @@ struct AttentionFile;
 
 /// A change of the step table.
 using TableEdit = std::function<StepTable(StepTable, const Plan&)>;
-/// Returns why something cannot show in a walk; empty if it can.
+/// Returns why a mistake cannot show in a walk; empty if it can.
 using NotApplicable = std::function<std::string(const Plan&)>;
 
 struct StepLines;
@@ -119,7 +119,7 @@ std::optional<Plan> witness_of(const Mistake& mistake);
 
 /// Returns the rules that a mistake changes in the walk of its witness; empty if it is not a rule.
 std::vector<RulesBeside> rules_beside(const Mistake& mistake);
-/// Returns them for this walk.
+/// Returns the rules for this walk.
 std::vector<RulesBeside> rules_beside(const Mistake& mistake, const Plan& plan);
 
 /// Returns `table` with all mistakes of `ids`, in that order. The steps that they change get the
@@ -127,7 +127,7 @@ std::vector<RulesBeside> rules_beside(const Mistake& mistake, const Plan& plan);
 ///
 /// Errors  ConfigError for an unknown id, and for one that cannot show in this walk.
 StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids);
-/// Returns the table with a mistake outside the catalogue.
+/// Returns the table with a mistake that is not in the catalogue.
 StepTable with_mistake(StepTable table, const Plan& plan, const Mistake& mistake);
 
 /// Returns the steps of `wrong` with titles and code of `right`, so that nothing names the mistake.
