@@ -228,7 +228,7 @@ void write_costs(const Arguments& arguments, const attn::Plan& plan,
         });
 }
 
-/// Writes the file with a derived form, and reports what is proved of it.
+/// Writes the file with a derived form, and reports what was proved about it.
 int write_derived(const Arguments& arguments, const attn::AttentionFile& file) {
     const Arguments walk = with_flags(arguments, {std::string(flags::attentions), file.text});
     const attn::Plan plan = attn::resolve(config_of(walk));

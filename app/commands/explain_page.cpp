@@ -16,7 +16,7 @@ namespace {
 using attn::ExplainedAttention;
 using attn::ExplainedLine;
 
-/// The mistakes that an attention makes, which together make its numbers.
+/// The mistakes of an attention, which together explain its numbers.
 std::vector<const attn::Mistake*> made_in(const attn::Diagnosis& diagnosis) {
     std::vector<const attn::Mistake*> made;
     for (const attn::Finding& finding : diagnosis.findings) {
@@ -113,7 +113,7 @@ std::string listing(const Explained& explained, const ExplainedAttention& attent
     return attn::JsonText{{"opening", attn::joined(opening, ". ") + "."}, {"lines", lines}}.text;
 }
 
-/// Says beside each wrong step what is wrong.
+/// Describes next to each wrong step what is wrong.
 void add_margins(const attn::Diagnosis& diagnosis, const std::vector<ExplainedLine>& lines,
                  attn::Document& document) {
     for (const ExplainedLine& line : lines) {
@@ -129,7 +129,7 @@ void add_margins(const attn::Diagnosis& diagnosis, const std::vector<ExplainedLi
     }
 }
 
-/// Opens a page at the first cell of the first wrong step that is not as it should be.
+/// Opens a page at the first wrong cell of the first wrong step.
 void open_at_mistake(const attn::Ledger& theirs, const attn::Ledger& ours,
                      attn::Document& document) {
     for (attn::Section& section : document.sections) {
@@ -144,7 +144,7 @@ void open_at_mistake(const attn::Ledger& theirs, const attn::Ledger& ours,
     }
 }
 
-/// What a page of judged tensors shows beside them.
+/// The content of a page of judged tensors besides the tensors.
 struct Judged {
     std::string name;  ///< whose tensors they are
     std::string listing;

@@ -186,7 +186,7 @@ void write_sheets(const Arguments& arguments, std::uint64_t seed) {
         const std::string topic = arguments.has(flags::topic) ? ": " + arguments[flags::topic] : "";
         const std::string title =
             "Attention" + topic + (students > 1 ? fmt::format(", sheet {}", student) : "");
-        // The command of a sheet has no seed, which would make its answers.
+        // The command of a sheet has no seed, which would reproduce its answers.
         const std::string command = fmt::format("attn-explain quiz --sheet {}", all.size());
         const std::string sheet = sheet_text(title, all, false, form, command);
         if (!to_file) write_text(arguments, sheet);

@@ -14,7 +14,7 @@ namespace {
 
 /// Returns the smallest width d for which most rows of the scaled scores, or of the weights without
 /// them, follow from scores divided by sqrt(d), to the precision that all were printed with: a row
-/// may have a slip. 1 if there is none.
+/// may have a misprint. 1 if there is no such width.
 std::size_t width_between(const attn::Tensor& scores, const attn::Tensor* scaled,
                           const attn::Tensor* weights) {
     constexpr double usual = 1e-5;

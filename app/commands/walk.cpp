@@ -164,7 +164,7 @@ void mark_changes(const Arguments& arguments, const attn::Plan& plan, const attn
     document.config.emplace_back("changed", attn::json_string(plan.config.changes));
 }
 
-/// Errors  ConfigError if there is no mistake to hide, or it must be named.
+/// Errors  ConfigError if there is no mistake to hide, or if the output would name it.
 void check_hidden(const Arguments& arguments, const attn::Plan& plan) {
     if (!arguments.has(flags::hide_mistake)) return;
     if (bugs_of(arguments, plan).empty()) {
@@ -275,7 +275,7 @@ void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::L
         {"off", {off, ",\n  "}}}.text;
 }
 
-/// Tells beside each rule of the user whether it is the function that it replaces.
+/// Notes next to each rule of the user whether it is equivalent to the one that it replaces.
 void tell_same_rules(const attn::Plan& plan, const attn::Ledger& given, const attn::Ledger& ledger,
                      attn::Document& document) {
     constexpr std::size_t large = 100'000;

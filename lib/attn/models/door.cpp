@@ -36,12 +36,13 @@ constexpr auto from_meta =
     "run python3 -m transformers.models.llama.convert_llama_weights_to_hf {-}input_dir '{folder}' "
     "{-}output_dir OUT and give OUT";
 constexpr auto as_safetensors = "get it as safetensors: {download}";
-constexpr auto whole_folder = "give its folder, '{folder}'";  // no word on what the folder lacks
+constexpr auto whole_folder =
+    "give its folder, '{folder}'";  // no message about what the folder lacks
 
 /// Files of other programs, recognised by their first bytes, their names, or both.
 struct OtherFile {
-    std::string_view beginning;  ///< of its bytes; empty: any
-    std::string_view name;       ///< a `*` before or after it stands for the rest; empty: any
+    std::string_view beginning;  ///< its first bytes; empty: any
+    std::string_view name;       ///< a `*` before or after it matches the rest; empty: any
     std::string_view beside;     ///< a file next to it; empty: any
     const char* what;
     const char* to_do;

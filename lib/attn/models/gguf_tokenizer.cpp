@@ -28,7 +28,7 @@ Json list_in(const Json& metadata, const std::string& name) {
     return list.is_array() ? list : Json::array();
 }
 
-/// Returns all ways to make a piece from two others, highest scores first, the order in which
+/// Returns all pairs of pieces that form another piece, highest scores first, the order in which
 /// sentencepiece joins them.
 Json merges_by_score(const std::vector<std::string>& pieces, const std::vector<int>& kinds,
                      const Json& scores) {

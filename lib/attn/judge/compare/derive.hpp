@@ -25,7 +25,7 @@ struct DerivedRules {
 /// Sums over keys whose terms are a factor of the query times a factor of the key, times a product
 /// over the tokens between, become states: memories that decay at each token and are then added to.
 ///
-/// Errors ConfigError naming the factor that depends on query and key together.
+/// Errors  ConfigError naming the factor that depends on query and key together.
 DerivedRules derived_rules(const Plan& plan, const DerivedForm& form);
 
 /// Writes an attention file with that form in addition.
