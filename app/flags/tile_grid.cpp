@@ -24,8 +24,8 @@ std::string base64(std::string_view bytes) {
     return text;
 }
 
-/// Returns an image as a data URI. Errors InputError if it is neither png nor jpeg, or too large to
-/// be part of a page.
+/// Returns an image as a data URI.  Errors  InputError if it is neither png nor jpeg, or too large
+/// to be part of a page.
 std::string data_uri(const std::string& path) {
     attn::InputFile file(path, largest_picture);
     if (file.size() > largest_picture) {

@@ -180,9 +180,10 @@ private:
         if (node.kind == Kind::number) {
             refuse(node.at, "an index must be an integer below 1e15");
         }
-        refuse(node.at,
-               "an index is made of integers, + - * / %, floor, abs, min, max, sums of them, argmax "
-               "and integer cells such as ids[t]");
+        refuse(
+            node.at,
+            "an index is made of integers, + - * / %, floor, abs, min, max, sums of them, argmax "
+            "and integer cells such as ids[t]");
     }
 
     // Sums.

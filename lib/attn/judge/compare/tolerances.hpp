@@ -23,7 +23,7 @@ struct StepTolerance {
 /// computed number is perturbed at random within an eighth of its bound.
 std::vector<StepTolerance> tolerances(const Plan& plan, const Ledger& given);
 
-/// Errors  that a test with that tolerance misses.
+/// Errors that a test with that tolerance misses.
 struct Hidden {
     double factor = 0;                       ///< all numbers may be too large by this factor
     std::vector<const Mistake*> mistakes{};  ///< mistakes that change the step by less

@@ -204,7 +204,7 @@ struct TheirTensor {
     double epsilon = 0;                  ///< machine epsilon if all its numbers are 16-bit numbers
     std::vector<std::string> options{};  ///< all steps that its name, shape and numbers allow
     bool misfits = false;                ///< no step that its name may mean has its shape
-    /// Why     its name identifies no step of this walk, so that it may be any or none.
+    /// Why its name identifies no step of this walk, so that it may be any or none.
     std::string stray{};
     std::size_t foreign = SIZE_MAX;  ///< index of the first option that its name does not mean
     bool is_right = false;           ///< it has the reference numbers of one of its options

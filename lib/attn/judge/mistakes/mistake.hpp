@@ -73,7 +73,7 @@ const std::vector<Mistake>& harmless_differences();
 /// Returns the mistake of a family, `scale-other=N`, for one number.
 const Mistake& numbered_mistake(std::string_view family, double number);
 /// Returns the entry for filling hidden scores with `fill`, or for adding it to them: a harmless
-/// difference if it is far below every score, else a mistake. Range  finite.
+/// difference if it is far below every score, else a mistake.  Range  finite.
 const Mistake& finite_fill(double fill);
 const Mistake& added_fill(double fill);
 const Mistake& mistaken_fill(double fill);
