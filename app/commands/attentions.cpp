@@ -284,7 +284,7 @@ void write_fresh(const Arguments& arguments, const std::string& path) {
     if (path == "-") return StandardOutput::print(text);
     refuse_edited(path);
     attn::write_file(path, text);
-    report_note("wrote " + path + ": edit it, and walk it with attn-explain --attention " + shown);
+    report_note("wrote " + path + ": edit it, and run it with attn-explain --attention " + shown);
 }
 
 /// Shows the text that defines the walk, or that of one of its variants: `standard/sink`.

@@ -75,8 +75,8 @@ std::vector<Flag> variant_rows() {
     const Need mla{nullptr, has_latent, "latent attention: add --mla 8"};
     return {
         setting("--differential", "DEPTH",
-                "differential attention: a second softmax, times lambda, is subtracted in each "
-                "head; lambda starts at its value in layer DEPTH, 0 if none is given")
+                "differential attention: each head subtracts lambda times a second softmax; lambda "
+                "has its initial value for layer DEPTH (default 0)")
             .or_alone(),
         setting("--mla", "RANK",
                 "multi-head latent attention (DeepSeek): keys and values of all heads from RANK "

@@ -21,7 +21,7 @@ namespace app {
 
 struct ModelRun;
 
-/// The settings of a walk. Every command that walks takes them.
+/// The settings of a walk, for every command that computes one.
 const std::vector<Flag>& walk_flags();
 
 /// --bug, for the commands that walk with mistakes too.

@@ -375,7 +375,7 @@ class _Steps(_Named, Page):
     def steps(self) -> dict[str, dict[str, Any]]:
         """The title, formula, rule, axes and numbers of each step."""
         if "steps" not in self._walk:
-            raise AttnError("this prints no walk, and has no tensors")
+            raise AttnError("this command prints no walk, so there are no tensors")
         return {step["name"]: step for step in self._walk["steps"] if "data" in step}
 
     @functools.cached_property

@@ -158,7 +158,7 @@ const std::vector<StepCommand>& step_commands() {
         {"back", "", "Backspace", "return from a dive", done<&Session::back, Shows::cell>},
         {"gradient", "", "b", "to the gradient of this step, with --backward, and back to it",
          done<&Session::go_to_gradient, Shows::step>},
-        {"set", "NAME=VALUE", "", "walk again with a setting, mark the changes: set mask=causal",
+        {"set", "NAME=VALUE", "", "change a setting, mark the differences: set mask=causal",
          done<&Session::set, Shows::message>},
         {"undo", "", "u", "undo the last set", done<&Session::undo, Shows::message>},
         {"only", "[STEPS]", "", "show only steps or slices: only weights[0],x; alone: all again",

@@ -55,7 +55,7 @@ const std::string left_out_words = ": there is no w_output to compute it with";
 }  // namespace
 
 TEST_SUITE("app: diagnose does not guess") {
-    TEST_CASE("names that compete for one step are no error: the surplus one is left out") {
+    TEST_CASE("names that compete for one step are not an error: the surplus one is left out") {
         for (const char* mask : {"", " --mask causal"}) {
             TheirFile theirs("--heads 3 --batch 2 --seq-len 5 --head-dim 4" + std::string(mask));
             for (const auto& [name, step] :
@@ -147,7 +147,7 @@ TEST_SUITE("app: diagnose does not guess") {
                 .exit_code == 0);
     }
 
-    TEST_CASE("inputs alone are no success") {
+    TEST_CASE("inputs alone do not pass") {
         TheirFile theirs("--heads 2 --seq-len 5 --head-dim 4");
         theirs.save("x", "x");
         const program::Result result = theirs.diagnose("--given " + (theirs.folder / "walk.npz"));

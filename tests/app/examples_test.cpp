@@ -121,7 +121,7 @@ TEST_SUITE("app: examples") {
         CHECK(run("examples adjective -o " + copy).exit_code == 0);
         CHECK(run("-q --example " + copy).out == run("-q --example adjective").out);
     }
-    TEST_CASE("a file that is no example is refused with its line") {
+    TEST_CASE("a file that is not an example is refused with its line") {
         const Folder folder;
         const std::string file = folder / "mine.txt";
         const auto refused = [&](const std::string& text, const std::string& reason) {

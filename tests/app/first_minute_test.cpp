@@ -36,7 +36,7 @@ bool works(const std::string& proposal) {
 }  // namespace
 
 TEST_SUITE("app: first minute") {
-    TEST_CASE("-h is one screen with the flags of a first month") {
+    TEST_CASE("-h is one screen with the flags that beginners need") {
         const std::string brief = run("-h").out;
         CHECK(rows_in(brief).size() < 24);
         for (const std::string flag :

@@ -106,7 +106,7 @@ TEST_SUITE("app: lint") {
         CHECK(run("lint --scale none").exit_code == 0);
         CHECK(run("lint --scale none --strict").exit_code == 1);
     }
-    TEST_CASE("the lines hold the numbers of this walk, and --explain prints the whole lesson") {
+    TEST_CASE("the lines contain the numbers of this walk, and --explain prints the whole lesson") {
         const std::string text = run("lint --heads 2 --scale embed-dim").out;
         CHECK(text.find("sqrt(embed_dim 8), but head_dim is 4: they come out 0.7071 times") !=
               std::string::npos);

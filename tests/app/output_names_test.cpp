@@ -146,7 +146,7 @@ TEST_SUITE("app: output names") {
         CHECK(std::filesystem::file_size(path) < 1'000'000);
     }
 
-    TEST_CASE("--code writes a program; its comments hold the output") {
+    TEST_CASE("--code writes a program; its comments contain the output") {
         const std::string walk = "--text 'it rains again' --heads 2 --embed-dim 6 --mask causal ";
         const std::string code = run(walk + "--code numpy --only weights,context").out;
         CHECK(code.rfind("# attn-explain --text 'it rains again'", 0) == 0);

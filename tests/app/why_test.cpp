@@ -14,7 +14,7 @@ TEST_SUITE("app: why") {
         CHECK(result.out.find("sum 1.0000") != std::string::npos);
         CHECK(std::count(result.out.begin(), result.out.end(), '\n') <= 25);
     }
-    TEST_CASE("with more depth it goes back to the input, and JSON holds the same numbers") {
+    TEST_CASE("with more depth it goes back to the input, and JSON contains the same numbers") {
         const std::string deep = run("why 'weights[0,1]' --depth 5 --variant loop").out;
         CHECK(deep.find("embedding[5,0]") != std::string::npos);
         const auto json = nlohmann::json::parse(run("why 'scores[0,1]' --json --variant loop").out);
@@ -32,5 +32,7 @@ TEST_SUITE("app: why") {
         CHECK(text.find("what if mask=none: row 0.1740") != std::string::npos);
         CHECK(text.find("what if scale=none: row 1.0000") != std::string::npos);
     }
-    TEST_CASE("text that is no cell is refused") { CHECK(run("why 'nothing[0]'").exit_code == 2); }
+    TEST_CASE("text that is not a cell is refused") {
+        CHECK(run("why 'nothing[0]'").exit_code == 2);
+    }
 }

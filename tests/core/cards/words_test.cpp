@@ -147,7 +147,7 @@ TEST_SUITE("attention files: words") {
               "mine.attn:2: two is made after one: they read each other; join them in a line "
               "`together one two`");
     }
-    TEST_CASE("latest and exact names of scores, and an old file that says neither") {
+    TEST_CASE("latest and exact names of scores, and an old file that uses neither") {
         const auto first = [](const std::string& rule) {
             return words_walk(
                        "attention a\nstep other[h,q,k] = " + rule +

@@ -204,7 +204,7 @@ TEST_SUITE("walk: cache") {
 }
 
 TEST_SUITE("walk: sink") {
-    TEST_CASE("a sink of -inf is no sink, bit for bit, in every variant") {
+    TEST_CASE("a sink of -inf has no effect, bit for bit, in every variant") {
         for (const Variant variant : {Variant::loop, Variant::vectorized, Variant::fused}) {
             WalkConfig config = cached(5);
             config.variant = variant;

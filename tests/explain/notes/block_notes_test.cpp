@@ -28,7 +28,7 @@ TEST_SUITE("notes: blocks") {
         CHECK_SAYS(note, "Position 1 gets a larger one, 2.5000, in block 2.");
     }
 
-    TEST_CASE("a constant maximum is not said to rise") {
+    TEST_CASE("a constant maximum is not described as rising") {
         CHECK_SILENT(note_of(blocks_config(), {{"running_max", by_block({{3, 3, 3}, {2, 2, 2}})}}),
                      "meets a larger");
     }

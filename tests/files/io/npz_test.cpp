@@ -149,7 +149,7 @@ TEST_SUITE("npz") {
               std::string::npos);
     }
 
-    TEST_CASE("an array that is no tensor does not prevent reading the others") {
+    TEST_CASE("an array that is not a tensor does not prevent reading the others") {
         std::vector<std::string> notes;
         const std::string path = fixture("mixed.npz");
         const auto tensors =

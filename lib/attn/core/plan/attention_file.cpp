@@ -110,7 +110,7 @@ private:
     void read() {
         const std::string& word = line_.word;
         if (std::string* const text = text_called(word)) {
-            if (line_.says.empty()) refuse(word + " has no text: write what it is");
+            if (line_.says.empty()) refuse(word + " has no text: add a description");
             if (!text->empty()) refuse(word + " occurs twice: remove one");
             if (word == "begins") file_.begins_line = line_.number;
             if (word == "note") check_facts(line_.says);

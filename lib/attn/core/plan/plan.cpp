@@ -163,7 +163,7 @@ void resolve_dimensions(Plan& plan) {
             refuse_unless(
                 embed % heads == 0,
                 "embed-dim " + text(embed) + " does not divide into " + text(heads) +
-                    (plan.differs() ? " heads, two for each that subtracts" : " heads") +
+                    (plan.differs() ? " heads, two for each differential head" : " heads") +
                     ": pass $head-dim"_told +
                     (std::holds_alternative<Tensor>(config.input)
                          ? ""

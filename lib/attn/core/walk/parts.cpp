@@ -35,7 +35,7 @@ std::vector<AxisPart> place_of_part(const WantedPart& wanted, const Outline& who
     return place;
 }
 
-/// Returns the queries of a part, from the first to the last of them.
+/// Returns the range of queries of a part.
 QueryRange queries_of(const Plan& plan, const Step& step, const Outline& outline,
                       const std::vector<AxisPart>& place) {
     for (std::size_t axis = 0; axis < outline.axes.size(); ++axis) {

@@ -18,7 +18,7 @@ struct GradientsAsked {
 /// The explanation of wrong gradients.
 struct GradientFinding : NamedMistakes {
     std::string step{};  ///< empty if it explains all of them together
-    bool alone = false;  ///< other gradients, which it would make wrong, are right
+    bool alone = false;  ///< other gradients that depend on it are right
     std::vector<std::string> evidence{};
     std::string follows{}, followed_by{};  ///< as in Finding
 };

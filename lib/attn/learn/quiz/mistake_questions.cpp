@@ -109,7 +109,7 @@ MaybeQuestion ask_mistake(const QuizWalk& walk, Dice& dice) {
     question.shown = seen.front();
     question.mistake = &mistake;
     question.cell = mistake.step;
-    question.hints = {"it shows first at " + mistake.step};
+    question.hints = {"it is first visible in " + mistake.step};
     question.why = about(mistake);
     put_choices(question, std::move(choices), dice);
     return question;
