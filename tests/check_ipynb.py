@@ -6,7 +6,7 @@
 Writes all notebooks, a variety of walks and every mistake of the catalogue with --format ipynb. Runs
 their code cells in one namespace, as Jupyter would, under the installed PyTorch and NumPy, and
 compares every printed number with the output in the file: float64 exactly, float32 except for an
-occasional unit in the last place. Without PyTorch or NumPy nothing is checked, and a line says so.
+occasional unit in the last place. Without PyTorch or NumPy nothing is checked, which a line reports.
 """
 
 import contextlib

@@ -96,7 +96,7 @@ def test_help_in_ipython_and_errors_of_two_lines() -> None:
         assert len(lines) == 2, lines
         assert lines[0].endswith("line 2: " + cell.split("\n")[1]), lines
         assert lines[1].startswith(cells[cell]), lines
-    # Without anybody who types, the program is not called for its flags.
+    # The program is not called for its flags unless a user types.
     assert [*inspect.signature(ae.walk).parameters] == ["flags"]
 
 
