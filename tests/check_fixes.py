@@ -195,7 +195,7 @@ def in_numpy(names):
 
 
 def verdict(mistake, walk, language="torch"):
-    """Returns `right`, `wrong` or `not run` for a fix in one walk; None if the mistake cannot show."""
+    """Returns `right`, `wrong` or `not run` for a fix in one walk; None if the mistake has no effect."""
     if mistake["id"] in LEFT_ALONE:
         return "not run"
     right, wrong = program(walk), program(walk, ["--bug", mistake["id"]])

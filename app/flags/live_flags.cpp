@@ -56,8 +56,8 @@ constexpr std::array refusals{
             "--live supports no model except stories: pass --model-file stories, or leave it out",
             "stories"}};
 
-/// Returns the field of the flag, if the page has one; among inputs, that of the given one, by
-/// default a text.
+/// Returns the field of the flag, if the page has one; for inputs, the field of the given one, by
+/// default the text.
 const Knob* knob_of(const Arguments& arguments, const Flag& flag) {
     const auto is_it = [&](const auto& each) { return flag.is(each); };
     const auto* knob = std::ranges::find_if(knobs, is_it, &Knob::name);

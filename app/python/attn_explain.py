@@ -451,7 +451,7 @@ class Explained(_Steps):
 
 
 class Probe(_Named, Answer):
-    """Inputs on which mistakes show, for your own code, which diagnose(..., given=probe) judges."""
+    """Inputs that reveal mistakes, for your own code, which diagnose(..., given=probe) judges."""
 
     @functools.cached_property
     def tensors(self) -> dict[str, Any]:  # type: ignore[override]
@@ -515,7 +515,7 @@ def quiz(*answers: str, **flags: Any) -> Answer:
 
 
 def probe(**flags: Any) -> Probe:
-    """Returns inputs for your own code on which mistakes show."""
+    """Returns inputs for your own code that reveal mistakes."""
     files = _Files()
     return Probe(["probe", "-o", files.path("probe.npz"), *_words(flags, files)[0]], files)
 

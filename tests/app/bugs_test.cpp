@@ -32,7 +32,7 @@ TEST_SUITE("app: bugs") {
         CHECK(run("--bug no-projection --only query").out.find("[no-projection]") !=
               std::string::npos);
     }
-    TEST_CASE("a mistake that cannot show in this walk is refused") {
+    TEST_CASE("a mistake that has no effect in this walk is refused") {
         const program::Result result = run("--bug mask-inverted");
         CHECK(result.exit_code == 2);
         CHECK(result.err.find("nothing is masked") != std::string::npos);

@@ -116,7 +116,7 @@ def test_the_types_are_those_of_the_module(tmp_path: Path) -> None:
     lines = enumerate(text.split("\n"), 1)
     assert wrong == {at for at, line in lines if line.endswith("# wrong")}, done.stdout
     allowed = tmp_path / "allowed"
-    # Users make no answers themselves; cached properties are attributes.
+    # Users do not construct answers themselves; cached properties are attributes.
     allowed.write_text("attn_explain\\..*\\.(__init__|json|steps|tensors)\n")
     stubtest = [*mypy[:1], "-m", "mypy.stubtest", "attn_explain", "--ignore-missing-stub"]
     done = subprocess.run([*stubtest, "--allowlist", allowed, "--ignore-unused-allowlist"], **run)

@@ -112,7 +112,7 @@ ModelMistake find_model_mistake(std::string_view id, const Model& model) {
     if (const std::string reason = mistake.why_not(model); !reason.empty()) {
         // Reasons in the catalogue end with advice on settings, which does not apply to a model.
         throw ConfigError("$bug "_told + mistake.id +
-                          " cannot show: " + reason.substr(0, reason.find(": pass ")) +
+                          " has no effect: " + reason.substr(0, reason.find(": pass ")) +
                           ": choose another mistake or model");
     }
     return mistake;

@@ -42,7 +42,7 @@ JsonText json_of(const FormComparison& compared);
 /// many terms usually do, or for all tensors, with a proof.
 enum class FormBounds { where_far, all };
 
-/// Errors  ConfigError if the walk of a form would take more than some seconds.
+/// Errors  ConfigError if the walk of a form would take more than a few seconds.
 void require_comparable(const Plan& plan);
 /// Walks the other forms of a plan's attentions from the same numbers, and compares the tensors
 /// that their files declare to be equal; `ledger` is the walk of the plan's own form. With proofs,

@@ -317,7 +317,7 @@ private:
     }
 
     /// Tries other forms of an attention file if the first one explains nothing: a mistake in a
-    /// state shows only in the recurrent form.
+    /// state is visible only in the recurrent form.
     void try_forms() {
         Diagnosis& diagnosis = best_.diagnosis;
         if (asked_.said.form || diagnosis.steps.empty() || !diagnosis.has_open_end()) return;

@@ -97,7 +97,7 @@ TableEdit for_each_step(const std::vector<std::string>& steps,
 Mistake mistake_of(const MistakeText& text, double number = 0);
 /// Returns a mistake with only the title, effect, lesson and fixes of a paragraph.
 Mistake described(const MistakeText& text);
-/// Returns why the mistake cannot show in a walk: the reason of the first unmet need.
+/// Returns why the mistake has no effect in a walk: the reason of the first unmet need.
 NotApplicable needs_of(std::shared_ptr<const MistakeText> text, double number);
 std::string no_room_for_repeats(const Plan& plan);
 /// Fills in the words in braces of a rule for this step.

@@ -14,7 +14,7 @@ struct AttentionFile;
 
 /// A change of the step table.
 using TableEdit = std::function<StepTable(StepTable, const Plan&)>;
-/// Returns why a mistake cannot show in a walk; empty if it can.
+/// Returns why a mistake has no effect in a walk; empty if it has one.
 using NotApplicable = std::function<std::string(const Plan&)>;
 
 struct StepLines;
@@ -44,13 +44,13 @@ struct Mistake {
     /// Changes random cells, so the result alone cannot identify it.
     bool by_chance = false;
     bool of_file = false;  ///< it belongs to an attention file
-    /// Settings of a walk on which it shows, `heads 2, mask causal`, and parameters to give to this
+    /// Settings of a walk that reveals it, `heads 2, mask causal`, and parameters to give to this
     /// walk, `g_query = 1 2 3 4`.
     std::string witness{};
     std::vector<std::string> given{};
 
-    /// Returns why it cannot show in this walk: its own reason, or that an attention file replaced
-    /// its step. Empty if it can.
+    /// Returns why it has no effect in this walk: its own reason, or that an attention file
+    /// replaced its step. Empty if it can.
     std::string why_not(const Plan& plan) const;
     bool applies(const Plan& plan) const { return why_not(plan).empty(); }
     std::string family() const { return id.substr(0, id.find('=')); }
@@ -125,7 +125,7 @@ std::vector<RulesBeside> rules_beside(const Mistake& mistake, const Plan& plan);
 /// Returns `table` with all mistakes of `ids`, in that order. The steps that they change get the
 /// title and code of the mistake; the lines that differ are marked.
 ///
-/// Errors  ConfigError for an unknown id, and for one that cannot show in this walk.
+/// Errors  ConfigError for an unknown id, and for one without effect in this walk.
 StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids);
 /// Returns the table with a mistake that is not in the catalogue.
 StepTable with_mistake(StepTable table, const Plan& plan, const Mistake& mistake);
