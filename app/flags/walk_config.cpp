@@ -392,7 +392,7 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
 
 void note_changes(const attn::Plan& plan) {
     if (plan.config.changes.empty()) return;
-    report_note("no longer the model's: " + plan.config.changes);
+    report_note("differs from the model: " + plan.config.changes);
 }
 
 attn::Walked walk_of(const Arguments& arguments, const ModelRun* run) {

@@ -255,7 +255,7 @@ class Answer:
         try:
             done = subprocess.run(words, input=self._typed.encode(), capture_output=True)
         except (ValueError, OSError) as error:  # a NUL, or more than a command line holds
-            raise AttnError(f"the program cannot be called so: {error}") from error
+            raise AttnError(f"the program cannot be run like this: {error}") from error
         said = done.stderr.decode(errors="replace")
         if done.returncode == 2 or done.returncode < 0:
             raise AttnError(said.strip() or f"attn-explain: signal {-done.returncode} ended it")
@@ -771,7 +771,7 @@ class Watched(List[Layer]):
         names = [layer.name.split(" ")[0] for layer in self]
         for pattern in masks:
             if not fnmatch.filter(names, pattern):
-                lines[f"mask of {pattern}"] = Unjudged("no layer is called so")
+                lines[f"mask of {pattern}"] = Unjudged("no layer has that name")
         lines.update((name, Unjudged(why)) for name, why in self._missing().items())
         return lines
 
@@ -804,7 +804,7 @@ class Watched(List[Layer]):
         missing = {name or _TOP: said for name in self.unseen()}
         for key, pattern in self._named.items():
             if key not in self._fitting:
-                missing[f"{key}={pattern!r}"] = "no module that ran is called so"
+                missing[f"{key}={pattern!r}"] = "no module that ran has that name"
         if not self and not missing:
             missing[_TOP] = (
                 "nothing was seen: say which modules make what, as in "

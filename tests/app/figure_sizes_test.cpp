@@ -1,4 +1,4 @@
-// The layout of figures: what fits a slide, a column of paper, and a picture under tiles.
+// The layout of figures: for a slide, for a column of paper, and as tiles over an image.
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
