@@ -53,7 +53,7 @@ const std::vector<Flag>& attentions_flags() {
         {flags::name, "NAME", "the attention to show, or your own file",
          such_as(attn::shipped_attention_names, Takes::Kind::file)},
         Flag{flags::forms, "",
-             "walk every form of the attention, report how far the results differ, and prove "
+             "compute every form of the attention, report how much the results differ, and prove "
              "that they are the same function"},
         Flag{flags::backward, "", "compare the gradients of inputs and parameters, too"}.needing(
             {[](const Arguments& said) { return said.has(flags::forms); }, nullptr,

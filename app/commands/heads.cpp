@@ -213,8 +213,8 @@ std::string effects_text(const Model& model, const TokenIds& ids,
                        name_of(model), quoted(model, found.id), quoted(model, ids.back()),
                        found.probability) +
            aligned(rows, 3) +
-           "# leaving out a head changes the model; effects that other heads compensate for do not "
-           "show\n";
+           "# leaving out a head changes the model; effects that other heads compensate for are "
+           "not visible\n";
 }
 
 std::string effects_json(const Model& model, const TokenIds& ids,

@@ -30,7 +30,7 @@ const std::vector<Flag>& walk_own_flags() {
                 .in_group("Output")
                 .typed_only(),
             Flag{flags::bounds, "",
-                 "print how far rounding in the step's own rule may move each number"}
+                 "print how much rounding in the step's own rule may change each number"}
                 .in_group("Output")
                 .typed_only()
                 .needing({[](const Arguments& said) { return !said.has(flags::hide_mistake); },

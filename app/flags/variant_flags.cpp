@@ -150,7 +150,7 @@ std::vector<Flag> cache_rows() {
             .being(of_model | or_file),
         setting(
             "--prefill", "N",
-            "walk the tokens through the cache too, N at a time, and compare: needs --mask causal")
+            "also pass the tokens through the cache, N at a time, and compare: needs --mask causal")
             .being(of_arithmetic),
     };
 }

@@ -110,7 +110,7 @@ def _bytes(name: str, value: Any) -> tuple[str, Any]:
     kind = kind if kind == "bfloat16" else array.dtype.name
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
     if kind not in _TYPES:
-        raise AttnError(f"{name} holds {kind}: give floats, whole numbers of 64 bits, or truths")
+        raise AttnError(f"{name} contains {kind}: give floats, 64-bit integers or booleans")
     return _TYPES[kind], array
 
 

@@ -138,11 +138,10 @@ std::string exit_status(const Command& command) {
 }
 
 std::string environment(const Command& command) {
-    std::string text =
-        ".SH ENVIRONMENT\n" +
-        item(bold("PAGER"),
-             "The program that output longer than the screen of a terminal is piped through "
-             "(default: less). If it is empty or cat, or if TERM is dumb, there is none.");
+    std::string text = ".SH ENVIRONMENT\n" +
+                       item(bold("PAGER"),
+                            "The pager for output longer than the screen of a terminal (default: "
+                            "less). If it is empty or cat, or if TERM is dumb, there is none.");
     for (const Flag* flag : flags_of(command)) {
         if (!flag->is(flags::color)) continue;
         text += item(bold("NO_COLOR") + ", " + bold("FORCE_COLOR"),

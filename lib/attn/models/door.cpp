@@ -30,8 +30,8 @@ constexpr auto from_tensorflow =
     "M.from_pretrained('{folder}', from_tf=True).save_pretrained('OUT')\" and give OUT";
 constexpr auto by_its_maker =
     "there is no config.json beside it: load it in the program that made it and give the folder "
-    "that save_pretrained writes; one layer of a GPT-2 in it is walked by attn-explain "
-    "{ours}weights '{file}' {ours}model gpt2 {ours}layer 0";
+    "that save_pretrained writes; for one layer of a GPT-2 in it, run attn-explain {ours}weights "
+    "'{file}' {ours}model gpt2 {ours}layer 0";
 constexpr auto from_meta =
     "run python3 -m transformers.models.llama.convert_llama_weights_to_hf {-}input_dir '{folder}' "
     "{-}output_dir OUT and give OUT";

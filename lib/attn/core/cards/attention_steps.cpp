@@ -390,7 +390,7 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
             "choose another variant");
     }
     if (plan.config.prefill) {
-        throw ConfigError("an attention file is walked all at once: leave $prefill out"_told);
+        throw ConfigError("an attention file is computed all at once: leave $prefill out"_told);
     }
     check_names(plan.config);
     const std::set<std::string> before = needed_steps(table, plan);

@@ -47,7 +47,7 @@ public:
 
     AttentionFile file() {
         if (file_.text.size() > longest_file) {
-            file_.refuse(1, "it is larger than 64 KB: an attention is a text of some lines");
+            file_.refuse(1, "it is larger than 64 KB: an attention file has few lines");
         }
         std::size_t number = 0;
         for (std::size_t at = 0; at < file_.text.size();) {

@@ -33,12 +33,13 @@ void resolve_latent(Plan& plan) {
     require_for_latent(!plan.differs(), "and $differential cannot be combined: leave one out"_told);
     require_for_latent(!plan.norms(),
                        "normalises the latents, not query and key: leave $qk-norm out"_told);
-    require_for_latent(!config.past,
-                       "keeps latents in its cache, and $past keys and values: leave it out, or "
-                       "use $prefill with $mask causal"_told);
-    require_for_latent(!plan.fused() || !plan.absorbs(),
-                       "absorbed is not a form that $variant fused shows: use $variant "
-                       "vectorized, or leave $mla-absorbed out"_told);
+    require_for_latent(
+        !config.past,
+        "keeps latents in its cache, but $past gives keys and values: leave it out, or "
+        "use $prefill with $mask causal"_told);
+    require_for_latent(
+        !plan.fused() || !plan.absorbs(),
+        "has no absorbed form under $variant fused: use $variant vectorized, or leave $mla-absorbed out"_told);
     Rotary& rotary = config.rotary;
     rotary.pairing = rotary.pairing.value_or(Pairing::interleaved);
     const auto half = static_cast<std::int64_t>(plan.head_dim / 4 * 2);
@@ -94,7 +95,7 @@ void refuse_prefill(const Plan& plan) {
                                                     : std::string_view());
     refuse_unless(!config.prefill || *config.prefill > 0, "$prefill must be at least 1"_told);
     refuse_unless(config.mask.is_causal(),
-                  "$prefill walks the tokens in chunks, and no query may see the keys of a later "
+                  "$prefill passes the tokens in chunks, and no query may see the keys of a later "
                   "chunk: add $mask causal"_told);
     refuse_unless(
         !plan.has_memory && plan.past_len == 0,

@@ -286,7 +286,7 @@ void resolve_padding(Plan& plan) {
     const bool knows_pad = tokens != nullptr && tokens->pad_id.has_value();
     if (!knows_pad && config.lengths.empty()) {
         throw ConfigError(
-            "a padding mask needs to know what is padding: pass $lengths or $pad-id"_told);
+            "a padding mask needs the positions of the padding: pass $lengths or $pad-id"_told);
     }
     plan.key_padding =
         empty_array<bool>(plan.has_batch ? Shape{plan.batch, plan.key_len} : Shape{plan.key_len});

@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// How the derived form walks the tokens.
+/// How the derived form passes over the tokens.
 struct DerivedForm {
     std::string name = "recurrent";
     std::size_t chunk = 0;     ///< tokens of a chunk; 0: one token after another
