@@ -37,9 +37,9 @@ void resolve_latent(Plan& plan) {
         !config.past,
         "keeps latents in its cache, but $past gives keys and values: leave it out, or "
         "use $prefill with $mask causal"_told);
-    require_for_latent(
-        !plan.fused() || !plan.absorbs(),
-        "has no absorbed form under $variant fused: use $variant vectorized, or leave $mla-absorbed out"_told);
+    require_for_latent(!plan.fused() || !plan.absorbs(),
+                       "has no absorbed form under $variant fused: use $variant vectorized, or "
+                       "leave $mla-absorbed out"_told);
     Rotary& rotary = config.rotary;
     rotary.pairing = rotary.pairing.value_or(Pairing::interleaved);
     const auto half = static_cast<std::int64_t>(plan.head_dim / 4 * 2);
@@ -68,9 +68,9 @@ void check_differential(const Plan& plan) {
     require(splits,
             "has twice as many heads of query and key as of value: use $projection split or "
             "fused"_told);
-    require(
-        !plan.fused(),
-        "subtracts one softmax from another, which cannot be done block by block: leave $variant fused out"_told);
+    require(!plan.fused(),
+            "subtracts one softmax from another, which cannot be done block by block: "
+            "leave $variant fused out"_told);
     require(config.softmax_axis == SoftmaxAxis::key,
             "needs softmax over the keys: leave $softmax-axis out"_told);
 }
