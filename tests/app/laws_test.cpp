@@ -53,7 +53,7 @@ TEST_SUITE("app: laws") {
     }
     TEST_CASE("a law shows its reason, the rules of both sides, their tensors and the proof") {
         const std::string text = run("laws value-bias --seq-len 3").out;
-        CHECK(has(text, "value-bias  A bias of the values is added to every context as it is\n"));
+        CHECK(has(text, "value-bias  A bias of the values is added unchanged to every context\n"));
         CHECK(has(text, "whichever key is attended to"));
         CHECK(has(text, "form before\n  biased_value[k,g] = value[k,g] + bias[g]\n"));
         CHECK(has(text, "form after\n  sum_of_values[h,q,g] = context[h,q,g] + bias[g]\n"));

@@ -123,7 +123,7 @@ TEST_SUITE("app: output names") {
                       "--watch");
     }
 
-    TEST_CASE("formats that no one reads on a terminal are refused there") {
+    TEST_CASE("formats that are not for reading on a terminal are refused there") {
         for (const std::string format : {"html", "svg", "ipynb"}) {
             Terminal terminal("attn-explain --format " + format, 160, 24);
             CHECK(has(terminal.wait_for("[ended]"), "pass -o FILE." + format));

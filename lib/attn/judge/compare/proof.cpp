@@ -18,7 +18,7 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// Some seconds of work.
+/// A few seconds of work.
 constexpr std::size_t most_work = 20'000'000, work_of_function = 20;
 /// A recurrence evaluated backwards needs one level of recursion per token.
 constexpr std::size_t most_tokens = 512;
