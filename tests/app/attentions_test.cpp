@@ -141,7 +141,7 @@ TEST_SUITE("app: attentions") {
         CHECK(run("--summary").out.find("T^2 D products") != std::string::npos);
         program::check_refused("attentions retention --cost --forms", "--cost cannot be combined");
         program::check_refused("attentions --cost", "--cost needs an attention");
-        program::check_refused("attentions standard/sink --cost", "is no whole walk");
+        program::check_refused("attentions standard/sink --cost", "is not a whole walk");
     }
 
     TEST_CASE("a broken promise is a finding and names the cell") {

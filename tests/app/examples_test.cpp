@@ -135,7 +135,7 @@ TEST_SUITE("app: examples") {
         refused(with("w_key    noun  adjective", "w_key    adjective  noun"),
                 "line 12 has other columns than x");
         refused(with("w_key ", "w_query "), "line 12 begins a second table w_query");
-        refused(with("dog at big", "dog big"), "line 3 is not like looks dog at big");
+        refused(with("dog at big", "dog big"), "line 3 is not of the form looks dog at big");
         refused(with("dog at big", "cat at big"), "looks cat at big: 'cat' is not one row of x");
         refused(with("title    a noun looks at its adjective", "begins   --x a.csv"),
                 "line 2 a file of an attention or an example begins with flags of a walk");

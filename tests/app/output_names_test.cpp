@@ -244,9 +244,9 @@ TEST_SUITE("app: output names") {
     TEST_CASE("cells of a notebook that depend on the seed are marked, others are not") {
         const std::string page = run("notebook 002 --seed 11 --only weights,x_shape").out;
         CHECK(has(page, "# ! Differs from the page: --seed 11."));
-        CHECK_FALSE(has(page.substr(page.find("# x_shape")), "No longer"));
+        CHECK_FALSE(has(page.substr(page.find("# x_shape")), "Differs from"));
         const auto own = nlohmann::json::parse(run("notebook 001 --json").out)["config"]["seed"];
-        CHECK_FALSE(has(run("notebook 001 --seed " + own.dump()).out, "No longer"));
+        CHECK_FALSE(has(run("notebook 001 --seed " + own.dump()).out, "Differs from"));
         CHECK(has(run("notebook 001 --seed 8124 --json").out, "\"changed\":true"));
         const program::Result axis = run("notebook 002 --bug softmax-axis=query --only weights");
         CHECK_MESSAGE(axis.exit_code == 0, axis.err);

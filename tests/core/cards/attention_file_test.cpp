@@ -354,7 +354,7 @@ TEST_SUITE("attention files") {
                   .starts_with("mine.attn:2: there is no distribution 'gauss'"));
         CHECK(refusal(a + use + "values[h,q + 9,f]\n").starts_with("mine.attn:2: there is no key"));
         CHECK(refusal(a + use + "1\nsame context\n")
-                  .starts_with("mine.attn:3: there are no two forms"));
+                  .starts_with("mine.attn:3: `same` needs two forms"));
         const std::string b = "step b[h,q,k] = scores[h,q,k]\n" + use + "b[h,q,0]\n";
         CHECK(refusal(a + "step b[q] = 1\nnote Head {largets} is most.\n" + use + "b[q]\n")
                   .starts_with("mine.attn:3: notes have no fact {largets}; did you mean largest?"));

@@ -199,7 +199,8 @@ TEST_SUITE("walk: cache") {
         CHECK_MESSAGE(refusal_of(config).ends_with("add mask causal"), refusal_of(config));
         config = cached(3);
         config.softmax_axis = SoftmaxAxis::query;
-        CHECK_MESSAGE(refusal_of(config).starts_with("a sink joins"), refusal_of(config));
+        CHECK_MESSAGE(refusal_of(config).starts_with("a sink is part of a softmax"),
+                      refusal_of(config));
     }
 }
 

@@ -30,7 +30,7 @@ TEST_SUITE("notes: blocks") {
 
     TEST_CASE("a constant maximum is not described as rising") {
         CHECK_SILENT(note_of(blocks_config(), {{"running_max", by_block({{3, 3, 3}, {2, 2, 2}})}}),
-                     "meets a larger");
+                     "gets a larger");
     }
 
     TEST_CASE("the note on the correction names the first factor below 1") {
@@ -72,7 +72,7 @@ TEST_SUITE("notes: blocks") {
             const Ledger ledger = walk(plan, draw(plan));
             const Tensor& largest = ledger["running_max"];
             const bool rises = largest.at(0) < largest.at(2) || largest.at(3) < largest.at(5);
-            CHECK(says(note_of_step("running_max", plan, ledger), "meets a larger one") == rises);
+            CHECK(says(note_of_step("running_max", plan, ledger), "gets a larger one") == rises);
             const Tensor& correction = ledger["correction"];
             bool corrects = false;
             for (const std::size_t cell : {1, 2, 4, 5}) {

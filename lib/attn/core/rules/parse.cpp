@@ -76,7 +76,7 @@ private:
             const std::size_t place = at_;
             all.push_back(take_name(wanted));
             if (std::ranges::count(all, all.back()) > 1) {
-                refuse(place, "the name " + all.back() + " stands here twice");
+                refuse(place, "the name " + all.back() + " occurs twice here");
             }
         }
         next();
