@@ -18,7 +18,7 @@
 namespace app {
 namespace {
 
-/// A number as it is printed in a document.
+/// A number as printed in a document.
 struct PrintedNumber {
     double value = 0;
     std::string text;
@@ -163,8 +163,8 @@ public:
             const attn::Tensor* const theirs = ordered_.theirs.find(row.name);
             if (theirs == nullptr) continue;
             attn::Tensor fixed = *theirs;
-            // Right in one of two ways: from the numbers before it as they are printed, or as they
-            // should be. A harmless form has a name; a slip has none.
+            // Right in one of two ways: given the printed numbers before it, or the corrected ones.
+            // A harmless form has a name; a misprint has none.
             const auto found =
                 std::ranges::find(diagnosis_.findings, row.name, &attn::Finding::step);
             const bool is_form =
@@ -178,12 +178,12 @@ public:
     }
 
 private:
-    /// Returns how far the numbers of printed tensors may be from those that were computed with.
+    /// Returns how far the numbers of printed tensors may be from those used in the computation.
     attn::Ledger radii(const attn::Ledger& used) const {
         return attn::radii_of_printed(used, [&](const attn::Ledger::Entry& entry) {
             const auto own = digits_.find(entry.name);
             attn::Printed digits = own == digits_.end() ? attn::Printed() : own->second;
-            // Inputs may be chosen with fewer digits than what is computed from them.
+            // Inputs may be chosen with fewer digits than the results computed from them.
             const bool is_input = digits.count > 0 && diagnosis_.given.has(entry.name);
             if (is_input && !digits.are_significant) digits.count = most_;
             return digits;

@@ -8,7 +8,7 @@
 namespace app {
 
 /// The verdicts of a diagnosis in the order of the walk, with the user's tensors by their steps:
-/// those that it read, and those beside them that no later step was made of.
+/// those that it read, and others from which no later step was computed.
 struct OrderedVerdicts {
     std::vector<attn::StepVerdict> rows;
     attn::Ledger theirs;
@@ -27,9 +27,9 @@ struct WrongInPrint {
     std::string text() const;
 };
 
-/// Returns the cells of each wrong tensor that follow neither from the numbers before it as they
-/// are printed, nor as they should be, within the decimals that are printed. `text` is the
-/// document, for its lines and digits; it may be empty. `tokens` are the words at rows.
+/// Returns the cells of each wrong tensor that follow neither from the printed numbers before it
+/// nor from the corrected ones, within the printed decimals. `text` is the document, for its lines
+/// and digits; it may be empty. `tokens` are the words at rows.
 std::vector<WrongInPrint> wrong_in_print(const std::string& text, const attn::Ledger& file,
                                          const attn::Diagnosis& diagnosis,
                                          const std::vector<std::string>& tokens);
