@@ -41,8 +41,8 @@ std::string command_first(const Words& words, std::size_t at) {
     return "the command comes first: " + shell_text(moved);
 }
 
-/// Returns the words with those at `at` replaced, as they could be typed; empty if they would be
-/// refused.
+/// Returns the command line with the words at `at` replaced, as it could be typed; empty if it
+/// would be refused.
 std::string with_others(const Command& command, const Words& words, std::size_t at,
                         const Words& others, std::size_t count = 1) {
     const auto place = words.begin() + static_cast<std::ptrdiff_t>(at);
@@ -102,7 +102,7 @@ std::string about_second_value(const Command& command, const Words& words, std::
                                "; did you mean " + meant + "?";
 }
 
-/// True for `--heads` and `-q`, which a sentence is unlikely to hold.
+/// True for `--heads` and `-q`, which are unlikely in a sentence.
 bool is_flag(const std::string& word) {
     return word.starts_with("--") || (word.size() == 2 && word[0] == '-' && word[1] > '9');
 }
@@ -243,7 +243,7 @@ void note_beside_help(const Words& words) {
         const bool is_all = words[i - 1] == "--help" && words[i] == "all";
         const bool is_read =
             is_all || !asks(words[i - 1]) || (!asks(words[i]) && words[i].starts_with("-"));
-        if (!is_read) report_note(words[i] + " has no effect beside " + words[i - 1]);
+        if (!is_read) report_note(words[i] + " has no effect with " + words[i - 1]);
     }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the attentions of data/attentions with PyTorch code written by hand from the papers: the
 values of every form to 1e-12, the gradients of x and of all parameters to 1e-9. Also runs --code, and
-checks that each mistake changes something. A name may be a file.
+checks that each mistake changes a number. NAME may be a file.
 
     /usr/bin/python3 tests/check_attentions.py build/dev/app/attn-explain [NAME ...]"""
 

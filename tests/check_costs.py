@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Holds the polynomials of `attentions NAME --cost` to counts made by running, at twelve sizes.
+"""Compares the polynomials of `attentions NAME --cost` with counts of executed operations, at twelve
+sizes.
 
     tests/check_costs.py [PROGRAM] [NAME ...]
 

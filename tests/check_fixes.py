@@ -7,7 +7,7 @@ For a walk in which the mistake can show, --code writes the right program and th
 wrong one up to the first line that differs, then the fix, with short names for the tensors (q, k, v,
 scores, hidden, ...). The result must be a tensor of the right program that the wrong one does not
 have. Fixes that are no line of arithmetic (a class, a flag, a comment) are counted and listed. Without
-PyTorch nothing is checked, and a line says so.
+PyTorch nothing is checked, and a line reports this.
 """
 
 import ast
@@ -195,7 +195,7 @@ def in_numpy(names):
 
 
 def verdict(mistake, walk, language="torch"):
-    """Returns `right`, `wrong` or `not run` for a fix in one walk; None if the mistake cannot show."""
+    """Returns `right`, `wrong` or `not run` for a fix in one walk; None if the mistake has no effect."""
     if mistake["id"] in LEFT_ALONE:
         return "not run"
     right, wrong = program(walk), program(walk, ["--bug", mistake["id"]])

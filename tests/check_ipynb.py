@@ -6,7 +6,7 @@
 Writes all notebooks, a variety of walks and every mistake of the catalogue with --format ipynb. Runs
 their code cells in one namespace, as Jupyter would, under the installed PyTorch and NumPy, and
 compares every printed number with the output in the file: float64 exactly, float32 except for an
-occasional unit in the last place. Without PyTorch or NumPy nothing is checked, and a line says so.
+occasional unit in the last place. Without PyTorch or NumPy nothing is checked, which a line reports.
 """
 
 import contextlib
@@ -269,7 +269,7 @@ def mistaken(program):
             # Mistakes of the backward pass need a walk with --backward.
             walk += ["--backward"] if bug.startswith("grad-") else []
             tried = subprocess.run([program, *walk, "--only", "x"], capture_output=True, text=True)
-            if "cannot show here" not in tried.stderr:
+            if "has no effect here" not in tried.stderr:
                 made.append(walk)
         if not made:
             sys.exit(f"no walk can show the mistake {bug}")

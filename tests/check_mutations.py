@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Asks `diagnose` about mistakes that are in no catalogue: one step of a walk is computed by a rule
+"""Runs `diagnose` on mistakes that are not in the catalogue: one step of a walk is computed by a rule
 with one error, by the evaluator of check_step_rules.py, and the later steps by the right rules.
 
     tests/check_mutations.py [PROGRAM [COUNT]]
 
-Counts how many are named, by a mistake of the catalogue or by the rule that the numbers follow, and
-the right walks that are accused, of which there must be none.
+Counts the mistakes that are named, by one of the catalogue or by the rule that the numbers follow.
+No correct walk may be accused.
 """
 import json
 import random

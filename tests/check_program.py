@@ -6,7 +6,7 @@
 Writes the walks of check_ipynb.py (those that contain WORD) with --code torch and --code numpy, quiet,
 and runs them. Their output must be that of the walk in the form of the same library: word by word
 outside of numbers, numbers except for rounding. Without PyTorch or NumPy nothing is checked, and a
-line says so.
+line reports this.
 """
 
 import contextlib

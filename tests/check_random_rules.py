@@ -7,7 +7,7 @@ Each rule replaces a step of a walk in float64. The walk's tensors must be those
 tests/rule_oracle.py, its gradients (--backward) the central differences of that evaluator, and the
 programs of --code torch and --code numpy, with --backward too, must compute the same tensors. A rule
 that the program refuses is a failure unless the evaluator refuses it too. Without PyTorch or NumPy
-nothing is checked, and a line says so.
+nothing is checked, and a line reports this.
 """
 
 import contextlib

@@ -5,7 +5,7 @@
 
 Checks three claims: the eight lines print the weights and the context of the default walk, the output
 of --format torch is valid Python, and diagnose calls the lines for a probe right. Without PyTorch and
-NumPy nothing is checked, and a line says so.
+NumPy nothing is checked, and a line reports this.
 """
 
 import contextlib

@@ -5,7 +5,7 @@
 
 Runs random configurations of awkward sizes with --dtype float64, and recomputes every step from x to
 the scores from the drawn parameters, as Hugging Face's models do. All numbers must agree to 1e-10.
-Without PyTorch nothing is checked, and a line says so.
+Without PyTorch nothing is checked, and a line reports this.
 """
 
 import json

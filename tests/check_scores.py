@@ -4,7 +4,7 @@ over random configurations of awkward sizes.
 
     tests/check_scores.py build/dev/app/attn-explain [HOW_MANY]
 
-Without PyTorch nothing is checked, and a line says so.
+Without PyTorch nothing is checked, and a line reports this.
 """
 
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the program with each allocation failing in turn; takes some minutes.
+"""Runs the program with each allocation failing in turn; takes a few minutes.
 
     tests/check_starved.py build/dev/tests/attn_starved [FIRST STEP]
 

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Asks `diagnose` about programs in the style of many libraries, with their names, layouts and file
-formats, right ones and ones with a single mistake, each computed here with NumPy.
+"""Runs `diagnose` on programs in the style of many libraries, with their names, layouts and file
+formats, correct or with a single mistake, each computed here with NumPy.
 
     tests/check_strangers.py [PROGRAM [PART OF A NAME]]
 
-Prints each right program that is accused or not settled, and each wrong one whose mistake is not
-named (alone or in a tie); then the counts.
+Prints each correct program that is accused or left undecided, and each wrong one whose mistake is
+not named (alone or in a tie); then the counts.
 """
 import json
 import os

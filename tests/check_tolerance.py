@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Holds the usual tolerance of `tolerance` to PyTorch: random walks in float32 and bfloat16, whose
-context is computed from x and the parameters in other orders. At least 99 of 100 pass; and of the
-known mistakes the program states how many pass, too. Then the digits that `--forms --compute-dtype
-bfloat16` says the state of retention loses, by the same recurrence in PyTorch.
+"""Checks the usual tolerance of `tolerance` with PyTorch: random walks in float32 and bfloat16, whose
+context is computed from x and the parameters in other orders. At least 99 of 100 must pass; the
+script also counts the known mistakes that pass. Then it compares the number of digits that the state
+of retention loses in bfloat16 (`--forms --compute-dtype`) with the same recurrence in PyTorch.
 
     tests/check_tolerance.py [PROGRAM] [COUNT] [SEED]
 """

@@ -99,7 +99,7 @@ def state_of_retention(walk):
 
 
 class Trained:
-    """The model of stories in float64, whose first layer can learn."""
+    """The model of stories in float64, with a trainable first layer."""
 
     LEARNS = ("wq", "wk", "wv", "wo")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Holds the words of attention files (softmax, define, together, stop, latest, whole sums) to
-PyTorch by hand: values, all gradients, --code numpy and torch (executed), and verify.
+"""Compares the words of attention files (softmax, define, together, stop, latest, sums of integers)
+with PyTorch code written by hand: values, all gradients, --code numpy and torch (executed), verify.
 
     tests/check_words.py [PROGRAM]
 """

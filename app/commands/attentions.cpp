@@ -42,7 +42,7 @@ parameter  gain[h] = 1 + h
 # A step is a rule. The letters h q k t f c b i have the walk's lengths; others take those of what
 # they read, or are declared: axis o < H * Dv
 step  fade[q,k] = if k > q then 0 else 2 ^ ((k - q) / half)
-  title  how much of a key is left when a query meets it
+  title  how much of a key is left when a query reads it
 
 # The name of a step that is there replaces it. --list-rules shows those that are.
 step  weights[h,q,k] = gain[h] * scaled_scores[h,q,k] * fade[q,k]
@@ -53,7 +53,7 @@ const std::vector<Flag>& attentions_flags() {
         {flags::name, "NAME", "the attention to show, or your own file",
          such_as(attn::shipped_attention_names, Takes::Kind::file)},
         Flag{flags::forms, "",
-             "walk every form of the attention, report how far the results differ, and prove "
+             "compute every form of the attention, report how much the results differ, and prove "
              "that they are the same function"},
         Flag{flags::backward, "", "compare the gradients of inputs and parameters, too"}.needing(
             {[](const Arguments& said) { return said.has(flags::forms); }, nullptr,
@@ -151,7 +151,7 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
         promises.push_back(attn::json_of(each));
     }
     std::vector<attn::JsonText> precision;
-    if (compared.empty()) text += "this file declares no tensors to be the same\n";
+    if (compared.empty()) text += "this file names no tensors that should be the same\n";
     if (arguments.has(flags::compute_dtype)) text += precision_text(plan, file, precision);
     write_text_or_json(
         arguments, [&] { return text; },
@@ -228,7 +228,7 @@ void write_costs(const Arguments& arguments, const attn::Plan& plan,
         });
 }
 
-/// Writes the file with a derived form, and reports what is proved of it.
+/// Writes the file with a derived form, and reports what was proved about it.
 int write_derived(const Arguments& arguments, const attn::AttentionFile& file) {
     const Arguments walk = with_flags(arguments, {std::string(flags::attentions), file.text});
     const attn::Plan plan = attn::resolve(config_of(walk));
@@ -284,7 +284,7 @@ void write_fresh(const Arguments& arguments, const std::string& path) {
     if (path == "-") return StandardOutput::print(text);
     refuse_edited(path);
     attn::write_file(path, text);
-    report_note("wrote " + path + ": edit it, and walk it with attn-explain --attention " + shown);
+    report_note("wrote " + path + ": edit it, and run it with attn-explain --attention " + shown);
 }
 
 /// Shows the text that defines the walk, or that of one of its variants: `standard/sink`.
@@ -308,7 +308,8 @@ void write_walk_text(const Arguments& arguments, const std::string& name) {
 int run_attentions(const Arguments& arguments) {
     const bool derives = arguments.has(flags::derive);
     if (arguments.has(flags::cost) && (derives || arguments.has(flags::forms))) {
-        throw attn::ConfigError("--cost stands alone: leave --forms and --derive out");
+        throw attn::ConfigError(
+            "--cost cannot be combined with --forms or --derive: leave them out");
     }
     if (const std::string path = fresh_file(arguments); !derives && !path.empty()) {
         write_fresh(arguments, path);
@@ -331,7 +332,7 @@ int run_attentions(const Arguments& arguments) {
         if (arguments.has(flags::cost)) {
             if (name != of_walk.front()) {
                 throw attn::ConfigError(attn::visible(name) +
-                                        " is no whole walk: attn-explain attentions " +
+                                        " is not a whole walk: attn-explain attentions " +
                                         of_walk.front() + " --cost, with the flags of the variant");
             }
             write_costs(arguments, attn::resolve(config_of(arguments)), nullptr);

@@ -185,8 +185,7 @@ const std::vector<Flag>& bench_flags() {
         Flag{flags::arch, "SET,SET", "instruction sets of fused",
              some_of(words_of<attn::InstructionSet>), "the widest available"}
             .needing({runs_fused, nullptr, "--variant fused"}),
-        Flag{flags::plot, "FILE", "draw time over length as an SVG picture", file()}.writing(
-            {".svg"}),
+        Flag{flags::plot, "FILE", "plot time against length as SVG", file()}.writing({".svg"}),
     };
     return all;
 }

@@ -151,7 +151,7 @@ std::string description_of(const attn::Mistake& mistake, const std::optional<att
         for (const std::string& line : attn::wrap(head + words, 80)) text += line + "\n";
     };
     paragraph(mistake.id + ": ", mistake.title.visible());
-    paragraph("shows first at ", mistake.step);
+    paragraph("first visible in  ", mistake.step);
     paragraph("effect: ", mistake.effect.visible());
     if (!mistake.indistinguishable_from.empty()) {
         paragraph("same numbers from: ", mistake.indistinguishable_from);

@@ -18,7 +18,7 @@ struct Command {
     std::string name;  ///< empty for the walk itself
     std::string help;
     std::vector<FlagTable> tables;  ///< its flags and positional arguments, its own first
-    int (*run)(const Arguments&);   ///< returns the exit code: 0 fine, 1 a finding, 2 trouble
+    int (*run)(const Arguments&);   ///< returns the exit code: 0 success, 1 a finding, 2 an error
     std::vector<Example> examples{};
     std::string group{};  ///< its heading in lists: `Learn`, `Check`, ...; empty for the walk
 };

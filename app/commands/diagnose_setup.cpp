@@ -114,14 +114,14 @@ attn::Ledger inputs_by_step(const attn::WalkConfig& config, const attn::Ledger& 
     return named;
 }
 
-/// True if a walk that has this step makes its scores or its context of it.
+/// True if a walk with this step computes its scores or its context from it.
 bool makes_others(const std::string& step) {
     return step.starts_with("rotated_") || step.starts_with("normed_") ||
            step.starts_with("dropped_") || step == "position_bias" || step == "biased_scores" ||
            step == "capped_scores";
 }
 
-/// The names of tensors that are not read, as a line says them.
+/// The names of tensors that are not read, for a message.
 std::string not_used(const char* what, std::vector<std::string> names) {
     for (std::string& name : names) name = attn::visible(name);
     return std::string(what) + " and are not used: " + attn::some_of(names) +
@@ -211,8 +211,9 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
             read[candidates.others[i]] = "x";
             DiagnosedWalk other = asked_walk(arguments, whole, std::move(read));
             if (!makes_others_right(other)) continue;
-            other.assumed.push_back(attn::visible(candidates.others[i]) +
-                                    " is x: with it your parameters make your other tensors");
+            other.assumed.push_back(
+                attn::visible(candidates.others[i]) +
+                " is x: with it your other tensors follow from your parameters");
             return other;
         }
     }
@@ -295,7 +296,7 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         if (inputs.has("memory")) asked.config.memory.reset();
         attn::take_direct_sizes(named, asked.said, asked.config);
     }
-    // Without a value or a parameter, an x of the file has no part in what query and key make.
+    // Without a value or a parameter, an x in the file has no part in the results of query and key.
     const bool begins_at_query = attn::given_beginning(named) == "query" && inputs.has("x") &&
                                  is_matrix("query") && is_matrix("key");
     const bool begins_later = (begins_at_query || (may_begin_later && x == nullptr)) &&

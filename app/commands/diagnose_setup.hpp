@@ -21,7 +21,7 @@ struct DiagnosedWalk : attn::AskedWalk {
     std::vector<std::string> assumed{};
     /// Tensors with names of parameters that the walk does not have.
     std::vector<std::string> unread_parameters{};
-    /// Their file has parameters, and neither the x that they multiply nor what they make of it.
+    /// Their file has parameters, but neither the x that they multiply nor the result.
     bool lacks_x = false;
     /// The walk starts from the user's x, but the file has no parameters for query, key and value.
     bool lacks_parameters = false;
@@ -40,9 +40,9 @@ std::string why_not_judged(const DiagnosedWalk& asked, const attn::Diagnosis& di
 DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& file,
                          std::map<std::string, std::string> said, bool may_begin_later = false);
 
-/// The tensors that may be x although none is called so: those whose names can mean x, those
-/// without the name of a step, and others. `step_of` has the step of each name, or the name itself
-/// for one that cannot be x.
+/// The tensors that may be x if none has that name: those whose names can mean x, those without the
+/// name of a step, and others. `step_of` has the step of each name, or the name itself for one that
+/// cannot be x.
 struct MayBeX {
     std::vector<std::string> called{}, nameless{}, others{};
 
@@ -52,12 +52,12 @@ struct MayBeX {
     std::string only() const;
 };
 
-/// Returns the parameters that have the names of what they make, `query_proj`, and by their shapes
-/// can only multiply x: they have its features, and no tokens. Empty unless all three are there.
+/// Returns the parameters that are named after their results, `query_proj`, and by their shapes can
+/// only multiply x: they have its features, but no tokens. Empty unless all three exist.
 std::map<std::string, std::string> bare_parameters(const attn::Ledger& named,
                                                    const attn::Ledger& file);
 
-/// True if the walk makes some tensor of the user as it is.
+/// True if the walk computes one of the user's tensors exactly.
 bool makes_others_right(const DiagnosedWalk& asked);
 
 /// Reports how long trying all mistakes takes if rules make a walk slow.

@@ -50,7 +50,7 @@ Command examples_command() {
             {{"attn-explain examples", "Lists the names for --example."},
              {"attn-explain examples adjective", "Shows its file: words, features, matrices."},
              {"attn-explain examples adjective -o mine.txt",
-              "Writes it, for you to edit: attn-explain --example ./mine.txt walks yours."}}};
+              "Writes it for you to edit; attn-explain --example ./mine.txt runs your copy."}}};
 }
 
 }  // namespace app

@@ -44,7 +44,7 @@ std::vector<Exercise> exercises_in(const char* texts, bool is_torch) {
     return all;
 }
 
-/// The lines of a program before, in and after its hole.
+/// The lines of a program before, in and after its gap.
 struct Parts {
     std::string before, solution, after, indent;
 };
@@ -73,7 +73,7 @@ std::pair<std::size_t, std::size_t> hint_in(const std::string& program) {
     return {from, program.find("\"\"\"", from)};
 }
 
-/// A variable of a program as it was last; nullptr if it has none of that name.
+/// The last value of a program's variable; nullptr if it has none of that name.
 const attn::Tensor* last_variable(const TracedProgram& program, const std::string& name) {
     const auto last = program.last.find(name);
     return last == program.last.end() ? nullptr : program.tensors.find(last->second);

@@ -28,8 +28,8 @@ struct Exercise {
 /// The exercises in the order in which they teach, in NumPy or in PyTorch.
 const std::vector<Exercise>& exercises(bool in_torch);
 
-/// The exercise that a file is an answer to, by its name and the library that it imports; nullptr
-/// if it is none.
+/// The exercise that a file answers, by its name and the library that it imports; nullptr if there
+/// is none.
 const Exercise* exercise_of(const std::string& path);
 
 /// The verdict on an answer.

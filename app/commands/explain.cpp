@@ -191,9 +191,8 @@ std::string as_text(const Explained& explained, const attn::Ink& ink) {
     }
     const std::vector<std::size_t>& lines = explained.found.passed_over;
     if (!lines.empty() && !explained.found.attentions.empty()) {
-        text +=
-            "skipped, as not attention: " + std::string(lines.size() == 1 ? "line " : "lines ") +
-            line_ranges(lines) + "\n";
+        text += "skipped, not part of attention: " +
+                std::string(lines.size() == 1 ? "line " : "lines ") + line_ranges(lines) + "\n";
     }
     return text + summary(explained) + "\n";
 }
@@ -370,8 +369,8 @@ const std::vector<Flag>& explain_flags() {
         Flag{flags::file, "FILE", "your program: .py or .ipynb; with a trace, its source", file()}
             .demanded(),
         {flags::format, "FORMAT", "print text, json, a page, or annotations of GitHub Actions",
-         one_of("text json html github"), "by the name of --output; else text"},
-        {flags::function, "NAME", "explain the attention of this function or class alone"},
+         one_of("text json html github"), "from the extension of --output, otherwise text"},
+        {flags::function, "NAME", "explain only the attention of this function or class"},
         {flags::trace, "FILE", "read this trace of the program instead of running it", file()},
         python_flag("program"),
     };

@@ -27,7 +27,7 @@ bool is_off(const ExplainedLine& line) {
     return is_wrong(line.verdict) || line.verdict == LineVerdict::open;
 }
 
-/// The mistakes that an attention makes, which together make its numbers.
+/// The mistakes of an attention, which together explain its numbers.
 std::vector<const attn::Mistake*> made_in(const attn::Diagnosis& diagnosis) {
     std::vector<const attn::Mistake*> made;
     for (const attn::Finding& finding : diagnosis.findings) {
@@ -217,7 +217,7 @@ std::string wrong_step(const BothWalks& both, const ExplainedLine& line) {
     return judged;
 }
 
-/// Explains beside each wrong step what is wrong, and opens the page at the first one: at a known
+/// Explains next to each wrong step what is wrong, and opens the page at the first one: at a known
 /// mistake if there is one.
 void show_mistakes(const BothWalks& both, std::vector<ExplainedLine>& lines,
                    attn::Document& document) {

@@ -7,17 +7,17 @@
 
 namespace app {
 
-/// A program with what was found in it.
+/// A program and the attention found in it.
 struct Explained {
     std::string path;
     TracedProgram program;
     attn::Explanation found;
 
-    /// The source of a line of the main program; empty of another file.
+    /// The source of a line of the main program; empty for another file.
     std::string source(const attn::ExplainedLine& line) const {
         return line.file.empty() ? program.line(line.line) : std::string();
     }
-    /// `12`, of a notebook `cell 3, line 2`, of another file `model.py:12`.
+    /// `12`, in a notebook `cell 3, line 2`, in another file `model.py:12`.
     std::string place(const std::string& file, std::size_t line) const;
     /// A question after its line, `line 12: is this intended?`.
     std::string asked(const attn::LineQuestion& question) const;

@@ -125,8 +125,8 @@ const std::vector<Flag>& generate_flags() {
         {
             {flags::tokens, "N", "maximum number of tokens to write", integer(1, 1'000'000), "100"},
             {flags::temperature, "X",
-             "divide the logits by it before a token is drawn; 0: the likeliest", number(),
-             "0; 1 with --top-k, --top-p or --seed"},
+             "divide the logits by this number before a token is drawn; 0: always the likeliest",
+             number(), "0; 1 with --top-k, --top-p or --seed"},
             {flags::top_k, "N", "draw among the N likeliest tokens", integer(1), "all"},
             {flags::top_p, "X", "draw among the likeliest tokens whose probabilities add up to X",
              number(), "1"},

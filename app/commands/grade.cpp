@@ -161,8 +161,9 @@ const std::vector<Flag>& grade_flags() {
     static const std::vector<Flag> all{
         Flag{flags::folder, "FOLDER", "a folder of answers, one folder per student"}.demanded(),
         {flags::format, "FORMAT", "gradescope: results.json of one submission",
-         one_of("text json csv gradescope"), "by the name of --output; else text"},
-        {flags::seconds, "N", "end an answer after N seconds of work", integer(1, 3600), "20"},
+         one_of("text json csv gradescope"), "from the extension of --output, otherwise text"},
+        {flags::seconds, "N", "stop an answer after N seconds of processor time", integer(1, 3600),
+         "20"},
         python_flag("answers"),
         output_flag({".txt", ".json", ".csv"}),
     };

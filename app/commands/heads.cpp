@@ -167,7 +167,8 @@ std::string page_of_effects(const Arguments& arguments, const Model& model, cons
         if_left_out(model) +
             fmt::format(
                 "The probability of {} after {} is {:.4f}. Each number is its change without "
-                "that head; press it for the probability then, and for the head's name.",
+                "that head; press it for the probability without the head, and for the head's "
+                "name.",
                 quoted(model, found.id), quoted(model, ids.back()), found.probability),
         found.heads, cell);
 }
@@ -204,8 +205,8 @@ std::string effects_text(const Model& model, const TokenIds& ids,
                        name_of(model), quoted(model, found.id), quoted(model, ids.back()),
                        found.probability) +
            aligned(rows, 3) +
-           "# leaving out a head changes the model; effects that other heads compensate do not "
-           "show\n";
+           "# leaving out a head changes the model; effects that other heads compensate for are "
+           "not visible\n";
 }
 
 std::string effects_json(const Model& model, const TokenIds& ids,
@@ -266,9 +267,10 @@ void write_repeated(const Arguments& arguments, const Model& model) {
                             fmt::format("{:.3f}", head.duplicate), head.name});
         }
         return fmt::format(
-                   "# {}: {} random tokens, twice. Means over the second time: the share of the\n"
-                   "# weights on the token after the same one of the first time (induction), and\n"
-                   "# on that one (duplicate). A name stands for more than half of the weights.\n",
+                   "# {}: {} random tokens, twice. Means over the second copy: the share of the\n"
+                   "# weights on the token after the earlier occurrence of the current one\n"
+                   "# (induction), and on that occurrence (duplicate). A head has a name if it is\n"
+                   "# more than half.\n",
                    name_of(model), count) +
                aligned(rows, 5);
     };
@@ -290,8 +292,8 @@ void write_repeated(const Arguments& arguments, const Model& model) {
             if_left_out(model) +
             fmt::format(
                 "{} random tokens, twice: the share of each head's weights on the token after the "
-                "same one of the first time (induction). Press a number for its share on that "
-                "one.",
+                "earlier occurrence of the current one (induction). Press a number for its share "
+                "on that occurrence.",
                 count);
         return write_text(
             arguments, page_by_head(arguments, "Heads on repeated tokens", words, found.heads,
@@ -369,7 +371,8 @@ const std::vector<Flag>& form_flags() {
         {{flags::effect, "", "print how likely the next word is without each head"},
          {flags::chosen, "TOKEN", "the word for --effect (default: the likeliest)"},
          {flags::repeat, "N",
-          "read N random tokens twice: who attends to the token after the earlier copy (induction)",
+          "read N random tokens twice, and report which heads attend to the token after the "
+          "earlier copy (induction)",
           integer(2, 100'000)},
          form_flag(
              "text: a table; json; html: a page with a picture of every head, which "

@@ -89,7 +89,7 @@ std::vector<attn::Prose> opening_of(const Arguments& arguments, const attn::Plan
                 " each, " + heads + ".",
             "All vectors and matrices are drawn at random with seed " +
                 std::to_string(plan.config.seed) +
-                ": who looks at whom means nothing yet. Try attn-explain --example adjective for a "
+                ": the weights mean nothing yet. Try attn-explain --example adjective for a "
                 "head that means something.",
             std::string("In formulas: ") + (plan.batch > 1 ? "b sequence, " : "") +
                 (plan.has_head ? "h head, " : "") +

@@ -53,7 +53,7 @@ std::string flag_in_the_way(const Arguments& arguments, const attn::AttentionFil
         try {
             if (law_on_walk(without, law).holds()) return as_typed(said);
         } catch (const attn::Error&) {
-            continue;  // Another flag is in the way, too.
+            continue;  // Another flag prevents the law, too.
         }
     }
     return {};
@@ -61,7 +61,7 @@ std::string flag_in_the_way(const Arguments& arguments, const attn::AttentionFil
 
 /// Walks both sides of a law.
 ///
-/// Errors  ConfigError for a walk that the law is not written for, naming the flag.
+/// Errors  ConfigError for a walk to which the law does not apply, naming the flag.
 LawOnWalk checked_law(const Arguments& arguments, const attn::AttentionFile& law) {
     try {
         return law_on_walk(arguments, law);
@@ -69,7 +69,7 @@ LawOnWalk checked_law(const Arguments& arguments, const attn::AttentionFile& law
         attn::resolve(config_of(arguments));  // An error of the walk itself comes first.
         const std::string flag = flag_in_the_way(arguments, law);
         if (flag.empty()) throw;
-        throw attn::ConfigError("the law " + law.name + " is not written for walks with" + flag +
+        throw attn::ConfigError("the law " + law.name + " does not apply to walks with" + flag +
                                 ": leave it out");
     }
 }

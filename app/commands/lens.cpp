@@ -98,7 +98,7 @@ std::string lens_command(const Arguments& arguments, const Model& model,
 std::string page_of_lens(const Arguments& arguments, const Model& model, const Lens& lens,
                          const TokenIds& ids) {
     const std::string chosen = quoted(model, lens.chosen);
-    ColoredPage page{"What the model would say at each layer",
+    ColoredPage page{"What the model would predict at each layer",
                      if_left_out(model) +
                          fmt::format("The next token after each token if the model stopped at each "
                                      "layer ({}). Press a word for its probability and that of {}.",

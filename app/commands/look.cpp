@@ -183,7 +183,8 @@ int run_look(const Arguments& arguments) {
     check_output_flags(arguments);
     const std::string spec = arguments.has(flags::file) ? std::string(arguments[flags::file]) : "-";
     if (spec == "-" && isatty(STDIN_FILENO) != 0) {
-        report_note_now("paste tensors here, as in scores = [[1, 2], [3, 1]]; Ctrl-D ends them");
+        report_note_now(
+            "paste tensors here, as in scores = [[1, 2], [3, 1]]; Ctrl-D ends the input");
     }
     std::vector<std::string> tokens;
     attn::Ledger file = is_page(spec) ? page_tensors(spec, tokens) : pasted_tensors(spec, tokens);
@@ -231,7 +232,7 @@ const std::vector<Flag>& look_flags() {
 
 Command look_command() {
     return {"look",
-            "recognise pasted tensors, show their walk, and name the cell that is off",
+            "recognise pasted tensors, show their walk, and name the wrong cell",
             {look_flags, print_flags, output_flags, file_flags, json_flags, color_flags,
              config_flags, walk_flags},
             run_look,

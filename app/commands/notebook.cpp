@@ -266,7 +266,8 @@ const std::vector<Flag>& notebook_flags() {
         {flags::as_flags, "",
          "print for each cell the command of a plain walk that gives its numbers"},
         {flags::list_steps, "", "list its cells by the names that --only takes"},
-        {flags::corrected, "", "also with its mistakes corrected, side by side if they differ"},
+        {flags::corrected, "",
+         "print each cell also with the mistakes corrected, side by side if they differ"},
         {flags::step, "", "step through it with the keyboard or from a script"},
     };
     return all;

@@ -18,7 +18,7 @@ namespace app {
 namespace {
 
 /// Prefix of a remark on a cell that could not take the settings.
-const std::string still = "Still the page's: ";
+const std::string still = "As on the page: ";
 
 bool says_replay(const Arguments::Said& said) { return said.flag->is(of_replay); }
 
@@ -135,7 +135,7 @@ void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage lan
     } else if (!cell.remake) {
         tell_of_step(now, walk);
     }
-    mark_changed(now, "No longer the page's: " + changes + ".");
+    mark_changed(now, "Differs from the page: " + changes + ".");
     cell = std::move(now);
 }
 
@@ -154,7 +154,7 @@ void mark_replay(const Arguments& arguments, const attn::Notebook& notebook,
             attn::content_text(*old, form, {}) == attn::content_text(cell, form, {})) {
             continue;
         }
-        mark_changed(cell, "No longer the page's: " + settings + ".");
+        mark_changed(cell, "Differs from the page: " + settings + ".");
     }
 }
 
@@ -193,9 +193,9 @@ void note_no_change(const Arguments& arguments, const attn::Notebook& notebook,
         }
     }
     report_note(changes_text(arguments) + " changes no number here: the page's walk " +
-                (mistakes.empty() ? "is like that already"
-                                  : "is like that already, or its mistakes (" +
-                                        attn::joined(mistakes) + ") leave no trace of it"));
+                (mistakes.empty() ? "already has it"
+                                  : "already has it, or its mistakes (" + attn::joined(mistakes) +
+                                        ") hide its effect"));
 }
 
 Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& walk) {

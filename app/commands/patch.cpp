@@ -50,7 +50,8 @@ AskedPatch asked_of(const Arguments& arguments, const Model& model) {
             cut(model, asked.there)));
     }
     if (asked.here == asked.there) {
-        throw attn::ConfigError("--text and --from are the same tokens: change a word of one");
+        throw attn::ConfigError(
+            "--text and --from are the same tokens: change a word in one of them");
     }
     const std::string pair = arguments[flags::chosen].value_or("");
     const std::size_t dash = pair.find('-', 1);

@@ -157,7 +157,7 @@ int run_practice(const Arguments& arguments) {
     if (!arguments.has(flags::folder)) {
         throw attn::ConfigError(
             "name a folder for the exercises, as in attn-explain practice "
-            "attention; --list prints what they are about");
+            "attention; --list prints their topics");
     }
     const std::filesystem::path folder = std::string(arguments[flags::folder]);
     const std::string python(arguments[flags::python]);
@@ -180,7 +180,7 @@ const std::vector<Flag>& practice_flags() {
         Flag{flags::notebook, "FILE", "write the exercises as one notebook instead", file()}
             .writing({".ipynb"}),
         Flag{flags::watch, "", "judge each file when it is saved"}.typed_only(),
-        {flags::list, "", "print the names of the exercises and what they are about"},
+        {flags::list, "", "print the names and topics of the exercises"},
         {flags::hint, "N", "print the hint of an exercise", integer(1, 16)},
         {flags::solution, "N", "print the solution of an exercise", integer(1, 16)},
         python_flag("exercises"),

@@ -8,7 +8,7 @@
 namespace app {
 
 /// The verdicts of a diagnosis in the order of the walk, with the user's tensors by their steps:
-/// those that it read, and those beside them that no later step was made of.
+/// those that it read, and others from which no later step was computed.
 struct OrderedVerdicts {
     std::vector<attn::StepVerdict> rows;
     attn::Ledger theirs;

@@ -30,7 +30,7 @@ extern "C" const char attn_python_module[], attn_python_tracer[];
 namespace app {
 namespace {
 
-/// A folder for files in between, which is removed at the end.
+/// A folder for intermediate files, removed at the end.
 class ScratchFolder {
 public:
     ScratchFolder() : path_(std::filesystem::temp_directory_path() / "attn-explain-XXXXXX") {
@@ -112,7 +112,7 @@ std::optional<int> run(const std::vector<std::string>& said, const Limits& limit
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    if (!limits.is_trusted) kill(-process, SIGKILL);  // what it left running
+    if (!limits.is_trusted) kill(-process, SIGKILL);  // processes that it left running
     if (WIFSIGNALED(status) && limits.seconds > 0 &&
         (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL)) {
         return std::nullopt;
@@ -126,7 +126,7 @@ std::string text_of(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// Takes over what the tracer says of a program beside its tensors.
+/// Adopts the tracer's information on a program other than its tensors.
 void take_notes(const nlohmann::json& notes, TracedProgram& program) {
     program.source = notes.value("source", std::vector<std::string>());
     program.last = notes.value("last", std::map<std::string, std::string>());

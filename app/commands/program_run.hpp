@@ -18,7 +18,8 @@ struct RaisedLine {
     std::size_t line = 0;
     /// The tensors of the line and their shapes.
     std::vector<std::pair<std::string, attn::Shape>> shapes{};
-    std::string fits{};  ///< what would fit instead, `k.T would fit and give (5, 5)`; may be empty
+    std::string
+        fits{};  ///< an operand that would fit, `k.T would fit and give (5, 5)`; may be empty
 };
 
 /// A function or class of a program, with its first line and its last.
@@ -50,8 +51,8 @@ struct TracedProgram {
 struct Limits {
     unsigned seconds = 0;    ///< of time; 0: no limit
     std::size_t bytes = 0;   ///< of memory; 0: no limit
-    bool is_trusted = true;  ///< else it runs in a folder of its own, silent, and without a network
-                             ///< if the system allows that
+    bool is_trusted = true;  ///< otherwise it runs in its own folder, without output and without a
+                             ///< network if the system allows that
 };
 
 /// A program that used up its limits, or ended Python.
@@ -59,7 +60,7 @@ struct EndedProgram : attn::InputError {
     using attn::InputError::InputError;
 };
 
-/// Runs a program by `python` and traces it. What it prints goes to standard error.
+/// Runs a program with `python` and traces it. Its output goes to standard error.
 ///
 /// Errors  ConfigError if Python or NumPy is missing; InputError if the program cannot be read;
 ///         EndedProgram if it was ended.
@@ -69,7 +70,7 @@ TracedProgram traced_program(const std::string& path, const std::string& python,
 /// Runs a program that is a text.
 TracedProgram traced_text(const std::string& program, const std::string& python);
 
-/// The exception of a program: its message, the line, and the shapes that met there.
+/// The exception of a program: its message, the line, and the shapes of its operands.
 std::string raised_text(const TracedProgram& program);
 
 /// The walk that the flags describe, for explanation_of.

@@ -7,8 +7,8 @@
 
 namespace app {
 
-/// Returns the text of a document: of a page (.html) as a reader sees it, a line per block, tables
-/// between bars; of a notebook (.ipynb) its cells and what they printed; of others as it is.
+/// Returns the text of a document: for a page (.html) the visible text, a line per block, tables
+/// between bars; for a notebook (.ipynb) its cells and their output; for others the file itself.
 ///
 /// Errors  InputError naming the file.
 std::string document_text(const std::string& path);

@@ -148,7 +148,7 @@ std::string lines_of(const nlohmann::json& value) {
     return text;
 }
 
-/// Returns the cells of a notebook, and what they printed.
+/// Returns the cells of a notebook, and their output.
 std::string notebook_text(const std::string& bytes, const std::string& label) {
     const auto book = nlohmann::json::parse(bytes, nullptr, false);
     if (!book.is_object() || !book.contains("cells")) {

@@ -51,7 +51,7 @@ public:
             for (const std::string& line : question.shown) say("  " + line + "\n");
             for (const std::string& line : choice_lines(question)) say(line + "\n");
             if (asked_ == 0 && prompts_)
-                say("Enter or hint: a hint. skip or ?: the answer. q: leave.\n");
+                say("Enter or hint: a hint. skip or ?: the answer. q: quit.\n");
             if (!answer(question)) break;
         }
         say("\n" + std::to_string(right_) + " of " + std::to_string(answered_) +
@@ -186,7 +186,7 @@ void write_sheets(const Arguments& arguments, std::uint64_t seed) {
         const std::string topic = arguments.has(flags::topic) ? ": " + arguments[flags::topic] : "";
         const std::string title =
             "Attention" + topic + (students > 1 ? fmt::format(", sheet {}", student) : "");
-        // The command of a sheet has no seed, which would make its answers.
+        // The command of a sheet has no seed, which would reproduce its answers.
         const std::string command = fmt::format("attn-explain quiz --sheet {}", all.size());
         const std::string sheet = sheet_text(title, all, false, form, command);
         if (!to_file) write_text(arguments, sheet);
@@ -252,7 +252,7 @@ const std::vector<Flag>& quiz_flags() {
              std::to_string(attn::quiz_topics().size())}
             .needing(asking),
         {flags::sheet, "N", "write a sheet of N questions instead of asking", integer(1, 1000)},
-        Flag{flags::format, "FORMAT", "form of the sheet", one_of(form_names),
+        Flag{flags::format, "FORMAT", "format of the sheet", one_of(form_names),
              "from the extension of --output, otherwise markdown"}
             .needing(sheet),
         Flag{flags::solutions, "FILE",

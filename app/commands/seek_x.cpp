@@ -6,7 +6,7 @@
 #include "attn/ground/tensor/error.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
-// The x of a file in which no tensor has that name.
+// Finds x in a file in which no tensor has that name.
 
 namespace app {
 namespace {
@@ -36,7 +36,7 @@ MayBeX::MayBeX(const attn::Ledger& named, const attn::Ledger& file,
     for (const auto& [name, step] : step_of) {
         if (!has_shape_of_x(named, file[name])) continue;
         const std::vector<std::string> steps = attn::known_steps(name);
-        // A query may be x before its projection, but is not called by x.
+        // A query may be x before its projection, but does not have the name x.
         const bool is_side = step == "query" || step == "key" || step == "value";
         if (!is_side && std::ranges::count(steps, "x") > 0) {
             // `embedding` is also the table of all words.

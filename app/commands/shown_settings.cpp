@@ -13,8 +13,8 @@ namespace {
 
 /// Returns the width d for which most rows of the scaled scores, or of the weights without them,
 /// follow from scores divided by sqrt(d), to the precision that all were printed with: a row may
-/// have a slip. Of several, the nearest. 1 if there is none. A bias is added before softmax, which
-/// leaves out the keys whose weights are 0.
+/// have a misprint. Of several, the nearest. 1 if there is no such width. A bias is added before
+/// softmax, which leaves out the keys whose weights are 0.
 std::size_t width_between(const attn::Tensor& scores, const attn::Tensor* scaled,
                           const attn::Tensor* weights, const attn::Tensor* bias) {
     constexpr double usual = 1e-5;

@@ -9,7 +9,8 @@ namespace app {
 void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
                  DiagnosedWalk& asked);
 
-/// Adds dropout if the file has the weights before and after it: what became 0 was dropped.
+/// Adds dropout if the file has the weights before and after it: weights that became 0 were
+/// dropped.
 void take_dropout(const attn::Ledger& named, DiagnosedWalk& asked);
 
 }  // namespace app

@@ -111,7 +111,7 @@ attn::DType default_dtype_of(const attn::Plan& plan) {
     return plan.dtype == plan.compute_dtype ? plan.default_dtype() : attn::DType::float32;
 }
 
-/// Errors  ConfigError if there is no mistake to hide, or it must be named.
+/// Errors  ConfigError if there is no mistake to hide, or if the output would name it.
 void check_hidden(const Arguments& arguments, const attn::Plan& plan) {
     if (!arguments.has(flags::hide_mistake)) return;
     if (bugs_of(arguments, plan).empty()) {

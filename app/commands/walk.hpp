@@ -37,7 +37,7 @@ void add_verdict(const attn::Ledger& ledger, attn::Document& document);
 void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
                const attn::Ledger& ledger, attn::Document& document);
 
-/// Reports next to each rule of the user whether it is the function that it replaces.
+/// Notes next to each rule of the user whether it is equivalent to the one that it replaces.
 void tell_same_rules(const attn::Plan& plan, const attn::Ledger& given, const attn::Ledger& ledger,
                      attn::Document& document);
 

@@ -25,12 +25,12 @@ const std::vector<Flag>& walk_own_flags() {
             {"--list-rules", "", "list the rules of the steps: this attention on one screen"},
             {flags::list_layers, "", "list the layers of the model in --model-file"},
             Flag{flags::watch, "",
-                 "walk again whenever a file named by a flag changes, and report the cells that "
+                 "compute again whenever a file named by a flag changes, and report the cells that "
                  "changed; Ctrl-C ends it"}
                 .in_group("Output")
                 .typed_only(),
             Flag{flags::bounds, "",
-                 "print how far rounding in the step's own rule may move each number"}
+                 "print how much rounding in the step's own rule may change each number"}
                 .in_group("Output")
                 .typed_only()
                 .needing({[](const Arguments& said) { return !said.has(flags::hide_mistake); },

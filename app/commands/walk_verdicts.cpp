@@ -59,7 +59,7 @@ void mark_changes(const Arguments& arguments, const attn::Plan& plan, const attn
         const attn::Tensor* const before = models.find(section.name);
         const attn::Tensor* const now = ledger.find(section.name);
         if (now == nullptr || (before != nullptr && attn::same_numbers(*before, *now))) continue;
-        mark_changed(section, "No longer the model's: " + plan.config.changes + ".");
+        mark_changed(section, "Differs from the model: " + plan.config.changes + ".");
     }
     document.config.emplace_back("changed", attn::json_string(plan.config.changes));
 }

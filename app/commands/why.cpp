@@ -68,8 +68,9 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
     const std::string name = setting.substr(0, equals);
     if (equals == std::string::npos ||
         (name != "mask" && name != "scale" && name != "softmax-axis")) {
-        throw attn::ConfigError("--what-if '" + setting +
-                                "' is not like mask=none, scale=none or softmax-axis=query");
+        throw attn::ConfigError(
+            "--what-if '" + setting +
+            "' is not a setting such as mask=none, scale=none or softmax-axis=query");
     }
     const attn::Walked walk = walk_of(with_flags(arguments, {"--" + setting}));
     const auto& [plan, table, ledger] = walk;
@@ -114,14 +115,15 @@ struct AskedTokens {
     std::string place{};  ///< of a lens
 };
 AskedTokens parse_asked(const std::string& cell) {
-    if (!cell.ends_with(']')) throw attn::ConfigError("'" + cell + "' is not like next[upon]");
+    if (!cell.ends_with(']'))
+        throw attn::ConfigError("'" + cell + "' is not of the form next[upon]");
     const std::size_t first = cell.find('[') + 1;
     const std::string within = cell.substr(first, cell.size() - first - 1);
     const bool is_lens = cell.starts_with("lens[");
     const std::string_view between = is_lens ? "][" : "]-next[";
     const std::size_t at = within.find(between);
     if (at == within.npos) {
-        if (is_lens) throw attn::ConfigError("'" + cell + "' is not like lens[3][upon]");
+        if (is_lens) throw attn::ConfigError("'" + cell + "' is not of the form lens[3][upon]");
         if (within.empty())
             throw attn::ConfigError("next[] names no token: write one, as in next[upon]");
         return {within};

@@ -72,7 +72,7 @@ struct ColoredCell {
     double share = 0;  ///< of the scale
     attn::ScaleKind scale = attn::ScaleKind::from_zero;
     std::string told;     ///< what it is, shown if it is selected
-    std::string command;  ///< that shows where it comes from
+    std::string command;  ///< that derives it
 };
 struct ColoredPage {
     std::string title, words;

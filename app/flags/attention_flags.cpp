@@ -171,7 +171,7 @@ std::vector<Flag> attention_rows() {
     const Need attention{nullptr, has_attention, "an attention: add --attention retention"};
     return {
         setting(flags::attentions, "NAME",
-                "walk an attention from a file: a name that attn-explain attentions lists, or a "
+                "compute an attention from a file: a name that attn-explain attentions lists, or a "
                 "file of your own; several apply in order")
             .taking(such_as(attn::shipped_attention_names, Takes::Kind::file))
             .set_by([](WalkConfig& config, const Flag&, const std::string& text) {

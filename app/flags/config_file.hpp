@@ -6,7 +6,7 @@
 
 namespace app {
 
-/// --config and --save-config, for every command that walks.
+/// --config and --save-config, for every command that computes a walk.
 const std::vector<Flag>& config_flags();
 
 /// Adds settings below the typed flags, which override them and their alternatives, such as another

@@ -344,9 +344,9 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
         notes.push_back("assumed: " + assumed);
     }
     if (!drawn.empty()) {
-        notes.push_back(
-            (has_model ? "not read, so drawn: " : "drawn, as the file does not have them: ") +
-            attn::some_of(drawn));
+        notes.push_back((has_model ? "not read, so drawn: "
+                                   : "drawn, because the file does not contain them: ") +
+                        attn::some_of(drawn));
     }
     if (!unused.empty()) notes.push_back("not used: " + attn::some_of(unused));
     if (!notes.empty()) report_note(label + ": " + attn::joined(notes, "; "));

@@ -47,18 +47,17 @@ struct Refusal {
     std::string_view reason, but_for{};  ///< its abilities
 };
 constexpr std::array refusals{
-    Refusal{flags::html_compare, "--live has one walk on its page: leave --html-compare out"},
+    Refusal{flags::html_compare, "--live shows one walk on a page: leave --html-compare out"},
     Refusal{flags::hide_mistake, "--live shows which mistake is made: leave --hide-mistake out"},
     Refusal{flags::notebook,
             "--live takes only flags: attn-explain notebook --as-flags prints those of "
             "--notebook"},
     Refusal{flags::model_file,
-            "--live has stories on its page and no other model: pass --model-file stories, or "
-            "leave it out",
+            "--live supports no model except stories: pass --model-file stories, or leave it out",
             "stories"}};
 
-/// Returns the field of the flag, if the page has one; among inputs, that of the given one, by
-/// default a text.
+/// Returns the field of the flag, if the page has one; for inputs, the field of the given one, by
+/// default the text.
 const Knob* knob_of(const Arguments& arguments, const Flag& flag) {
     const auto is_it = [&](const auto& each) { return flag.is(each); };
     const auto* knob = std::ranges::find_if(knobs, is_it, &Knob::name);
@@ -182,7 +181,7 @@ Arguments as_live(const Arguments& arguments) {
         const bool is_file = flag->takes.kind == Takes::Kind::file || names_a_file(text);
         const bool is_read = is_apart(*flag) || flag->is(flags::example);
         if (!is_read && flag->may_name_file() && is_file) {
-            throw attn::ConfigError("--live has no files on its page: leave " + flag->name +
+            throw attn::ConfigError("--live supports no files: leave " + flag->name +
                                     " out, or make the page without --live");
         }
     }

@@ -28,7 +28,7 @@ using attn::models::Model;
 using attn::models::Without;
 
 [[noreturn]] void refuse_decided(const std::string& flag) {
-    throw attn::ConfigError(flag + " contradicts --model-file, which decides that: leave it out");
+    throw attn::ConfigError(flag + " contradicts --model-file, which determines it: leave it out");
 }
 
 void refuse_decided(const Arguments& arguments) {
@@ -246,8 +246,8 @@ const std::vector<Flag>& model_flags() {
                         .usually("stories"),
                     Flag{flags::tokenizer, "FILE", "tokenizer of the model", file()}.usually(
                         "the one next to the model"),
-                    Flag{flags::text, "TEXT", "text that the model is given"},
-                    Flag{flags::ids, "IDS", "token ids that the model is given: 1,403,407"},
+                    Flag{flags::text, "TEXT", "text that the model reads"},
+                    Flag{flags::ids, "IDS", "token ids that the model reads: 1,403,407"},
                 });
     return all;
 }
@@ -261,11 +261,10 @@ Flag without_flag() {
 }
 
 const std::vector<Flag>& run_flags() {
-    static const std::vector<Flag> all =
-        grouped("Model and text", {without_flag(),
-                                   {flags::most_memory, "SIZE",
-                                    "refuse what would take more memory: 8G, 500M (default: the "
-                                    "free memory)"}});
+    static const std::vector<Flag> all = grouped(
+        "Model and text", {without_flag(),
+                           {flags::most_memory, "SIZE",
+                            "the most memory to use: 8G, 500M (default: the free memory)"}});
     return all;
 }
 

@@ -49,7 +49,8 @@ void put_walk_under(Arguments& arguments, const attn::NotebookWalk& walk);
 /// none, or --notebook names a cell of another walk.
 std::optional<attn::Section> page_section(const Arguments& arguments, const std::string& cell);
 
-/// Returns the cell of the walk that the page's cell shows; empty if it is made of many.
+/// Returns the cell of the walk that the page's cell shows; empty if it was computed from many
+/// cells.
 ///
 /// Errors  ConfigError for indices that the page's tensor does not have.
 std::string cell_of_walk(const attn::Section& section, const attn::Plan& plan,

@@ -58,7 +58,7 @@ const std::vector<Flag>& print_flags() {
             Flag{flags::detail, "", "show parameters and the parts of softmax too"}.needing(
                 {leaves_steps_out, nullptr, "a printed form without --only"}),
             color_flags().front(),
-            Flag{flags::only, "STEPS", "these steps only, or slices: weights[0,:,1:3],output",
+            Flag{flags::only, "STEPS", "print only these steps, or slices: weights[0,:,1:3],output",
                  such_as(step_names, Takes::Kind::list)}
                 .instead_of({flags::from, flags::until}),
             Flag{flags::from, "STEP", "leave out the steps before this one", such_as(step_names)},
@@ -77,7 +77,7 @@ const std::vector<Flag>& print_flags() {
             Flag{flags::sci_mode, "WHEN", "print numbers as powers of ten", one_of("auto on off"),
                  "auto"}
                 .needing(printed_numbers),
-            Flag{flags::no_notes, "", "tensors only, no words"}.spelt("-q").needing(
+            Flag{flags::no_notes, "", "print only tensors, no words"}.spelt("-q").needing(
                 {format_has<&Format::has_words>, nullptr, "a format with words"}),
         });
     return all;
@@ -87,8 +87,8 @@ const std::vector<Flag>& output_flags() {
     static const std::vector<Flag> all = grouped(
         "Output",
         {
-            Flag{flags::format, "FORMAT", "form of the output", one_of(format_names),
-                 "by the name of --output; else torch, or numpy with a NumPy --rng"}
+            Flag{flags::format, "FORMAT", "format of the output", one_of(format_names),
+                 "from the extension of --output, otherwise torch, or numpy with a NumPy --rng"}
                 .being(of_output)
                 .needing({is_form_printed, nullptr,
                           "tensors that are printed as such: leave "
@@ -97,23 +97,24 @@ const std::vector<Flag>& output_flags() {
                  "write a .npy file for each step and walk.json into a folder", folder()}
                 .writing({"*"}),
             Flag{flags::summary, "",
-                 "a line per tensor: shape, type, range, mean, nan and inf, row sums and entropy"},
+                 "print one line per tensor: shape, type, range, mean, nan and inf, row sums and "
+                 "entropy"},
             Flag{flags::heatmap, "SCALE",
-                 "labelled cells, shaded by value; the scale ends at the largest of each row, of "
-                 "the tensor, or at 1; compact draws matrices side by side, without digits",
+                 "print labelled cells, shaded by value; the scale ends at the largest of each "
+                 "row, of the tensor, or at 1; compact draws matrices side by side, without digits",
                  some_of(shadings)}
                 .or_alone()
                 .needing({[](const Arguments& said) { return !summarises(said); }, nullptr,
                           "tensors that are printed: leave --summary out"}),
-            Flag{flags::figure, "FIGURE", "the picture of --format svg", one_of<attn::FigureKind>(),
-                 "matrix"}
+            Flag{flags::figure, "FIGURE", "the kind of figure of --format svg",
+                 one_of<attn::FigureKind>(), "matrix"}
                 .needing({draws_without_grid, nullptr, "--format svg and no --grid"}),
             Flag{flags::grid, "RxC",
-                 "lay one row of weights as tiles over --image: keys are the patches of a vision "
-                 "transformer, with or without one class token before them",
+                 "draw one row of weights as tiles over --image, for a vision transformer whose "
+                 "keys are patches, with or without one class token before them",
                  such_as("14x14")}
                 .needing(colored_page),
-            Flag{flags::image, "FILE", "the picture under the tiles of --grid, png or jpeg", file()}
+            Flag{flags::image, "FILE", "the image under the tiles of --grid, png or jpeg", file()}
                 .needing({[](const Arguments& said) { return said.has(flags::grid); }, nullptr,
                           "--grid"}),
             Flag{flags::columns, "N",
@@ -129,7 +130,7 @@ const std::vector<Flag>& output_flags() {
                  one_of<attn::Theme>(), "auto"}
                 .needing(colored_page),
             Flag{flags::embed, "",
-                 "make --format html a fragment for another page, which it leaves as it is"}
+                 "write --format html as a fragment for another page, which it does not affect"}
                 .needing({format_has<&Format::answers>, nullptr, "--format html"}),
             Flag{flags::pace, "", "wait for Enter between the steps, on a terminal"}
                 .being(of_output)

@@ -107,9 +107,9 @@ struct Shading {
 };
 Shading shading(const Arguments& arguments);
 
-/// Reads --grid and the picture of --image; nullopt without --grid.
+/// Reads --grid and the image of --image; nullopt without --grid.
 ///
-/// Errors  ConfigError for a malformed size; InputError for a file that is no picture.
+/// Errors  ConfigError for a malformed size; InputError for a file that is not an image.
 std::optional<attn::TileGrid> tile_grid(const Arguments& arguments);
 
 /// Reads the format of a text, of pictures and of pages from the flags; `usual` and `default_dtype`
@@ -161,7 +161,7 @@ std::string as_typed(const Arguments::Said& said);
 /// help, without defaults and output files: one walk has one line, however it was typed.
 std::string command_line(const std::string& command, const Arguments& arguments);
 
-/// Returns the columns of the output's terminal; nullopt if it is none.
+/// Returns the columns of the output's terminal; nullopt if it is not a terminal.
 std::optional<std::size_t> terminal_columns(const Arguments& arguments);
 
 /// Writes the names and titles of sections, one per line, or as JSON; `others` describes how to

@@ -111,7 +111,7 @@ void turn_transpose(attn::NamedTensor& named) {
     }
 }
 
-/// True for the sums of the rows of weights, which programs print to show that each is 1.
+/// True for the row sums of weights, which programs print to show that each is 1.
 bool are_sums_of_weights(const attn::NamedTensor& named) {
     const auto is_one = [](double sum) { return std::abs(sum - 1) < 0.02; };
     return attn::lower(named.name).find("sum") != std::string::npos &&
@@ -209,7 +209,7 @@ attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::strin
                                    (spec == "-" ? "scores = [[1, 2], [3, 4]]" : spec + ":scores"));
         }
         const std::string step = given_as(each.name, each.tensor);
-        // Programs give scores and the weights made of them one name.
+        // Programs may use one name for scores and for the weights computed from them.
         const attn::Tensor* const twin = ledger.find(each.name);
         const std::string other = twin == nullptr ? "" : given_as(each.name, *twin);
         if (!other.empty() && !step.empty() && other != step) {

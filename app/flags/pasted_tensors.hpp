@@ -7,7 +7,7 @@
 
 namespace app {
 
-/// True if a name, or the step that it was given as, stands for a tensor of tokens, which has rows.
+/// True if a name, or the step that it is mapped to, means a tensor with a row per token.
 bool is_of_tokens(const std::string& name, const std::string& step);
 
 /// Sets a causal mask if no query looks at a later key in these weights (which are 0 there) or
@@ -15,12 +15,12 @@ bool is_of_tokens(const std::string& name, const std::string& step);
 /// whether it did.
 bool take_shown_mask(const attn::Tensor& cells, bool are_weights, attn::WalkConfig& config);
 
-inline constexpr const char* hides_later = "--mask causal, as no query looks at a later key";
+inline constexpr const char* hides_later = "--mask causal, because no query looks at a later key";
 
-/// Turns a transpose, `K_T`, and makes the list of numbers of a single query a row.
+/// Transposes `K_T`, and makes the list of numbers of a single query a row.
 void take_as_written(attn::NamedTensor& named);
 
-/// True if these are as many words as a tensor of tokens has rows.
+/// True if the number of words is the number of rows of a tensor of tokens.
 bool name_rows_of(const attn::Ledger& file, const std::vector<std::string>& tokens);
 
 /// Reads the tensors of a file or of standard input (`-`), heads that have tensors of their own in
@@ -30,7 +30,7 @@ bool name_rows_of(const attn::Ledger& file, const std::vector<std::string>& toke
 /// Errors  InputError for an array without a name that its numbers do not identify.
 attn::Ledger pasted_tensors(const std::string& spec, std::vector<std::string>& tokens);
 
-/// Does so for tensors that were read; `spec` names their file in messages.
+/// Does the same for tensors that were already read; `spec` names their file in messages.
 attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::string& spec,
                         std::vector<std::string>& tokens);
 

@@ -59,7 +59,8 @@ std::vector<Flag> position_rows() {
                 "normalise query and key: RMSNorm over each head (Qwen3, Gemma 3), over all heads "
                 "together (OLMo 2), or each row to length 1")
             .being(of_model),
-        setting("--qk-norm-place", "WHERE", "normalise query and key before they rotate, or after")
+        setting("--qk-norm-place", "WHERE",
+                "normalise query and key before the rotation, or after it")
             .needing({nullptr, norms_and_rotates, "--qk-norm head and --rope half"}),
         setting("--norm-eps", "X",
                 "added to the mean square in the norms of query and key; for l2, "

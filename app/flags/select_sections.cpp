@@ -115,7 +115,8 @@ void cut_out(const attn::Document& document, attn::Section& section, const std::
              const NoteOfPart& note_of_part) {
     const auto* tensor = std::get_if<attn::Tensor>(&section.content);
     if (tensor == nullptr) {
-        throw attn::ConfigError("--only: " + section.name + " is no tensor: leave the slice out");
+        throw attn::ConfigError("--only: " + section.name +
+                                " is not a tensor: leave the slice out");
     }
     const std::string indices = without_words(document, section, *tensor, words);
     section.part = attn::slice_parts(*tensor, indices);

@@ -24,17 +24,17 @@ std::string base64(std::string_view bytes) {
     return text;
 }
 
-/// Returns a picture as a data URI.
-/// Errors  InputError if it is neither png nor jpeg, or too large to be part of a page.
+/// Returns an image as a data URI.  Errors  InputError if it is neither png nor jpeg, or too large
+/// to be part of a page.
 std::string data_uri(const std::string& path) {
     attn::InputFile file(path, largest_picture);
     if (file.size() > largest_picture) {
-        throw attn::InputError("--image " + file.label() + " has more than 16 MB: scale it down");
+        throw attn::InputError("--image " + file.label() + " is larger than 16 MB: scale it down");
     }
     const std::string_view bytes = file.all();
     const bool is_png = bytes.starts_with("\x89PNG\r\n\x1a\n");
     if (!is_png && !bytes.starts_with("\xff\xd8\xff")) {
-        throw attn::InputError("--image " + file.label() + " is neither a png nor a jpeg picture");
+        throw attn::InputError("--image " + file.label() + " is neither a png nor a jpeg image");
     }
     return std::string("data:image/") + (is_png ? "png" : "jpeg") + ";base64," + base64(bytes);
 }
@@ -47,7 +47,7 @@ std::optional<attn::TileGrid> tile_grid(const Arguments& arguments) {
     const std::vector<std::string> sides = split(text, 'x');
     if (sides.size() != 2) {
         throw attn::ConfigError("--grid " + text +
-                                " is no size: write rows and columns of patches, as 14x14");
+                                " is not a size: write rows and columns of patches, as 14x14");
     }
     const auto side = [](const std::string& number) {
         return static_cast<std::size_t>(parse_integer(flags::grid.text, number, 1, 1000));

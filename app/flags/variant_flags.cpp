@@ -75,8 +75,8 @@ std::vector<Flag> variant_rows() {
     const Need mla{nullptr, has_latent, "latent attention: add --mla 8"};
     return {
         setting("--differential", "DEPTH",
-                "differential attention: a second softmax, times lambda, is subtracted in each "
-                "head; lambda starts at its value in layer DEPTH, 0 if none is given")
+                "differential attention: each head subtracts lambda times a second softmax; lambda "
+                "has its initial value for layer DEPTH (default 0)")
             .or_alone(),
         setting("--mla", "RANK",
                 "multi-head latent attention (DeepSeek): keys and values of all heads from RANK "
@@ -138,20 +138,19 @@ std::vector<Flag> trained_rows() {
 
 std::vector<Flag> cache_rows() {
     return {
-        setting(
-            flags::sink, "WHAT",
-            "an extra logit for each head in the sum that softmax divides by, so that weights sum "
-            "to less than 1: zero (softmax off by one), randn, or a file")
+        setting(flags::sink, "WHAT",
+                "an extra logit for each head in the denominator of softmax, so that weights sum "
+                "to less than 1: zero (off-by-one softmax), randn, or a file")
             .set_by(set_sink)
             .being(or_file),
-        setting("--past", "N",
-                "keys and values of N earlier tokens, drawn, or a file that holds past_key and "
-                "past_value")
+        setting(
+            "--past", "N",
+            "keys and values of N earlier tokens, drawn, or a file with past_key and past_value")
             .set_by(set_past)
             .being(of_model | or_file),
         setting(
             "--prefill", "N",
-            "walk the tokens through the cache too, N at a time, and compare: needs --mask causal")
+            "also pass the tokens through the cache, N at a time, and compare: needs --mask causal")
             .being(of_arithmetic),
     };
 }

@@ -106,7 +106,7 @@ attn::NamedTensor word_vectors(const std::string& spec) {
     attn::NamedTensor table = attn::read_named_tensor(spec, report_note);
     if (!table.row_names.empty()) return table;
     throw attn::InputError(attn::file_label(spec) +
-                           ": begins no line with a word: --vocab takes words, text, "
+                           ": has no line that begins with a word: --vocab takes words, text, "
                            "or a file with one word and its numbers per line");
 }
 
@@ -301,7 +301,7 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     }
     const std::string seed = arguments.text(*arguments.find(flags::seed));
     if (config.rng != attn::Rng::torch && seed.starts_with('-')) {
-        throw attn::ConfigError("--seed " + seed + " is negative: NumPy takes seeds from 0 on");
+        throw attn::ConfigError("--seed " + seed + " is negative: seeds of NumPy begin at 0");
     }
     if (config.past && arguments.has(flags::causal_align) &&
         config.causal_align == attn::CausalAlign::start) {
@@ -328,7 +328,7 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
 
 void note_changes(const attn::Plan& plan) {
     if (plan.config.changes.empty()) return;
-    report_note("no longer the model's: " + plan.config.changes);
+    report_note("differs from the model: " + plan.config.changes);
 }
 
 attn::Walked walk_of(const Arguments& arguments, const ModelRun* run) {

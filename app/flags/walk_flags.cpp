@@ -71,7 +71,7 @@ std::vector<Flag> model_rows() {
             .being(of_model)
             .in_group(last_group)
             .needing({nullptr, has_matrix, projection.what}),
-        setting("--output-projection", "", "project the heads once more at the end")
+        setting("--output-projection", "", "mix the heads by an output projection at the end")
             .being(of_model),
         setting("--output-bias", "", "bias on the output projection").being(of_model),
         setting(flags::merge, "", "concatenate the heads at the end").needing(heads),

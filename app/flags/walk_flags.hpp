@@ -21,13 +21,13 @@ namespace app {
 
 struct ModelRun;
 
-/// The settings of a walk. Every command that walks takes them.
+/// The settings of a walk, for every command that computes one.
 const std::vector<Flag>& walk_flags();
 
 /// --bug, for the commands that walk with mistakes too.
 const std::vector<Flag>& bug_flags();
 
-/// Returns the mistakes of --bug, without a notebook's that cannot show in this walk.
+/// Returns the mistakes of --bug, without a notebook's that have no effect in this walk.
 std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& plan);
 
 /// A row whose numbers do not sum to 1: its first element, and the sum.
@@ -49,7 +49,7 @@ std::map<std::string, std::string> mapped_names(const Arguments& arguments,
 
 /// Returns the step table with the mistakes of --bug; without any, the reference table itself.
 ///
-/// Errors  ConfigError for an unknown id, for a mistake that cannot show in this walk, and with
+/// Errors  ConfigError for an unknown id, for a mistake without effect in this walk, and with
 ///         --variant fused, which leaves out the steps that the mistakes replace.
 std::shared_ptr<const attn::StepTable> table_of(const Arguments& arguments, const attn::Plan& plan);
 

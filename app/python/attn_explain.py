@@ -1,19 +1,19 @@
-"""Attention, step by step, in Python: asks the program attn-explain and keeps what it says.
+"""Attention, step by step, in Python: runs the program attn-explain and keeps its results.
 
     import attn_explain as ae
     w = ae.walk(heads=2, mask="causal")
-    w.weights                                       # every tensor by its name, as NumPy's
-    w.plot("weights"), w.frame("weights")           # drawn by matplotlib, as a table of pandas
+    w.weights                                       # every tensor by name, as a NumPy array
+    w.plot("weights"), w.frame("weights")           # a matplotlib figure, a pandas DataFrame
     ae.why("weights[short,eat]")
     ae.diagnose(q=q, k=k, v=v, weights=w, out=out)  # tensors of NumPy, PyTorch or JAX
     with ae.watch(model) as seen:
         model(x)
-    seen.diagnose()                                 # one line a layer
+    seen.diagnose()                                 # one line per layer
 
-Flags are keywords: heads=2, mask="causal", backward=True, text=["a b", "c"] for one that is
-repeated, positions=[0, 1, 5] for one that takes a list, from_="scores", as Python reserves from.
-So are tensors. `help(ae.walk)` in a notebook or at a prompt lists the flags.
-`python3 attn_explain.py verify walk.json` holds a walk to its rules, and needs no program.
+Flags are keywords: heads=2, mask="causal", backward=True, text=["a b", "c"] for a repeated flag,
+positions=[0, 1, 5] for a list, from_="scores" because Python reserves from. Tensors are keywords,
+too. `help(ae.walk)` in a notebook or at a prompt lists the flags. `python3 attn_explain.py verify
+walk.json` checks a walk against its rules, without the program.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ __all__ += "Answer Page Walk Explained Probe Svg Layer Lines Unjudged Watched".s
 
 
 class AttnError(Exception):
-    """The program's own line on what is wrong and what to do."""
+    """The program's error line: what is wrong, and the remedy."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
     def _render_traceback_(self, *_: Any) -> list[str]:
-        """In IPython: the caller's line and the message, without the frames of this file."""
+        """Returns what IPython prints: the caller's line and the message, without our frames."""
         frames = traceback.extract_tb(self.__traceback__)
         own = [at for at, frame in enumerate(frames) if frame.filename == __file__]
         frame = frames[own[0] - 1] if own and own[0] > 0 else frames[-1]
@@ -63,11 +63,11 @@ class AttnError(Exception):
 
 
 class NoTensor(AttnError, AttributeError, KeyError):
-    """A tensor that is not there, by either way to ask for it."""
+    """The error for a missing tensor, both as an attribute and as a key."""
 
 
 def program() -> str:
-    """The path of the program: $ATTN_EXPLAIN, beside this file, in its wheel, or on PATH."""
+    """Returns the program's path: $ATTN_EXPLAIN, next to this file, in its wheel, or on PATH."""
     said = os.environ.get("ATTN_EXPLAIN")
     schemes = [name for name in sysconfig.get_scheme_names() if name.startswith(os.name)]
     folders = [sysconfig.get_path("scripts", name) for name in schemes]
@@ -84,7 +84,7 @@ def program() -> str:
     return [*found, on_path or ""][0]
 
 
-# Tensors go to the program as safetensors, in the type that they have.
+# Tensors are passed to the program as safetensors, in their own type.
 _TYPES = {"float16": "F16", "float32": "F32", "float64": "F64", "bfloat16": "BF16", "bool": "BOOL"}
 _TYPES.update({"int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64", "uint8": "U8"})
 
@@ -104,7 +104,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _bytes(name: str, value: Any) -> tuple[str, Any]:
-    """The type of a tensor in words, and an array of its bytes."""
+    """Returns the name of a tensor's type, and an array of its bytes."""
     np = _numpy()
     kind = str(getattr(value, "dtype", "")).replace("torch.", "")
     if hasattr(value, "detach"):
@@ -116,7 +116,7 @@ def _bytes(name: str, value: Any) -> tuple[str, Any]:
     kind = kind if kind == "bfloat16" else array.dtype.name
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
     if kind not in _TYPES:
-        raise AttnError(f"{name} holds {kind}: give floats, whole numbers of 64 bits, or truths")
+        raise AttnError(f"{name} contains {kind}: give floats, 64-bit integers or booleans")
     return _TYPES[kind], array
 
 
@@ -132,7 +132,7 @@ def _save(path: str, tensors: Mapping[str, Any]) -> None:
 
 
 class _Files:
-    """A folder of files that a command reads, which goes with the last answer that needs it."""
+    """A folder of files for a command, removed with the last answer that needs it."""
 
     def __init__(self) -> None:
         self.folder: Optional[tempfile.TemporaryDirectory[str]] = None
@@ -152,7 +152,7 @@ class _Files:
                 Path(self.folder.name, name).write_bytes(data)
 
     def moved(self, word: str) -> str:
-        """A word of a command line, with its file in this folder."""
+        """Returns a word of a command line; a tensor is written to a file of this folder."""
         return word.replace(self.was, self.folder.name) if self.was and self.folder else word
 
     def path(self, name: str) -> str:
@@ -160,7 +160,7 @@ class _Files:
         return os.path.join(self.folder.name, f"{len(os.listdir(self.folder.name))}-{name}")
 
     def of(self, value: Any, name: str = "tensors") -> str:
-        """The file of tensors by their names, of a walk or a probe; a path as it is."""
+        """Returns the path of a file with named tensors, or with those of a walk or a probe."""
         if isinstance(value, (str, os.PathLike)):
             return os.fspath(value)
         if not isinstance(value, Mapping):
@@ -173,7 +173,7 @@ class _Files:
 
 @functools.lru_cache(maxsize=None)
 def _stub(path: str) -> dict[str, Any]:
-    """What a program says of the calls here: attn_explain.pyi, with its flags as keywords."""
+    """Returns attn_explain.pyi as the program writes it: the calls here, with flags as keywords."""
     done = subprocess.run([path, "completions", "python"], capture_output=True)
     names: dict[str, Any] = {}
     source = "from __future__ import annotations\n" + done.stdout.decode()
@@ -182,14 +182,14 @@ def _stub(path: str) -> dict[str, Any]:
 
 
 def _takes(flag: str) -> str:
-    """The type of a flag as the stub has it; empty if no command has the flag."""
+    """Returns the type of a flag in the stub; empty if no command has the flag."""
     calls = [each for each in _stub(program()).values() if inspect.isfunction(each)]
     kinds = (inspect.signature(each).parameters.get(flag) for each in calls)
     return next((str(each.annotation) for each in kinds if each is not None), "")
 
 
 def _from_list(name: str, value: Sequence[Any]) -> Any:
-    """A list as its flag takes it: a tensor, several values, or one with commas."""
+    """Returns a list as its flag takes it: a tensor, several values, or one with commas."""
     takes = _takes(name)
     is_matrix = any(isinstance(each, (list, tuple)) for each in value)
     has_words = any(isinstance(each, (str, os.PathLike)) for each in value)
@@ -209,7 +209,7 @@ def _from_list(name: str, value: Sequence[Any]) -> Any:
 def _words(
     flags: Mapping[str, Any], files: _Files, apart: bool = False
 ) -> tuple[list[str], dict[str, Any]]:
-    """The words of a command line, and by their names the tensors that are no flag's."""
+    """Returns the words of a command line, and by name the tensors that belong to no flag."""
     words: list[str] = []
     tensors: dict[str, Any] = {}
     reading = ("x", "memory", "mask", "mask_file", "sink", "past", "position_bias", "loss")
@@ -263,8 +263,8 @@ def _choices(kind: str) -> Sequence[str]:
     return getattr(_stub(program()).get(kind), "__args__", ())
 
 
-# A page in a notebook is dark if the notebook around it is, and as high as its content, up to four
-# fifths of the window: its panels stay in sight as it scrolls.
+# A page in a notebook follows the notebook's dark mode, and is as high as its content, up to four
+# fifths of the window, so that its panels stay visible while it scrolls.
 _ON_LOAD = (
     "const c=getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).map(Number),"
     "d=this.contentDocument,s=d.getElementById('dark');"
@@ -277,7 +277,7 @@ _ON_LOAD = (
 
 
 class Answer:
-    """What a command says: as text, as a page, as JSON."""
+    """The output of a command: as text, as a page, as JSON."""
 
     def __init__(
         self,
@@ -301,7 +301,7 @@ class Answer:
         try:
             done = subprocess.run(words, input=self._typed.encode(), capture_output=True)
         except (ValueError, OSError) as error:  # a NUL, or more than a command line holds
-            raise AttnError(f"the program cannot be called so: {error}") from error
+            raise AttnError(f"the program cannot be run like this: {error}") from error
         said = done.stderr.decode(errors="replace")
         said = re.sub("^attn-explain: (error: )?", "", said, flags=re.M)
         if self._files is not None and self._files.folder is not None:  # no name of the caller's
@@ -313,7 +313,7 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found and nothing is open."""
+        """True if nothing was found and no question is open."""
         return self.code == 0
 
     @functools.cached_property
@@ -325,7 +325,7 @@ class Answer:
 
     @property
     def findings(self) -> list[Any]:
-        """What diagnose and lint found; the steps of compare that differ."""
+        """The findings of diagnose or lint, or the steps that differ in compare."""
         if isinstance(self.json, list):
             return self.json
         back = self.json.get("gradients", {}).get("findings", [])
@@ -334,13 +334,13 @@ class Answer:
 
     @property
     def question(self) -> str:
-        """A question that only the author can answer, if a verdict depends on it."""
+        """The question that the verdict depends on and that only the author can answer, if any."""
         said = {} if isinstance(self.json, list) else self.json
         lines = [*said.get("remarks", []), *said.get("open", [])]
         return "\n".join(each for each in lines if "?" in each)
 
     def html(self) -> str:
-        """The text, as a part of a page."""
+        """Returns the text as HTML."""
         return f"<pre>{html.escape(repr(self))}</pre>"
 
     def __repr__(self) -> str:
@@ -353,8 +353,8 @@ class Answer:
 
 
 class _Named(Mapping[str, Any]):
-    """Tensors by their names: of["weights"], of.weights. A name that is also a method's, such as
-    values, is read as of["values"]."""
+    """Tensors by name: of["weights"], of.weights. A name that is also a method, such as values, is
+    read as of["values"]."""
 
     tensors: dict[str, Any]
 
@@ -402,10 +402,10 @@ class _Named(Mapping[str, Any]):
 
 
 class Page(Answer):
-    """What shows itself as a page."""
+    """A result that is displayed as a page."""
 
     def html(self) -> str:
-        """The page, which needs no network."""
+        """Returns the page, which needs no network."""
         return self._run("--format", "html")[0]
 
     def _repr_html_(self) -> str:
@@ -417,14 +417,14 @@ class Page(Answer):
 
 
 class Svg(str):
-    """A figure of the program."""
+    """A figure drawn by the program."""
 
     def _repr_svg_(self) -> str:
         return str(self)
 
 
 class _Steps(_Named, Page):
-    """The steps of attention, whose tensors are NumPy's."""
+    """The steps of attention, with NumPy arrays as tensors."""
 
     @functools.cached_property
     def _walk(self) -> Any:
@@ -432,9 +432,9 @@ class _Steps(_Named, Page):
 
     @functools.cached_property
     def steps(self) -> dict[str, dict[str, Any]]:
-        """Title, formula, rule, axes and numbers of each step."""
+        """The title, formula, rule, axes and numbers of each step."""
         if "steps" not in self._walk:
-            raise AttnError("this prints no walk, and has no tensors")
+            raise AttnError("this command prints no walk, so there are no tensors")
         return {step["name"]: step for step in self._walk["steps"] if "data" in step}
 
     @functools.cached_property
@@ -458,7 +458,7 @@ class _Steps(_Named, Page):
         return {name: tuple(step["axes"]) for name, step in self.steps.items()}
 
     def labels(self, name: str, batch: int = 0) -> list[list[str]]:
-        """What stands along each axis of a tensor: words, names of features, or numbers."""
+        """Returns the labels along each axis of a tensor: words, names of features, or numbers."""
         shape, step, tokens = self[name].shape, self.steps[name], self._walk.get("tokens", {})
         words = {"token": "query", "query": "query", "key": "key"}
         texts: list[list[str]] = []
@@ -469,14 +469,14 @@ class _Steps(_Named, Page):
         return texts
 
     def plot(self, name: str = "weights", ax: Any = None, **at: int) -> Any:
-        """A tensor drawn by matplotlib, one panel per head: plot("weights", head=1). Words stand at
-        the axes, hidden cells are hatched. Returns the axes, which are drawn into ax if given."""
+        """Draws a tensor with matplotlib, one panel per head: plot("weights", head=1). Words label
+        the axes, and hidden cells are hatched. Returns the Axes; draws into ax if given."""
         from attn_figures import plot
 
         return plot(self, name, ax, at)
 
     def frame(self, name: str = "weights", **at: int) -> Any:
-        """A tensor as a DataFrame of pandas: frame("weights", head=1). The last axis has the
+        """Returns a tensor as a pandas DataFrame: frame("weights", head=1). The last axis gives the
         columns."""
         from attn_figures import frame
 
@@ -484,14 +484,14 @@ class _Steps(_Named, Page):
 
 
 class Walk(_Steps):
-    """A walk, whose tensors are NumPy's: walk["weights"], walk.weights; walk.axes["weights"]."""
+    """A walk, with NumPy arrays as tensors: walk["weights"], walk.weights; walk.axes["weights"]."""
 
     def why(self, cell: str) -> Answer:
-        """Where a number of this walk comes from."""
+        """Derives a number of this walk."""
         return Answer(["why", *self.command, "--", cell], self._files)
 
     def svg(self, only: Any = "weights", **flags: Any) -> Svg:
-        """A figure of these steps: svg("weights", figure="arcs")."""
+        """Returns a figure of these steps: svg("weights", figure="arcs")."""
         files = _Files()
         words, _ = _words({**flags, "only": only, "format": "svg"}, files)
         own = ("--only=", "--format=", "--output=")
@@ -503,7 +503,7 @@ _PAGE_WALK = re.compile(r'<script type="application/json" id="walk">(.*?)</scrip
 
 
 class Explained(_Steps):
-    """A program explained: its listing, and the tensors of the attention in it by their steps."""
+    """An explained program: its listing, and the tensors of its attention by step."""
 
     @functools.cached_property
     def _walk(self) -> Any:
@@ -511,13 +511,13 @@ class Explained(_Steps):
         return json.loads(found[1]) if found else {"steps": []}
 
     def _repr_html_(self) -> str:
-        """The page, unless it would run a program again."""
+        """Returns the page, unless that would run a program again."""
         is_traced = "--trace" in self.command and len(self.json.get("attentions", [])) > 0
         return super()._repr_html_() if is_traced else f"<pre>{html.escape(repr(self))}</pre>"
 
 
 class Probe(_Named, Answer):
-    """Inputs on which mistakes show, for one's own code; diagnose(..., given=probe) judges that."""
+    """Inputs that reveal mistakes, for your own code, which diagnose(..., given=probe) judges."""
 
     @functools.cached_property
     def tensors(self) -> dict[str, Any]:  # type: ignore[override]
@@ -526,8 +526,8 @@ class Probe(_Named, Answer):
 
 
 def _asked(words: list[str], flags: Mapping[str, Any], *values: str) -> tuple[list[str], _Files]:
-    """The words of a command line with its flags; tensors that have none are parameters. Values
-    are no flags, whatever they begin with."""
+    """Returns the words of a command line with its flags; tensors without a flag are parameters.
+    Values are never read as flags, whatever they begin with."""
     files = _Files()
     more, tensors = _words(flags, files)
     more += ["--weights", files.of(tensors)] if tensors else []
@@ -565,12 +565,12 @@ def _by_name(call: _Call) -> _Call:
 
 @_by_name
 def walk(**flags: Any) -> Walk:
-    """A walk with these flags; tensors are x, memory, mask, or parameters by their names."""
+    """Returns a walk with these flags; tensors are x, memory, mask, or parameters by name."""
     return Walk(*_asked([], flags))
 
 
 def run(line: Any, **flags: Any) -> Answer:
-    """Any command line, or a list of its words: run("why 'weights[2,1]' --mask causal")."""
+    """Runs any command line, or a list of its words: run("why 'weights[2,1]' --mask causal")."""
     try:
         words = shlex.split(line) if isinstance(line, str) else list(map(str, line))
     except ValueError as error:
@@ -583,13 +583,13 @@ def run(line: Any, **flags: Any) -> Answer:
 
 @_by_name
 def lint(**flags: Any) -> Answer:
-    """The pitfalls of a configuration and its data."""
+    """Lists the pitfalls of a configuration and its data."""
     return run("lint", **flags)
 
 
 @_by_name
 def heads(**flags: Any) -> Page:
-    """What each head of a model attends to: text="Once upon a time"."""
+    """Describes what each head of a model attends to: text="Once upon a time"."""
     return Page(*_asked(["heads"], flags))
 
 
@@ -607,22 +607,22 @@ def patch(**flags: Any) -> Page:
 
 @_by_name
 def generate(**flags: Any) -> Answer:
-    """What a model writes, with bug= a mistake."""
+    """Generates text with a model; with bug=, also with a mistake."""
     return run("generate", **flags)
 
 
 def why(cell: str, **flags: Any) -> Answer:
-    """Where a number comes from: why("weights[short,eat]", mask="causal")."""
+    """Derives a number: why("weights[short,eat]", mask="causal")."""
     return Answer(*_asked(["why"], flags, cell))
 
 
 def bugs(about: str = "", **flags: Any) -> Answer:
-    """The mistakes that the program knows, all or on one subject, or one of them."""
+    """Lists the known mistakes, all or on one subject, or explains one."""
     return Answer(*_asked(["bugs"], flags, *([about] if about else [])))
 
 
 def quiz(*answers: str, **flags: Any) -> Answer:
-    """Questions about small walks, and what is said of answers to them."""
+    """Asks questions about small walks, or checks answers to them."""
     return Answer(*_asked(["quiz"], flags), "".join(f"{each}\n" for each in answers))
 
 
@@ -633,21 +633,21 @@ def tour(page: int = 1) -> Answer:
 
 @_by_name
 def probe(**flags: Any) -> Probe:
-    """Inputs for one's own code, on which mistakes show."""
+    """Returns inputs for your own code that reveal mistakes."""
     files = _Files()
     return Probe(["probe", "-o", files.path("probe.npz"), *_words(flags, files)[0]], files)
 
 
 def compare(a: Any, b: Any, **flags: Any) -> Answer:
-    """Two runs step by step: flags in one word, a file, a walk, or tensors by the steps' names."""
+    """Compares two runs: flags in one word, a file, a walk, or tensors by step name."""
     files = _Files()
     return Answer(["compare", *_words(flags, files)[0], "--", files.of(a), files.of(b)], files)
 
 
 def diagnose(file: Any = None, **flags: Any) -> Answer:
-    """The mistake in one's own tensors: diagnose(q=q, k=k, v=v, weights=w, heads=2).
+    """Finds the mistake in your own tensors: diagnose(q=q, k=k, v=v, weights=w, heads=2).
 
-    With backward=True also in the gradients that PyTorch keeps with them."""
+    With backward=True it also judges the gradients that PyTorch stores with them."""
     files = _Files()
     words, tensors = _words(flags, files, apart=file is None)
     if file is not None and tensors:
@@ -662,10 +662,10 @@ def diagnose(file: Any = None, **flags: Any) -> Answer:
 
 
 def explain(what: Any, *args: Any, **flags: Any) -> Explained:
-    """One's own program, line by line: a file, or a function that is called with these arguments.
+    """Explains your own program line by line: a file, or a function called with these arguments.
 
     Every line that computes a step of attention is named with its step, and a mistake with its
-    line. Flags say what was meant, as mask="causal"."""
+    line. Flags specify what was intended, such as mask="causal"."""
     files = _Files()
     words, _ = _words(flags, files)
     if isinstance(what, (str, os.PathLike)):
@@ -684,7 +684,7 @@ def explain(what: Any, *args: Any, **flags: Any) -> Explained:
 
 
 def _explained(words: list[str], files: _Files, trace: Callable[[str], str]) -> Explained:
-    """What the program says of a trace, which is written to a folder; its source has a name."""
+    """Explains the trace in a folder, of the source with that name."""
     folder = os.path.dirname(files.path(""))
     source = trace(folder)
     traced = os.path.join(folder, "trace.safetensors")
@@ -692,7 +692,7 @@ def _explained(words: list[str], files: _Files, trace: Callable[[str], str]) -> 
 
 
 def assert_right(what: Any, *args: Any, **flags: Any) -> None:
-    """For tests: an AssertionError with the listing unless explain() finds all right."""
+    """For tests: raises AssertionError with the listing unless explain() finds everything right."""
     answer = explain(what, *args, **flags)
     if not answer.ok:
         raise AssertionError(f"\n{answer!r}")
@@ -721,8 +721,8 @@ def load_ipython_extension(shell: Any) -> None:
     shell.register_magic_function(attn, "line_cell", "attn")
 
 
-# Watching: calls of attention are kept while a block runs. Nothing of a model is changed, nor which
-# of its ways PyTorch takes: hooks would do that.
+# Watching: records calls of attention while a block runs. Changes neither the model nor PyTorch's
+# choice of code path, which hooks would change.
 
 _STEPS = {"q": "query", "k": "key", "v": "value", "out": "output"}
 _ORDER = {  # of what the functions take
@@ -734,12 +734,12 @@ _CALLED = {"attn_mask": "mask", "key_padding_mask": "padding"}
 
 
 _TOP = "(model)"  # the name of a model that is watched, as a layer
-# What the shapes of a call say, whatever flags say.
+# The settings that the shapes of a call imply, whatever the flags are.
 _SHAPES = ("heads", "kv_heads", "projection", "output_projection")
 
 
 class Layer(_Named):
-    """One call of attention: its tensors by their names, and in flags what it said of itself."""
+    """One call of attention: its tensors by name, and the flags that its arguments imply."""
 
     def __init__(self, name: str, tensors: Mapping[str, Any], said: Mapping[str, Any]) -> None:
         self.name, self.tensors, self.said, self.unread = name, dict[str, Any](), dict(said), ""
@@ -753,7 +753,7 @@ class Layer(_Named):
         self.tensors.update({word: each.detach().clone() for word, each in kept.items()})
 
     def joins(self, call: Layer) -> bool:
-        """Takes a call of scaled_dot_product_attention over, where it is one of these tensors."""
+        """Takes over a call of scaled_dot_product_attention on one of these tensors."""
         mine, its = self.tensors, call.tensors
         own = [name for name in "qkv" if name in mine]
         is_same = not own or own[0] != "q" or mine["q"].numel() == its["q"].numel()
@@ -775,9 +775,9 @@ class Layer(_Named):
         return {_STEPS.get(name, name): value for name, value in self.tensors.items()}
 
     def diagnose(self, **flags: Any) -> Answer:
-        """What is hidden counts as meant, unless mask= says otherwise; the scale does not."""
+        """The mask of the call counts as intended unless mask= is given; its scale does not."""
         self._require_read()
-        # What was meant is the caller's to say, the shapes were seen.
+        # The caller specifies what was intended; the shapes were recorded.
         shapes = {name: self.said[name] for name in _SHAPES if name in self.said}
         said, tensors = {**self.said, **flags, **shapes}, dict(self.tensors)
         mask = tensors.pop("mask", None)
@@ -791,7 +791,7 @@ class Layer(_Named):
         return diagnose(tensors, **said)
 
     def walk(self, **flags: Any) -> Walk:
-        """Attention as it should be, from what this call read."""
+        """Computes correct attention from the inputs of this call."""
         made = ("context", "output", "weights", "scores")
         said = {name: each for name, each in self.by_step().items() if name not in made}
         said = {**({} if "x" in said else {"projection": "none"}), **self.said, **said, **flags}
@@ -811,7 +811,7 @@ class Layer(_Named):
 
 
 class Unjudged(Answer):
-    """Why something could not be judged, in the place of an answer."""
+    """The reason why something could not be judged, in place of an answer."""
 
     def __init__(self, why: str) -> None:
         self.text, self.remarks, self.code = why, "", 3
@@ -819,11 +819,11 @@ class Unjudged(Answer):
 
 
 class Lines(Dict[str, Answer]):
-    """An answer for each layer, in one line each."""
+    """One answer per layer, in one line each."""
 
     @property
     def ok(self) -> bool:
-        """Whether all that was to be judged was, and is right."""
+        """True if every layer was judged, and all are right."""
         return bool(self) and all(answer.ok for answer in self.values())
 
     def __repr__(self) -> str:
@@ -848,7 +848,7 @@ def _verdict(answer: Answer) -> str:
 
 
 class _Thread(threading.local):
-    """Where a thread is: in which modules, and the layers whose tensors it still collects."""
+    """The state of a thread: its modules, and the layers whose tensors it still collects."""
 
     def __init__(self) -> None:
         self.within: list[tuple[str, Any]] = []
@@ -856,7 +856,7 @@ class _Thread(threading.local):
 
 
 class Watched(List[Layer]):
-    """What was seen: the layers in the order of their calls, also by their names."""
+    """The recorded layers in the order of their calls, also by name."""
 
     def __init__(self, model: Any, named: Mapping[str, str]) -> None:
         self._model, self._named, self._fitting = model, named, set[str]()
@@ -865,7 +865,7 @@ class Watched(List[Layer]):
         self._gone: Optional[dict[str, str]] = None  # what was missing when it was copied
 
     def __reduce_ex__(self, _: Any) -> Any:
-        """A copy has the layers that were seen, and not the model."""
+        """A copy has the recorded layers, but not the model."""
         return Watched, (None, {}), {"_gone": self._missing()}, iter(self)
 
     def layer(self, name: str) -> Layer:
@@ -875,9 +875,10 @@ class Watched(List[Layer]):
         return layers[name]
 
     def diagnose(self, **flags: Any) -> Lines:
-        """One line a layer; flags say what was meant, as mask="causal", or for some layers
-        mask={"*self_attn": "causal"}. Beside self-attention, one mask for all is not for
-        cross-attention. A layer that was not judged gets a line with the reason."""
+        """Judges each layer, in one line. Flags specify what was intended: mask="causal", or for
+        some layers mask={"*self_attn": "causal"}. If a model also has self-attention, a single mask
+        is not applied to cross-attention. A layer that was not judged gets a line with the reason.
+        """
         masks = flags.pop("mask") if isinstance(flags.get("mask"), Mapping) else {}
         crosses = {layer.name for layer in self if "memory" in layer.tensors}
         if isinstance(flags.get("mask"), str) and 0 < len(crosses) < len(self):
@@ -895,12 +896,12 @@ class Watched(List[Layer]):
         names = [layer.name.split(" ")[0] for layer in self]
         for pattern in masks:
             if not fnmatch.filter(names, pattern):
-                lines[f"mask of {pattern}"] = Unjudged("no layer is called so")
+                lines[f"mask of {pattern}"] = Unjudged("no layer has that name")
         lines.update((name, Unjudged(why)) for name, why in self._missing().items())
         return lines
 
     def compare(self, other: Watched, **flags: Any) -> Lines:
-        """Where the calls of another model differ, layer by layer."""
+        """Compares the calls of another model, layer by layer."""
         lines = Lines()
         for a, b in zip(self, other):
             try:
@@ -921,14 +922,14 @@ class Watched(List[Layer]):
         ]
 
     def _missing(self) -> dict[str, str]:
-        """What was to be seen and was not, and why."""
+        """The requested tensors that were not recorded, with the reasons."""
         if self._gone is not None:
             return self._gone
         said = "not seen, as PyTorch ran it fused (keep gradients on)"
         missing = {name or _TOP: said for name in self.unseen()}
         for key, pattern in self._named.items():
             if key not in self._fitting:
-                missing[f"{key}={pattern!r}"] = "no module that ran is called so"
+                missing[f"{key}={pattern!r}"] = "no module that ran has that name"
         if not self and not missing:
             missing[_TOP] = (
                 "nothing was seen: say which modules make what, as in "
@@ -958,7 +959,7 @@ class Watched(List[Layer]):
             return result
 
         self._put(torch.nn.Module, "__call__", called)
-        # Other files, and modules, may hold the function under names of their own.
+        # Other files and modules may have the function under names of their own.
         for word in list(_ORDER)[:2]:
             attend = getattr(torch.nn.functional, word, object())
             attended = self._attending(word, attend)
@@ -987,7 +988,7 @@ class Watched(List[Layer]):
         return attended
 
     def _keep(self, name: str, read: Callable[[], Any]) -> Layer:
-        """Recording is within the caller's own calls, and never raises there."""
+        """Records within the caller's own calls, so it never raises an exception there."""
         try:
             tensors, said = read()
             layer = Layer(name, tensors, said)
@@ -1016,7 +1017,7 @@ class Watched(List[Layer]):
             if not fnmatch.fnmatchcase(name, pattern):
                 continue
             self._fitting.add(key)
-            # Up to its last number a name is that of the layer.
+            # The part of a name up to its last number is the name of the layer.
             numbered = re.match(r"(.*(?:^|\.)\d+)(?:\.|$)", name)
             label = numbered[1] if numbered else name.rpartition(".")[0] or _TOP
             within = [each for each in self._thread.open if each == label or _is_in(each, label)]
@@ -1039,7 +1040,7 @@ def _given(word: str, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _attention(given: dict[str, Any], result: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tensors and flags of a call of scaled_dot_product_attention."""
+    """Returns the tensors and flags of a call of scaled_dot_product_attention."""
     query, key, mask = given["query"], given["key"], given["mask"]
     said: dict[str, Any] = {"mask": "causal"} if given.get("is_causal") else {}
     said["dropout"] = given.get("dropout_p", 0)
@@ -1052,7 +1053,7 @@ def _attention(given: dict[str, Any], result: Any) -> tuple[dict[str, Any], dict
 
 
 def _both(a: Any, b: Any) -> Any:
-    """Two masks as one: truths hide, numbers are added to the scores."""
+    """Combines two masks: True hides a key, and numbers are added to the scores."""
     if a is None or b is None:
         return b if a is None else a
     if not a.is_floating_point() and not b.is_floating_point():
@@ -1069,7 +1070,7 @@ def _both(a: Any, b: Any) -> Any:
 def _multihead(
     module: Any, given: dict[str, Any], result: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tensors and flags of a call of nn.MultiheadAttention, the batch in front."""
+    """Returns the tensors and flags of a call of nn.MultiheadAttention, batch first."""
     query, key, value, mask = (given[name] for name in ("query", "key", "value", "mask"))
     padding = given.get("padding")
     said = {"heads": module.num_heads, "projection": "mha"}
@@ -1098,7 +1099,7 @@ def _multihead(
 
 
 def _projected(module: Any, tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """Query, key and value of nn.MultiheadAttention in heads, with the rows that it adds."""
+    """Returns query, key and value of nn.MultiheadAttention by head, with the rows that it adds."""
     torch = sys.modules["torch"]
     weights = [module.q_proj_weight, module.k_proj_weight, module.v_proj_weight]
     weights = weights if module.in_proj_weight is None else module.in_proj_weight.chunk(3)
@@ -1116,15 +1117,15 @@ def _projected(module: Any, tensors: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_in(name: str, of: str) -> bool:
-    """Whether a module is within another."""
+    """True if a module is within another."""
     return of == _TOP or name.startswith(of + ".")
 
 
 def watch(model: Any, **named: str) -> Any:
     """with watch(model) as seen: model(x), then seen.diagnose(), seen[3].why("weights[0,1,2]").
 
-    watch(model, q="layers.*.q_proj", k=..., v=..., out=...) keeps what these modules give, too.
-    @watch before a function of one's own keeps its local tensors: function.seen[0].diagnose()."""
+    watch(model, q="layers.*.q_proj", k=..., v=..., out=...) records these modules' outputs, too.
+    As a decorator, @watch records your function's local tensors: function.seen[0].diagnose()."""
     if hasattr(model, "named_modules"):
         return Watched(model, named)
     if not hasattr(model, "__code__"):
@@ -1161,7 +1162,7 @@ def __dir__() -> list[str]:
 
 
 def _sign(path: str) -> None:
-    """Gives the calls here the flags of this program as keywords, for completion and help."""
+    """Adds the program's flags to the calls here as keywords, for completion and help."""
     stub = _stub(path)
     own = [each for each in globals().values() if getattr(each, "__module__", "") == __name__]
     for each in own:
@@ -1175,7 +1176,7 @@ def _sign(path: str) -> None:
 
 
 def main(words: list[str]) -> int:
-    """`verify FILE...`, or any command line of the program."""
+    """Runs `verify FILE...`, or any command line of the program."""
     codes = [0]
     for path in words[1:] if words[:1] == ["verify"] else [""]:
         try:
@@ -1193,7 +1194,7 @@ def main(words: list[str]) -> int:
     return max(codes)
 
 
-# Only those who type calls need the flags, which take 80 milliseconds.
+# The flags, which take 80 milliseconds, are needed only for interactive use.
 if hasattr(sys, "ps1") or "IPython" in sys.modules:
     with contextlib.suppress(AttnError):  # the first call says what is missing
         _sign(program())

@@ -1,4 +1,4 @@
-"""Tensors of a walk drawn by matplotlib and as tables of pandas: what Walk.plot and Walk.frame call."""
+"""Draws tensors of a walk with matplotlib, and makes pandas tables (Walk.plot, Walk.frame)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _module(name: str, use: str) -> Any:
 
 
 def _part(walk: Any, name: str, at: Mapping[str, int]) -> tuple[Any, list[str], list[list[str]]]:
-    """A tensor at these places along some axes: its numbers, and names and labels of its axes."""
+    """Returns a part of a tensor: its numbers, and the names and labels of its axes."""
     labels, axes = walk.labels(name, at.get("batch", 0)), list(walk.axes[name])
     unknown = [axis for axis in at if axis not in axes]
     if unknown:
@@ -38,14 +38,14 @@ def _part(walk: Any, name: str, at: Mapping[str, int]) -> tuple[Any, list[str], 
 
 
 def frame(walk: Any, name: str, at: Mapping[str, int]) -> Any:
-    """A DataFrame: the last axis has the columns, those before it the rows."""
+    """Returns a DataFrame: the last axis gives the columns, the others the rows."""
     pandas = _module("pandas", "frame()")
     numbers, axes, labels = _part(walk, name, at)
     if not axes:
         return pandas.DataFrame([[numbers]], columns=[name])
     if len(axes) == 1:
         return pandas.DataFrame({name: numbers}, index=pandas.Index(labels[0], name=axes[0]))
-    # Heads and sequences are counted.
+    # Heads and sequences are labelled by number.
     rows = [
         range(len(each)) if axis in ("batch", "head") else each for axis, each in zip(axes, labels)
     ]
@@ -59,7 +59,7 @@ def frame(walk: Any, name: str, at: Mapping[str, int]) -> Any:
 
 
 def _hidden(walk: Any, name: str, at: Mapping[str, int]) -> Any:
-    """True for the cells that the mask hides; None if the tensor is not one of cells."""
+    """Returns True for cells that the mask hides; None if there is no cell per query and key."""
     axes, mask = walk.axes[name], walk.get("mask")
     if mask is None or axes[-2:] != ("query", "key") or name == "mask":
         return None
@@ -71,7 +71,7 @@ def _hidden(walk: Any, name: str, at: Mapping[str, int]) -> Any:
 
 
 def plot(walk: Any, name: str, ax: Any, at: Mapping[str, int]) -> Any:
-    """One panel for each head of each sequence; returns one Axes, or an array of them."""
+    """Draws one panel for each head of each sequence; returns one Axes, or an array of them."""
     np, plt = ae._numpy(), _module("matplotlib.pyplot", "plot()")
     whole, axes, labels = _part(walk, name, at)
     outer = [range(len(each)) for each in labels[:-2]]

@@ -358,10 +358,10 @@ class _Evaluator:
                 if part == ("name", index):
                     span = [("number", 0), ("number", length)]
         if not span:
-            raise ValueError(f"nothing says how far '{index}' goes")
+            raise ValueError(f"the range of '{index}' is unknown")
         bounds = [np.rint(x) for x, _ in self.balls(span, True)]
         if not np.all(np.abs(np.concatenate([np.ravel(each) for each in bounds])) < 2**52):
-            raise ValueError(f"nothing says how far '{index}' goes")
+            raise ValueError(f"the range of '{index}' is unknown")
         first, end = (each.astype(np.int64) for each in bounds)
         here, low = self.at.get(index), int(np.min(first, initial=2**52))
         if np.max(end, initial=-(2**52)) - low > _ROOM:

@@ -64,7 +64,8 @@ std::string command_case(const Command& command) {
 
     // Otherwise a flag, or the positional argument.
     text += "            [[ $cur == -* ]] && { _attn_explain_offer \"$flags\"; return; }\n";
-    const std::vector<const Flag*> positionals = positionals_of(command);  // all take the same
+    const std::vector<const Flag*> positionals =
+        positionals_of(command);  // all take the same values
     if (!positionals.empty()) text += "            " + offer(positionals.front()->takes) + "\n";
     return text + "            ;;\n";
 }

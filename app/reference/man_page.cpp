@@ -95,10 +95,9 @@ std::string description(const Command& command) {
         return ".SH DESCRIPTION\n" +
                paragraph(
                    "Computes attention, the heart of every transformer, step by step, and prints "
-                   "every tensor on the way exactly as PyTorch and NumPy print them. Without flags "
+                   "every tensor exactly as PyTorch and NumPy print them. Without flags "
                    "it computes attention over the default sentence with a small model. The "
-                   "numbers "
-                   "depend on nothing but the flags and the seed.");
+                   "numbers depend only on the flags and the seed.");
     }
     std::string does = command.help;
     does.front() = static_cast<char>(does.front() - 'a' + 'A');
@@ -126,12 +125,12 @@ std::string command_list(const Command& command) {
 }
 
 std::string exit_status(const Command& command) {
-    std::string text =
-        ".SH EXIT STATUS\n" + item(bold("0"), "All is well.") +
-        item(bold("1"), "There is a finding, such as a difference or a pitfall.") +
-        item(bold("2"),
-             "Trouble: the flags, the data, or a file that cannot be read or written; one line on "
-             "standard error gives the remedy.");
+    std::string text = ".SH EXIT STATUS\n" + item(bold("0"), "All is well.") +
+                       item(bold("1"), "There is a finding, such as a difference or a pitfall.") +
+                       item(bold("2"),
+                            "An error: in the flags, the data, or a file that cannot be read or "
+                            "written; one line on "
+                            "standard error gives the remedy.");
     if (command.name == "diagnose") {
         text += item(bold("3"), "A difference that no known mistake explains.");
     }
@@ -139,11 +138,10 @@ std::string exit_status(const Command& command) {
 }
 
 std::string environment(const Command& command) {
-    std::string text =
-        ".SH ENVIRONMENT\n" +
-        item(bold("PAGER"),
-             "The program that output longer than the screen of a terminal is piped through "
-             "(default: less). If it is empty or cat, or if TERM is dumb, there is none.");
+    std::string text = ".SH ENVIRONMENT\n" +
+                       item(bold("PAGER"),
+                            "The pager for output longer than the screen of a terminal (default: "
+                            "less). If it is empty or cat, or if TERM is dumb, there is none.");
     for (const Flag* flag : flags_of(command)) {
         if (!flag->is(flags::color)) continue;
         text += item(bold("NO_COLOR") + ", " + bold("FORCE_COLOR"),

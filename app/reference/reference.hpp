@@ -25,7 +25,7 @@ std::vector<std::string> help_words();
 std::string page_on(const std::string& word);
 
 /// Returns the meaning of a word, and the commands and flags on that subject: a topic such as
-/// masks, part of a name, or a flag. Errors  ConfigError if there are none.
+/// masks, part of a name, or a flag.  Errors  ConfigError if there are none.
 std::string topic_help(const std::string& word);
 /// Commands and topics that help suggests.
 std::vector<std::string> help_topics();

@@ -36,7 +36,7 @@ public:
         set_escdelay(25);
         screen_ = newterm(nullptr, stdout, stdin);
         if (screen_ == nullptr) {
-            throw attn::ConfigError("this terminal shows no full screen: pass --lines");
+            throw attn::ConfigError("this terminal cannot show a full screen: pass --lines");
         }
         cbreak();
         noecho();
@@ -243,7 +243,7 @@ private:
             if (asks) return ask(command.name + " ", command.name + " ");
             if (command.name == "quit" && session_.can_undo() && !was_asked) {
                 asked_to_quit_ = true;
-                state_.message = "settings were changed: q again quits, any other key stays";
+                state_.message = "settings were changed: q again quits, any other key continues";
                 return;
             }
             return run(command.name);

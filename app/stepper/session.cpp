@@ -298,8 +298,8 @@ std::int64_t Session::precision() const {
 
 void Session::set_precision(std::int64_t decimals) {
     if (decimals < 0 || decimals > most_decimals_shown) {
-        throw attn::ConfigError("precision goes from 0 to " + std::to_string(most_decimals_shown) +
-                                " decimals");
+        throw attn::ConfigError("precision must be from 0 to " +
+                                std::to_string(most_decimals_shown) + " decimals");
     }
     print_.set(flags::precision, std::to_string(decimals));
     ++revision_;

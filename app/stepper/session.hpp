@@ -128,8 +128,8 @@ public:
 
     // --- changing the walk
 
-    /// Walks again with other settings and marks the changes. Returns a description of the changes.
-    /// On a notebook's page, changes the walk of the cell, and goes there. Errors  as
+    /// Computes the walk with other settings and marks the changes. Returns a description of them.
+    /// On a notebook's page, changes the walk of the cell, and goes there.  Errors  as
     /// changed_scene.
     std::string set(const std::string& settings);
     /// True if there is a `set` to take back.

@@ -136,7 +136,7 @@ const std::vector<StepCommand>& step_commands() {
         {"batch", "[N]", "B", "sequence number N; the next one",
          [](Session& s, Words number) { return turned(s, "batch", number); }},
         {"why", "[DEPTH]", "w",
-         "where the number comes from, all of it; that of a cell: why weights[0,1]",
+         "the whole derivation of the number, or of a cell: why weights[0,1]",
          [](Session& s, Words said) {
              const bool is_depth = said.find_first_not_of("0123456789-") == said.npos;
              if (!is_depth) go_to_cell_of(s, said);
@@ -157,10 +157,10 @@ const std::vector<StepCommand>& step_commands() {
         {"back", "", "Backspace", "return from a dive", done<&Session::back, Shows::cell>},
         {"gradient", "", "b", "to the gradient of this step, with --backward, and back to it",
          done<&Session::go_to_gradient, Shows::step>},
-        {"set", "NAME=VALUE", "", "walk again with it, mark what changed: set mask=causal",
+        {"set", "NAME=VALUE", "", "change a setting, mark the differences: set mask=causal",
          done<&Session::set, Shows::message>},
         {"undo", "", "u", "undo the last set", done<&Session::undo, Shows::message>},
-        {"only", "[STEPS]", "", "keep steps or parts: only weights[0],x; alone: all again",
+        {"only", "[STEPS]", "", "show only steps or slices: only weights[0],x; alone: all again",
          done<&Session::only, Shows::step>},
         {"detail", "", "d", "show or hide parameters and the parts of softmax",
          [](Session& s, Words) {
@@ -214,7 +214,7 @@ Reply perform(Session& session, const std::string& line) {
 std::string step_help() {
     std::string text =
         "Each step of attention makes one tensor out of those before it. n and p go\n"
-        "from step to step, the arrows move the cell, and the lower box says where its\n"
+        "from step to step, the arrows move the cell, and the lower box shows where its\n"
         "number comes from. At the edge of a tensor Right and Left go on to the next\n"
         "step and the one before.\n"
         "\n"

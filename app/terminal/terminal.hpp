@@ -12,8 +12,8 @@ namespace app {
 /// Returns the value of an environment variable; empty if it is not set.
 std::string environment(const char* name);
 
-/// Returns the size of a file descriptor's terminal; nullopt if it is no terminal, or its size is
-/// unknown.
+/// Returns the size of a file descriptor's terminal; nullopt if it is not a terminal, or its size
+/// is unknown.
 struct TerminalSize {
     std::size_t rows, columns;
 };

@@ -158,7 +158,7 @@ TEST_SUITE("app: attentions") {
         CHECK(run("attentions " + file + " --forms").exit_code == 2);
         std::ofstream(file) << "attention mine\nstep context[q,f] = values[q,f]\n";
         CHECK(run("attentions " + file + " --forms").out ==
-              "this file declares no tensors to be the same\n");
+              "this file names no tensors that should be the same\n");
     }
     TEST_CASE("a file can be started from flags that name no file") {
         const program::Folder folder;

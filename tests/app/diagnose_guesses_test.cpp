@@ -47,12 +47,12 @@ struct TheirFile {
     }
 };
 
-const std::string left_out_words = ": there is no w_output to make it with";
+const std::string left_out_words = ": there is no w_output to compute it with";
 
 }  // namespace
 
 TEST_SUITE("app: diagnose does not guess") {
-    TEST_CASE("names that compete for one step are no error: the surplus one is left out") {
+    TEST_CASE("names that compete for one step are not an error: the surplus one is left out") {
         for (const char* mask : {"", " --mask causal"}) {
             TheirFile theirs("--heads 3 --batch 2 --seq-len 5 --head-dim 4" + std::string(mask));
             for (const auto& [name, step] :
@@ -144,7 +144,7 @@ TEST_SUITE("app: diagnose does not guess") {
                 .exit_code == 0);
     }
 
-    TEST_CASE("inputs alone are no success") {
+    TEST_CASE("inputs alone do not pass") {
         TheirFile theirs("--heads 2 --seq-len 5 --head-dim 4");
         theirs.save("x", "x");
         const program::Result result = theirs.diagnose("--given " + (theirs.folder / "walk.npz"));
@@ -165,7 +165,8 @@ TEST_SUITE("app: diagnose does not guess") {
             if (other == "--mask causal") theirs.save("causal_mask", "mask");
             const program::Result result = theirs.diagnose("--given " + probe);
             CHECK_MESSAGE(result.exit_code != 0, result.out << result.err);
-            CHECK(has(result.out, "yours matches with " + other + ", which the probe is without"));
+            CHECK(
+                has(result.out, "yours matches with " + other + ", which the probe does not have"));
             CHECK_FALSE(has(result.out, "right: "));
         }
         TheirFile theirs(flags + "--weight-layout in-out");

@@ -137,7 +137,7 @@ TEST_SUITE("app: diagnose sets itself up") {
               std::string::npos);
     }
 
-    TEST_CASE("an array of --given that is no input is named in the error") {
+    TEST_CASE("an array of --given that is not an input is named in the error") {
         Files files;
         const program::Result result = files.diagnose("--seq-len 5 --embed-dim 8",
                                                       {{"x", "x"},

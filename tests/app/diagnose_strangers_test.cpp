@@ -245,7 +245,7 @@ TEST_SUITE("app: diagnose strangers") {
             CHECK(has(answer.out, "these numbers cannot reveal: "));
             CHECK(has(answer.out, "scale-missing"));
         }
-        CHECK_FALSE(has(diagnosed(right, {{"out", right.out}}, "").out, "cannot show"));
+        CHECK_FALSE(has(diagnosed(right, {{"out", right.out}}, "").out, "cannot reveal"));
     }
 
     TEST_CASE("parameters are recognised by their form: Keras, Gemma, llm.c") {

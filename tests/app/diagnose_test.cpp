@@ -182,7 +182,7 @@ TEST_SUITE("app: diagnose") {
             std::filesystem::remove_all(folder / "own");
         }
     }
-    TEST_CASE("x in the user's file is compared if --given holds another x") {
+    TEST_CASE("x in the user's file is compared if --given contains another x") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         REQUIRE(run("probe -o " + probe).exit_code == 0);

@@ -103,7 +103,7 @@ TEST_SUITE("app: examples") {
         CHECK(run("examples adjective -o " + copy).exit_code == 0);
         CHECK(run("-q --example " + copy).out == run("-q --example adjective").out);
     }
-    TEST_CASE("a file that is no example is refused with its line") {
+    TEST_CASE("a file that is not an example is refused with its line") {
         const Folder folder;
         const std::string file = folder / "mine.txt";
         const auto refused = [&](const std::string& text, const std::string& reason) {
@@ -117,7 +117,7 @@ TEST_SUITE("app: examples") {
         refused(with("w_key    noun  adjective", "w_key    adjective  noun"),
                 "line 12 has other columns than x");
         refused(with("w_key ", "w_query "), "line 12 begins a second table w_query");
-        refused(with("dog at big", "dog big"), "line 3 is not like looks dog at big");
+        refused(with("dog at big", "dog big"), "line 3 is not of the form looks dog at big");
         refused(with("dog at big", "cat at big"), "looks cat at big: 'cat' is not one row of x");
         refused(with("title    a noun looks at its adjective", "begins   --x a.csv"),
                 "line 2 a file of an attention or an example begins with flags of a walk");

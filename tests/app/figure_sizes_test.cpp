@@ -1,4 +1,4 @@
-// The layout of figures: what fits a slide, a column of paper, and a picture under tiles.
+// The layout of figures: for a slide, for a column of paper, and as tiles over an image.
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -194,7 +194,7 @@ TEST_SUITE("app: figure sizes") {
                   "--seq-len 6 --grid 3x4" + image,
                   "--grid 3x4 is 12 tiles, but a row of weights has 6 keys"},
               {"--seq-len 12 --grid 3x4 --only x" + image, "keep weights among the steps"},
-              {"--seq-len 12 --grid 12" + image, "--grid 12 is no size"},
+              {"--seq-len 12 --grid 12" + image, "--grid 12 is not a size"},
               {"--seq-len 12 --grid 3x4 --image " + folder / "none.png", "none.png"},
               {"--seq-len 12 --grid 3x4 --image CMakeLists.txt", "neither a png nor a jpeg"}}) {
             for (const std::string format : {"svg", "html"}) {

@@ -253,7 +253,7 @@ TEST_SUITE("app: figures") {
         }
     }
 
-    TEST_CASE("a model's page holds the JSON of heads and walks") {
+    TEST_CASE("a model's page contains the JSON of heads and walks") {
         const std::string text = " --text 'Once upon a time, there'";
         const std::string page = run("heads" + text + " --format html").out;
         const auto script = [&page](const std::string& id) {
@@ -292,7 +292,8 @@ TEST_SUITE("app: figures") {
         CHECK(finds("{\"name\":\"weights\"", last));
     }
 
-    TEST_CASE("a page holds the walk as --format json writes it, its command, and no other walk") {
+    TEST_CASE(
+        "a page contains the walk as --format json writes it, its command, and no other walk") {
         const program::Folder folder;
         const std::string file = folder / "walk.html";
         REQUIRE(run(eight + "--output-projection -o " + file).exit_code == 0);

@@ -29,7 +29,7 @@ bool works(const std::string& proposal) {
 }  // namespace
 
 TEST_SUITE("app: first minute") {
-    TEST_CASE("-h is one screen with the flags of a first month") {
+    TEST_CASE("-h is one screen with the flags that beginners need") {
         const std::string brief = run("-h").out;
         CHECK(lines_of(brief).size() < 24);
     }

@@ -115,7 +115,7 @@ TEST_SUITE("app: formats") {
         check_same_bits(attn::read_tensor(folder / "dir/walk.json:x"), x);
     }
 
-    TEST_CASE("npz and safetensors hold every step, csv the printed ones") {
+    TEST_CASE("npz and safetensors contain every step, csv the printed ones") {
         const Folder folder;
         const auto names = [&](const std::string& flags, const std::string& format) {
             const std::string path = folder / ("all." + format);

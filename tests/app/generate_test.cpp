@@ -80,7 +80,7 @@ TEST_SUITE("app: generate") {
         CHECK(run("why 'next[,]' --model-file stories --text 'Once upon a time'")
                   .out.find("next[47]") == std::string::npos);
     }
-    TEST_CASE("heads prints one line per head, and JSON holds the same figures") {
+    TEST_CASE("heads prints one line per head, and JSON contains the same figures") {
         const std::string arguments = "heads --text 'Once upon a time, there was a little girl'";
         const std::string text = run(arguments).out;
         CHECK(text.find("previous token\n") != std::string::npos);

@@ -82,9 +82,9 @@ TEST_SUITE("app: given weights") {
         CHECK(config.at("bias") == true);
         CHECK(config.at("given") == nlohmann::json{"w_query", "w_value", "b_key"});
         CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-        CHECK(result.err.find(
-                  "drawn, as the file does not have them: embedding, b_query, w_key, b_value; "
-                  "not used: other") != std::string::npos);
+        CHECK(result.err.find("drawn, because the file does not contain them: embedding, b_query, "
+                              "w_key, b_value; "
+                              "not used: other") != std::string::npos);
     }
 
     TEST_CASE("query, key and value can be given directly, with more keys than queries") {

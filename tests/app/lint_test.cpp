@@ -94,7 +94,7 @@ TEST_SUITE("app: lint") {
         CHECK_MESSAGE(program::has(made.out, "nan or inf in scores ("), made.out);
         CHECK(program::has(made.out, "x contains -4e+30"));
     }
-    TEST_CASE("the lines hold the numbers of this walk, and --explain prints the whole lesson") {
+    TEST_CASE("the lines contain the numbers of this walk, and --explain prints the whole lesson") {
         const std::string text = run("lint --heads 2 --scale embed-dim").out;
         const std::string padded = "lint --text 'a b' --text c --lengths 2,1 ";
         CHECK(run(padded + "--mask-file - --mask-true drop", "[[false,false]]")

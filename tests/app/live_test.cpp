@@ -10,7 +10,7 @@ using program::has;
 using program::shell;
 
 TEST_SUITE("app: live pages") {
-    TEST_CASE("a live page holds the core, its controls and a policy that lets it run") {
+    TEST_CASE("a live page contains the core, its controls and a policy that lets it run") {
         const auto live = shell("attn-explain --text 'two owls' --bias --live --format html");
         REQUIRE(live.exit_code == 0);
         CHECK(has(live.out, "script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src"));

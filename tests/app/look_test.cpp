@@ -70,7 +70,7 @@ TEST_SUITE("app: look") {
         CHECK(has(off.out, "weights[0] sums to 0.9, but each row should sum to 1"));
     }
 
-    TEST_CASE("a cell that is no number, and tensors from which no walk starts, are refused") {
+    TEST_CASE("a cell that is not a number, and tensors from which no walk starts, are refused") {
         const auto letter = run("look", "S = \\begin{bmatrix} 1 & a \\\\ 0 & 1 \\end{bmatrix}");
         CHECK(letter.exit_code == 2);
         CHECK(has(letter.err, "'a' is not a number"));

@@ -90,7 +90,7 @@ TEST_SUITE("app: notebook") {
         CHECK(wide.find("\ncorrected\ntensor([[[[0.5947, 0.4053,\n") != std::string::npos);
     }
 
-    TEST_CASE("with --corrected, every format holds both replays of the selection") {
+    TEST_CASE("with --corrected, every format contains both replays of the selection") {
         const std::string asked = "notebook 000 --corrected --only 'weights[0,0,0]' --format ";
         const auto json = nlohmann::json::parse(run(asked + "json").out);
         REQUIRE(json["steps"].size() == 2);
@@ -116,7 +116,7 @@ TEST_SUITE("app: notebook") {
         CHECK(program::has(shapes, "\nprint(head_scores.shape)\n"));
     }
 
-    TEST_CASE("a Jupyter notebook holds the lines of sections that it does not print") {
+    TEST_CASE("a Jupyter notebook contains the lines of sections that it does not print") {
         const auto notebook =
             nlohmann::json::parse(run("--format ipynb --heads 2 --only 'weights[0]'").out);
         REQUIRE(notebook["cells"].size() == 4);

@@ -115,7 +115,7 @@ TEST_SUITE("app: notebook with other settings") {
     TEST_CASE("steps that follow are shown, and those that differ from the page are marked") {
         const program::Result result = run("notebook 002 --heads 4 --scale head-dim");
         CHECK_MESSAGE(result.exit_code == 0, result.err);
-        CHECK(has(result.out, "# ! No longer the page's: --heads 4 --scale head-dim."));
+        CHECK(has(result.out, "# ! Differs from the page: --heads 4 --scale head-dim."));
         CHECK(has(result.out, "torch.Size([4, 4, 8, 16])"));
         CHECK(!has(result.out, "sqrt(16/32)"));
         // x is unchanged.
@@ -139,7 +139,7 @@ TEST_SUITE("app: notebook with other settings") {
         CHECK(run("notebook 000 --heads 2").out == page);
         const program::Result same = run("notebook 000 --mask padding --threads 1");
         CHECK(same.out == page);
-        CHECK(has(same.err, "changes no number here: the page's walk is like that already"));
+        CHECK(has(same.err, "changes no number here: the page's walk already has it"));
         CHECK(run("notebook 000 --mask none").err == "");
     }
 
@@ -148,7 +148,7 @@ TEST_SUITE("app: notebook with other settings") {
         CHECK_MESSAGE(unmasked.exit_code == 0, unmasked.err);
         CHECK(has(unmasked.out, "none: there is no masked_scores with these settings"));
         const program::Result heads = run("notebook 003 --heads 4");
-        CHECK(has(heads.out, "! Still the page's: projection matrix has one head, not 4"));
+        CHECK(has(heads.out, "! As on the page: projection matrix has one head, not 4"));
         CHECK(has(heads.out, "torch.Size([4, 8, 24])"));
         program::check_refused("notebook 000 --heads 3", "does not divide into 3 heads");
     }
@@ -165,14 +165,15 @@ TEST_SUITE("app: notebook with other settings") {
             CAPTURE(flags);
             CHECK_MESSAGE((result.exit_code == 0 || result.exit_code == 2), result.err);
             CHECK(result.exit_code != 2);
-            CHECK(has(result.out, "No longer the page's: "));
+            CHECK(has(result.out, "Differs from the page: "));
         }
     }
 
     TEST_CASE("--corrected and other formats accept the settings too, --code does not") {
-        CHECK(has(run("notebook 000 --corrected --scale none").out, "No longer the page's"));
+        CHECK(has(run("notebook 000 --corrected --scale none").out, "Differs from the page"));
         CHECK(run("notebook 000 --scale none --format html -o /dev/null").exit_code == 0);
-        CHECK(has(run("notebook 000 --scale none --heatmap --only weights").out, "No longer"));
+        CHECK(has(run("notebook 000 --scale none --heatmap --only weights").out,
+                  "Differs from the page"));
         CHECK(
             Json::parse(run("notebook 000 --scale none --format json").out)["config"]["changed"] ==
             "--scale none");

@@ -123,7 +123,7 @@ TEST_SUITE("app: output names") {
                       "--watch");
     }
 
-    TEST_CASE("formats that no one reads on a terminal are refused there") {
+    TEST_CASE("formats that are not for reading on a terminal are refused there") {
         for (const std::string format : {"html", "svg", "ipynb"}) {
             Terminal terminal("attn-explain --format " + format, 160, 24);
             CHECK(has(terminal.wait_for("[ended]"), "pass -o FILE." + format));
@@ -146,7 +146,7 @@ TEST_SUITE("app: output names") {
         CHECK(std::filesystem::file_size(path) < 1'000'000);
     }
 
-    TEST_CASE("--code writes a program; its comments hold the output") {
+    TEST_CASE("--code writes a program; its comments contain the output") {
         const std::string walk = "--text 'it rains again' --heads 2 --embed-dim 6 --mask causal ";
         const std::string code = run(walk + "--code numpy --only weights,context").out;
         CHECK(code.rfind("# attn-explain --text 'it rains again'", 0) == 0);
@@ -227,12 +227,12 @@ TEST_SUITE("app: output names") {
 
     TEST_CASE("cells of a notebook that depend on the seed are marked, others are not") {
         const std::string page = run("notebook 002 --seed 11 --only weights,x_shape").out;
-        CHECK_FALSE(has(page.substr(page.find("# x_shape")), "No longer"));
+        CHECK_FALSE(has(page.substr(page.find("# x_shape")), "Differs from"));
         const auto own = nlohmann::json::parse(run("notebook 001 --json").out)["config"]["seed"];
-        CHECK_FALSE(has(run("notebook 001 --seed " + own.dump()).out, "No longer"));
+        CHECK_FALSE(has(run("notebook 001 --seed " + own.dump()).out, "Differs from"));
         CHECK(has(run("notebook 001 --seed 8124 --json").out, "\"changed\":true"));
         const program::Result axis = run("notebook 002 --bug softmax-axis=query --only weights");
         const std::string whole = run("notebook 002 --bug softmax-axis=query").out;
-        CHECK(has(whole, "Still the page's: the mistake softmax-axis=query cannot"));
+        CHECK(has(whole, "As on the page: the mistake softmax-axis=query cannot"));
     }
 }

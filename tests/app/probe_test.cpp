@@ -1,4 +1,4 @@
-// probe: inputs on which mistakes show, for attention as current models compute it.
+// probe: inputs that reveal mistakes, for attention as current models compute it.
 #include <nlohmann/json.hpp>
 #include <set>
 

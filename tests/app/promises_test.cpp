@@ -75,7 +75,7 @@ TEST_SUITE("app: promises") {
             }
             CHECK_MESSAGE(has(same.err, "d.json:1: a settings file cannot name a file"), same.err);
         }
-        // Typed rules are followed, and saved as their text.
+        // Typed rules are applied, and saved as text.
         const std::string rules =
             written(folder, "r.txt", "scaled_scores[q,k] = scores[q,k] / 3\n");
         const std::string saved = folder / "saved.json";

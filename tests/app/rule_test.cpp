@@ -26,7 +26,7 @@ TEST_SUITE("app: rule") {
     }
     TEST_CASE("weights follow if a rule changes the parts of softmax") {
         const std::string walk = "--heads 2 --mask causal --dtype float64 --only weights -q ";
-        // Softmax off by one, in the rule of its sum or in one rule.
+        // Off-by-one softmax, in the rule of its sum or in one rule.
         CHECK(run(walk + "--rule 'row_sum[q] = exp(0 - row_max[q]) + (sum k: exponentials[q,k])'")
                   .out ==
               run(walk + "--rule 'weights[q,k] = exp(masked_scores[q,k]) / (1 + (sum j: "

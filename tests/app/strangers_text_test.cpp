@@ -104,7 +104,7 @@ TEST_SUITE("app: look at texts of strangers") {
         const std::string path = folder / "causal_weights.txt";
         std::ofstream(path) << "scores = [[1.0, 0.2], [0.4, 0.6]]\nattn = [[1, 0], [0.45, 0.55]]\n";
         const auto whole = run("--only weights --weights " + path);
-        CHECK(has(whole.err, "--mask causal, as no query looks at a later key"));
+        CHECK(has(whole.err, "--mask causal, because no query looks at a later key"));
         CHECK(has(whole.out, "1.0000, 0.0000"));
         std::ofstream(path) << "q = [[1, 2], [3, 4]]\nk = [[1, 0], [0, 1], [1, 1]]\nv = [[1], [2], "
                                "[3]]\nattn = [[0.33, 0.67, 0], [0.02, 0.04, 0.94]]\n";

@@ -145,7 +145,9 @@ TEST_SUITE("app: useless flags") {
         CHECK(tried > 95 / thinned_by - 2);
     }
 
-    TEST_CASE("a flag without effect in a walk has none in a command that walks, and is reported") {
+    TEST_CASE(
+        "a flag without effect in a walk has none in a command that computes a walk, and is "
+        "reported") {
         const Folder folder;
         std::ofstream(folder / "keys") << "show\n";
         const std::string script = "step --script " + (folder / "keys") + " ";

@@ -28,7 +28,7 @@ TEST_SUITE("app: walk") {
         check_refused("--heads 3000000000 --head-dim 3000000000", "beyond any memory");
     }
 
-    TEST_CASE("unreadable and lying files are refused with their name") {
+    TEST_CASE("unreadable and inconsistent files are refused by name") {
         const program::Folder folder;
         const auto write = [&](const std::string& name, const std::string& bytes) {
             std::ofstream(folder / name, std::ios::binary) << bytes;
@@ -70,7 +70,7 @@ TEST_SUITE("app: walk") {
         CHECK(program::read_file(path) == before);
     }
 
-    TEST_CASE("JSON holds the configuration and every step, and its numbers read back") {
+    TEST_CASE("JSON contains the configuration and every step, and its numbers read back") {
         const nlohmann::json walk = nlohmann::json::parse(
             run("--format json --ids '1,2,0;' --pad-id 0 --mask padding").out);
         CHECK(walk.at("attn_explain").get<std::string>() == "2.0.0");

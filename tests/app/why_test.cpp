@@ -9,7 +9,7 @@ TEST_SUITE("app: why") {
         const program::Result result = run("why 'weights[short,eat]' --variant loop");
         CHECK(std::count(result.out.begin(), result.out.end(), '\n') <= 25);
     }
-    TEST_CASE("with more depth it goes back to the input, and JSON holds the same numbers") {
+    TEST_CASE("with more depth it goes back to the input, and JSON contains the same numbers") {
         const std::string deep = run("why 'weights[0,1]' --depth 5 --variant loop").out;
         CHECK(deep.find("embedding[5,0]") != std::string::npos);
         const auto json = nlohmann::json::parse(run("why 'scores[0,1]' --json --variant loop").out);

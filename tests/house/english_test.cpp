@@ -21,7 +21,7 @@ constexpr std::array odd_phrases{
     "so many",  "somebody",  "whoever",   "spelt",        "mended",      "seldom",
     "is to be", "but for",   "are to be", "none where",   "empty where", "nothing where"};
 
-/// Beginnings of a comment or a test name that lack a noun, and its verb.
+/// Openings of comments and test names that lack a noun and a verb.
 constexpr std::array headless{"of ",          "the same of ", "the same as ", "the same with ",
                               "the same in ", "the same for "};
 

@@ -216,7 +216,7 @@ TEST_SUITE("models: gguf") {
         CHECK(names_in_gguf(refusal<InputError>([&] { ids(scored, "ab"); }),
                             "tokenizer.ggml.scores are 2 for 10 tokens"));
         CHECK(names_in_gguf(refusal<InputError>([&] { ids(says_tokenizer("t5", ""), ""); }),
-                            "tokenizer.ggml.model is 't5', and gpt2 and llama are read"));
+                            "tokenizer.ggml.model is 't5', but only gpt2 and llama are read"));
         CHECK(names_in_gguf(refusal<InputError>([&] { ids(says_tokenizer("gpt2", "tekken"), ""); }),
                             "tokenizer.ggml.pre is 'tekken'"));
     }

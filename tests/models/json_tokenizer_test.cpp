@@ -212,7 +212,7 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(cut_by_words(R"({"type": "WhitespaceSplit"})", " it's  1 ") == Words{"it's", "1"});
         CHECK(cut_by_words(R"({"type": "Punctuation"})", "a,,b") == Words{"a", ",", ",", "b"});
     }
-    TEST_CASE("a file that is no tokenizer is an error of one line") {
+    TEST_CASE("a file that is not a tokenizer is an error of one line") {
         CHECK(refusal_of("[]").find("t.json: has no 'model'") == 0);
         CHECK(refusal_of("{\"model\": {}}").find("t.json: 'model' has no 'vocab'") == 0);
         CHECK(refusal_of("{\"model\": {\"vocab\": {\"a\": 12}}}")

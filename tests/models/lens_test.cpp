@@ -189,7 +189,7 @@ TEST_SUITE("models: lens") {
             CHECK(std::equal(&branch(1, 0), &branch(1, 0) + a.embed_dim, &end(5, 0)));
         }
     }
-    TEST_CASE("names that are no part of a model are refused") {
+    TEST_CASE("names that are not part of a model are refused") {
         for (const char* word : {"3", "3.", ".7", "x.1", "3.q", "3.7=max", "-1.0", "3.1.2"}) {
             INFO(word);
             CHECK_THROWS_AS(parse_without(word), ConfigError);

@@ -99,7 +99,7 @@ TEST_SUITE("models: readers") {
         lying[8] = lying[9] = lying[10] = '\x7f';
         CHECK(refusal(lying, 512).find("t.bin: token 0 has ") == 0);
     }
-    TEST_CASE("JSON that is no model is an error of one line") {
+    TEST_CASE("JSON that is not a model is an error of one line") {
         const std::string path = ATTN_SOURCE_DIR "/tests/models/fixtures/gpt2/expected.json";
         CHECK_THROWS_WITH_AS(open_model(path),
                              (path + ": is JSON, not a model: give the folder of config.json and "

@@ -122,10 +122,10 @@ TEST_SUITE("models: stories") {
         CHECK(parting("gqa-tile")->head == 1);
         CHECK(parting("window=8")->token == 8);
     }
-    TEST_CASE("a mistake that cannot show is refused") {
+    TEST_CASE("a mistake without effect is refused") {
         const Model gpt2 = open_model(ATTN_SOURCE_DIR "/tests/models/fixtures/gpt2");
         CHECK_THROWS_WITH_AS(find_model_mistake("gqa-tile", gpt2),
-                             "bug gqa-tile cannot show: there are as many key heads as query "
+                             "bug gqa-tile has no effect: there are as many key heads as query "
                              "heads: choose another mistake or model",
                              ConfigError);
         // Generation never has as many queries as keys.

@@ -96,7 +96,7 @@ def test_help_in_ipython_and_errors_of_two_lines() -> None:
         assert len(lines) == 2, lines
         assert lines[0].endswith("line 2: " + cell.split("\n")[1]), lines
         assert lines[1].startswith(cells[cell]), lines
-    # Without anybody who types, the program is not called for its flags.
+    # The program is not called for its flags unless a user types.
     assert [*inspect.signature(ae.walk).parameters] == ["flags"]
 
 
@@ -116,7 +116,7 @@ def test_the_types_are_those_of_the_module(tmp_path: Path) -> None:
     lines = enumerate(text.split("\n"), 1)
     assert wrong == {at for at, line in lines if line.endswith("# wrong")}, done.stdout
     allowed = tmp_path / "allowed"
-    # Users make no answers themselves; cached properties are attributes.
+    # Users do not construct answers themselves; cached properties are attributes.
     allowed.write_text("attn_explain\\..*\\.(__init__|json|steps|tensors)\n")
     stubtest = [*mypy[:1], "-m", "mypy.stubtest", "attn_explain", "--ignore-missing-stub"]
     done = subprocess.run([*stubtest, "--allowlist", allowed, "--ignore-unused-allowlist"], **run)

@@ -38,7 +38,7 @@ const tests = {
         assert.equal(page.shortened("👩‍🚀abc", 3), [..."👩‍🚀abc"].slice(0, 2).join("") + "…");
         assert.equal(page.shortened("moon", 4), "moon");
     },
-    "a cell is found by numbers or words, and other text is no cell": () => {
+    "a cell is found by numbers or words, and other text is not a cell": () => {
         const { walk } = small();
         assert.equal(walk.cell("sum[1,0]").flat, 2);
         assert.equal(walk.cell("left[owl,1]").flat, 3);

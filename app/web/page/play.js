@@ -1,7 +1,7 @@
 // The whole program in a page: a command line, its output, and the files that it reads and writes.
 
-/** The words of each command of a line as a shell reads them: quotes hold blanks and pipes; a quote
- * without its end is `open`. */
+/** Returns the words of each command of a line as a shell reads them: quotes protect blanks and
+ * pipes; a quote without its end is `open`. */
 function commandsOf(line) {
     const pieces = /'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^\s'"\\|]+)|(\s+)|(\|)|(['"])/gs;
     const commands = [[]];
@@ -85,7 +85,7 @@ async function readable(bytes) {
     return isArchive ? unpackedArchive(bytes).catch(() => bytes) : bytes;
 }
 
-// What is there before anything was typed.
+// The page before anything was typed.
 const first = "--example adjective --figure arcs -o attention.svg";
 const begun = [
     ["What it is", "tour 1"],
@@ -149,7 +149,7 @@ class Play {
 
     // --- commands
 
-    /** Runs words from the files of the page, after the command before; gives what the program says. */
+    /** Runs a command on the files of the page, after the previous one; returns its output. */
     called(words, answers = "", seed = 1, isPiped = false) {
         const ran = this.last.then(() => this.callNow(words, answers, seed, isPiped));
         this.last = ran.catch(() => {});
@@ -172,8 +172,8 @@ class Play {
         this.asking = undefined;
     }
 
-    /** Runs a line: commands of this program between pipes, of which each reads what the one before
-     * printed. Other programs are not here: the output before them is shown. */
+    /** Runs a line of this program's commands, joined by pipes. Other programs are not available:
+     * the output before them is shown. */
     async run(line, isFromAddress = false) {
         const { commands, open } = commandsOf(line.replace(/^\s*\$\s/, "")); // as it is printed, with a prompt
         if (open) return this.leftOpen(line, open);
@@ -204,7 +204,7 @@ class Play {
         }
         await this.proceed({ words: stages.at(-1), answers, seed, isPiped, output, told: 0 });
     }
-    /** A line with an open quote stays to be edited. */
+    /** A line with an open quote remains, to be completed. */
     leftOpen(line, quote) {
         this.line.value = line;
         const said = `The quote ${quote} is open: end it with another ${quote}.`;

@@ -45,7 +45,7 @@ onmessage = ({ data: { program, words, files, answers, seed, isPiped, model, col
             isWithinRead = true;
             return typed[at++];
         }
-        // The end of what was typed ends this call; the next one would wait. A pipe has an end.
+        // The end of the typed text ends this call; the next one would wait. A pipe has an end.
         if (!isWithinRead && waitsAt < 0 && !isPiped) waitsAt = out.length;
         isWithinRead = false;
         return null;

@@ -25,7 +25,7 @@ int inflateInit2_(z_streamp stream, int, const char*, int) {
     const int number = node_inflater();
     if (number < 0) {
         throw attn::ConfigError(
-            "packed parts of this archive are damaged: make it again, or save it by savez");
+            "packed parts of this archive are damaged: make it again, or save it with savez");
     }
     stream->reserved = static_cast<uLong>(number);
     return Z_OK;

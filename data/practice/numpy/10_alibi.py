@@ -3,8 +3,8 @@
 
 ALiBi (attention with linear biases) subtracts a penalty from each score. The
 penalty grows with the distance between query and key, so near words are
-preferred. Each head has its own slope: a steep one makes it look near, a
-flat one far.
+preferred. Each head has its own slope: with a steep one it attends to near
+words only, with a flat one to far words as well.
 
 With 4 heads the slopes are 1/4, 1/16, 1/64 and 1/256: head h, counted from
 0, has 2 to the power of -2 (h + 1). (With H heads the 2 in front is 8 / H.)

@@ -1,7 +1,7 @@
 # exercise: 01_scores
 """Exercise 1 of 16: a score for every pair of words.
 
-A score says how well a query and a key match: it is their dot product, so
+A score measures how well a query and a key match: it is their dot product, so
 the two are multiplied feature by feature and the products are added.
 
 query has shape (5, 4): 5 words, 4 features for each. key has the same shape.

@@ -51,14 +51,14 @@ struct Carried {
     std::size_t layer = 0;
     std::size_t place = 0;  ///< the head, or the token of the text
     double difference = 0;  ///< of the two logits then
-    double share = 0;       ///< of the way from the one text to the other
+    double share = 0;       ///< fraction of the difference between the two texts
 };
-/// The difference of the logits of two tokens after two texts, and what carries it: the context of
-/// each head at all tokens, or x at each token in front of each layer.
+/// The difference of the logits of two tokens after two texts, and the parts that carry it: the
+/// context of each head at all tokens, or x at each token before each layer.
 ///
 ///     share = (difference with it - here) / (there - here)
 ///
-/// Range   float64; x at all tokens would carry all of it: 1.
+/// Range   float64; 1 would be the whole difference, as for x at all tokens.
 /// Errors  ConfigError for texts of different lengths in tokens.
 /// Source  Wang et al. 2022, arXiv 2211.00593, "activation patching".
 struct Patching {

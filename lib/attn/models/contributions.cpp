@@ -244,7 +244,7 @@ Lens lens_of(const Model& model, const ModelMistake* mistake, const std::vector<
                 : std::vector<std::string_view>{"x"});
     keep(end_of(model), {{"token", "feature"}, runtime.advance(ids)});
     lens.readings.resize(lens.x.size());
-    // The last place first: it determines the token for all the others.
+    // The last place first: it determines the token for all other places.
     for (std::size_t n = lens.x.size(); n-- > 0;) {
         Array<double> logits = parameters->vocabulary(parameters->final_norm(lens.x[n]));
         parameters->cap(logits);

@@ -30,18 +30,19 @@ constexpr auto from_tensorflow =
     "M.from_pretrained('{folder}', from_tf=True).save_pretrained('OUT')\" and give OUT";
 constexpr auto by_its_maker =
     "there is no config.json beside it: load it in the program that made it and give the folder "
-    "that save_pretrained writes; one layer of a GPT-2 in it is walked by attn-explain "
-    "{ours}weights '{file}' {ours}model gpt2 {ours}layer 0";
+    "that save_pretrained writes; for one layer of a GPT-2 in it, run attn-explain {ours}weights "
+    "'{file}' {ours}model gpt2 {ours}layer 0";
 constexpr auto from_meta =
     "run python3 -m transformers.models.llama.convert_llama_weights_to_hf {-}input_dir '{folder}' "
     "{-}output_dir OUT and give OUT";
 constexpr auto as_safetensors = "get it as safetensors: {download}";
-constexpr auto whole_folder = "give its folder, '{folder}'";  // no word on what the folder lacks
+constexpr auto whole_folder =
+    "give its folder, '{folder}'";  // no message about what the folder lacks
 
 /// Files of other programs, recognised by their first bytes, their names, or both.
 struct OtherFile {
-    std::string_view beginning;  ///< of its bytes; empty: any
-    std::string_view name;       ///< a `*` before or after it stands for the rest; empty: any
+    std::string_view beginning;  ///< its first bytes; empty: any
+    std::string_view name;       ///< a `*` before or after it matches the rest; empty: any
     std::string_view beside;     ///< a file next to it; empty: any
     const char* what;
     const char* to_do;
@@ -77,7 +78,7 @@ constexpr OtherFile other_files[]{
     {"", "adapter_config.json", "", "of an adapter (LoRA) alone, without its model",
      "run python3 -c \"from peft import AutoPeftModelForCausalLM as M; "
      "M.from_pretrained('{folder}').merge_and_unload().save_pretrained('OUT')\" and give OUT"},
-    {"", "model_index.json", "", "of a pipeline of diffusers, which makes pictures",
+    {"", "model_index.json", "", "of a pipeline of diffusers, which makes images",
      "give the folder of a language model"},
     {"", "params.json", "", "of a model in its maker's own format, not Hugging Face's",
      as_safetensors},

@@ -6,7 +6,7 @@ namespace attn::models {
 
 /// Returns the place of a model: a path as it is; for a `config.json` its folder; for a download
 /// folder (models--X--Y) the snapshot of its main branch, or the only one; for a name, `org/name`,
-/// that is no path, its folder in the caches of Hugging Face: $HF_HUB_CACHE, $HF_HOME/hub and
+/// that is not a path, its folder in the caches of Hugging Face: $HF_HUB_CACHE, $HF_HOME/hub and
 /// ~/.cache/huggingface/hub.
 ///
 /// Errors  InputError for a name that no cache has, and for a folder with several snapshots.

@@ -15,8 +15,8 @@ struct Share {
     double share;
 };
 
-/// Softmax over the highest scores of one token, or the highest results of a softmax over all; of
-/// equal scores, the first.
+/// Softmax over the highest scores of one token, or the highest results of a softmax over all;
+/// among equal scores, the first ones.
 std::map<std::size_t, double> chosen(std::span<const double> scores, const Architecture& a) {
     std::vector<std::size_t> order(scores.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -74,7 +74,7 @@ Array<Real> mix_experts(const Model& model, std::size_t layer, const Array<Real>
         for (std::size_t i = 0; i < shares.size(); ++i) {
             std::copy_n(&rows(shares[i].token, 0), a.embed_dim, &own(i, 0));
         }
-        // Its rows are alternately gate and up.
+        // Its rows alternate between gate and up.
         const Array<Real> both = linear_of<Real>(model, layer, "up", expert)(own);
         Array<Real> inner = empty_array<Real>({shares.size(), a.mlp_dim});
         for (std::size_t i = 0; i < inner.size(); ++i) {

@@ -25,7 +25,7 @@ struct Candidate {
 template <class Real>
 std::vector<Candidate> distribution(std::span<const Real> logits, double temperature = 1);
 
-/// Returns the `count` likeliest, the likeliest first; of equals, the lower id.
+/// Returns the `count` likeliest, the likeliest first; among equals, the lower id first.
 template <class Real>
 std::vector<Candidate> candidates(std::span<const Real> logits, double temperature,
                                   std::size_t count);

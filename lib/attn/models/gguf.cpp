@@ -76,7 +76,7 @@ public:
         std::string first_norm;
         for (auto* all : {&family.outside, &family.inside}) {
             for (Name& name : *all) {
-                // A family with one norm for attention and MLP has one name for it.
+                // A family with a single norm for attention and MLP has a single name for it.
                 const bool again = name.ours == "g_mlp" && name.theirs == first_norm;
                 if (name.ours == "g_attention") first_norm = name.theirs;
                 name.theirs = names[again ? "g_attention" : name.ours];

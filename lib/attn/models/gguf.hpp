@@ -8,9 +8,9 @@
 namespace attn::models {
 
 /// Opens the GGUF file at `path`. Its metadata are a Hugging Face configuration under other names,
-/// and its tensors are those of that family (families.json has the rows). Changes by the format are
-/// undone: interleaved rows of Llama's w_query and w_key are reordered, 1 is subtracted from gains
-/// stored as 1 + g, and frequency factors are read from their tensor.
+/// and its tensors are those of that family (families.json has the rows). Changes that the format
+/// makes are undone: interleaved rows of Llama's w_query and w_key are reordered, 1 is subtracted
+/// from gains stored as 1 + g, and frequency factors are read from their tensor.
 ///
 /// `tokenizer` is a tokenizer.json to use in place of the file's own; one that lies next to the
 /// file becomes the model's `other_tokenizer`.

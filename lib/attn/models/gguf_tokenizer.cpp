@@ -28,7 +28,7 @@ Json list_in(const Json& metadata, const std::string& name) {
     return list.is_array() ? list : Json::array();
 }
 
-/// Returns all ways to make a piece from two others, highest scores first, the order in which
+/// Returns all pairs of pieces that form another piece, highest scores first, the order in which
 /// sentencepiece joins them.
 Json merges_by_score(const std::vector<std::string>& pieces, const std::vector<int>& kinds,
                      const Json& scores) {
@@ -63,7 +63,7 @@ Json cuts_called(const std::string& word, const std::string& label) {
     const auto found = facts["cuts"].find(word);
     if (found == facts["cuts"].end()) {
         throw InputError(label + ": tokenizer.ggml.pre is " + shown(word) +
-                         ", a way to cut text into words that is not known here: name the model's "
+                         ", an unknown way to split text: name the model's "
                          "tokenizer.json with $tokenizer"_told);
     }
     const std::string how = *found;
@@ -131,7 +131,7 @@ Json tokenizer_of_gguf(const Json& metadata, const std::string& label) {
     const bool joins_bytes = word("model") == "gpt2";
     if (!joins_bytes && word("model") != "llama") {
         throw InputError(label + ": tokenizer.ggml.model is " + shown(word("model")) +
-                         ", and gpt2 and llama are read: name the model's tokenizer.json with "
+                         ", but only gpt2 and llama are read: name the model's tokenizer.json with "
                          "$tokenizer"_told);
     }
     const Tokens tokens = tokens_in(metadata, label);

@@ -189,7 +189,7 @@ Config completed(const Config& config, const Family& family);
 /// Source  the configurations and modeling files of transformers.
 Architecture architecture_of(const Config& config, const Family& family);
 
-/// Adds all tensors of a model under our names, whatever prefix theirs have.
+/// Adds all tensors of a model under our names, whatever prefix their names have.
 ///
 /// Errors  InputError naming a tensor that is missing and its expected shape, or an unknown
 ///         tensor that would change the model's computation.

@@ -119,7 +119,7 @@ Family family_in(const Config& config) {
     const std::string word = config.word({"model_type"}, "");
     if (config.find({"_class_name"}) != nullptr) {
         throw InputError(config.label() +
-                         ": is of a part of a pipeline of diffusers, which makes pictures: give "
+                         ": is part of a pipeline of diffusers, which generates images: give "
                          "the folder of a language model");
     }
     if (word.empty()) config.refuse("lacks model_type, which names its family");

@@ -21,7 +21,7 @@ std::string name_in_llama(std::string_view ours);
 struct AttentionNames {
     std::string word;           ///< `gpt2`
     std::string before_number;  ///< of the layer: `h.`
-    /// Ours after w_ and b_, the file's before .weight and .bias: qkv, .attn.c_attn
+    /// our name after w_ and b_, and the file's before .weight and .bias: qkv, .attn.c_attn
     std::vector<std::pair<std::string, std::string>> parts{};
     bool fused = false;   ///< query, key and value share `w_qkv`
     bool in_out = false;  ///< matrices are stored (in, out), not (out, in)

@@ -44,7 +44,7 @@ struct Added {
     std::int64_t id = 0;
     bool lstrip = false, rstrip = false;  ///< it includes the spaces before, or after, it
     bool single_word = false;             ///< not within a word
-    bool normalized = false;              ///< it is looked for after normalization
+    bool normalized = false;              ///< it is searched for after normalization
 };
 
 /// The tokenizer of a tokenizer.json: normalizes a text, splits it into words, and makes each word
@@ -68,7 +68,7 @@ public:
 
     Ids encode(std::string_view text) const override {
         if (!cuts.unknown.empty()) {
-            throw InputError("tokenizer.json cuts text in a way that is not known here (" +
+            throw InputError("tokenizer.json splits text in an unknown way (" +
                              shown(cuts.unknown) + "): pass $ids"_told);
         }
         Ids all = first;

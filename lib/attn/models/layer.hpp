@@ -42,8 +42,8 @@ public:
     template <class Real>
     const Real* row(std::size_t i, std::size_t first, std::size_t count,
                     std::vector<Real>& room) const;
-    /// Calls `each` with matrices that are not in blocks, and the first column of each in this one,
-    /// until they cover it: with this one itself, or with unpacked blocks.
+    /// Calls `each` with matrices that are not in blocks and cover this one, and the first column
+    /// of each in it: with this matrix itself, or with unpacked blocks.
     void for_each_part(const std::function<void(const StoredMatrix&, std::size_t)>& each) const;
 
 private:

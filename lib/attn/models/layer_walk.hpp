@@ -37,7 +37,7 @@ private:
     void prepare(std::size_t tokens, std::size_t texts);
 
     WalkConfig config_;
-    const ModelMistake* mistake_;  ///< null if it cannot show
+    const ModelMistake* mistake_;  ///< null if it has no effect
     std::vector<TableEdit> edits_;
     std::optional<Plan> plan_;  ///< of the latest tokens
     StepTable steps_;           ///< those that apply, without the parameters

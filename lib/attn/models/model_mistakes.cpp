@@ -110,9 +110,9 @@ ModelMistake find_model_mistake(std::string_view id) {
 ModelMistake find_model_mistake(std::string_view id, const Model& model) {
     ModelMistake mistake = find_model_mistake(id);
     if (const std::string reason = mistake.why_not(model); !reason.empty()) {
-        // Reasons of the catalogue end with advice on settings, which do not apply to a model.
+        // Reasons in the catalogue end with advice on settings, which does not apply to a model.
         throw ConfigError("$bug "_told + mistake.id +
-                          " cannot show: " + reason.substr(0, reason.find(": pass ")) +
+                          " has no effect: " + reason.substr(0, reason.find(": pass ")) +
                           ": choose another mistake or model");
     }
     return mistake;

@@ -15,13 +15,14 @@ struct ModelMistake {
     const Mistake* entry = nullptr;
     Prose title{};
     void (*change)(WalkConfig&) = nullptr;
-    /// Returns why the setting changes nothing in such a layer; empty if it does.
+    /// Returns why the setting changes nothing in such a layer; empty if it changes something.
     std::string (*no_effect)(const WalkConfig&) = nullptr;
 
     /// The past is computed with the mistake, too; the catalogue assumes a right past.
     bool is_of_past = false;
 
-    /// Returns why it changes nothing if such a layer continues a text; empty if it does.
+    /// Returns why it changes nothing if such a layer continues a text; empty if it changes
+    /// something.
     std::string why_not(const WalkConfig& layer) const;
     /// Returns why it changes nothing in any layer.
     std::string why_not(const Model& model) const;

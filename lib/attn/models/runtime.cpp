@@ -102,7 +102,8 @@ Array<Real> Runtime<Real>::through_layer(std::size_t n, Array<Real> x) {
 
 template <class Real>
 Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
-    refuse_unless(parameters_->keeps() || past_ == 0, "a second run needs parameters that stay");
+    refuse_unless(parameters_->keeps() || past_ == 0,
+                  "a second run needs parameters that are kept");
     Array<Real> x = begin(ids);
     for (std::size_t n = 0; n < walks_.size(); ++n) x = through_layer(n, std::move(x));
     past_ += ids.size();

@@ -57,7 +57,7 @@ std::vector<LayerEdit> edits_of(const std::vector<Without>& without, const Archi
 ///     x = embedding[ids];  in each layer  x += attention(norm(x)),  x += mlp(norm(x));
 ///     logits = norm(x) embedding^T
 ///
-/// Why    attention is the step table, walked with these tokens as queries; the rest of the model
+/// Why    attention is the step table, run with these tokens as queries; the rest of the model
 ///        is here.
 /// Range  tokens one at a time or all at once give the same numbers, except for rounding.
 ///        With Hold::nothing one layer is in memory at a time, for one run over one text.

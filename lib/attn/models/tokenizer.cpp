@@ -84,7 +84,7 @@ public:
     }
 
     std::string as_json() const override {
-        // All ways to make a piece of two others are merges, highest scores first.
+        // All pairs of pieces that form another piece are merges, highest scores first.
         struct Merge {
             float score;
             std::string left, right;

@@ -182,7 +182,7 @@ TEST_SUITE("attention files") {
         CHECK(unread["weights"].numbers() != right);
         const Plan plan = resolve(config_of("attention a\n" + half + rest));
         CHECK(find_step(step_table(plan), "half").remarks ==
-              "scores here is masked_scores: write latest scores, as from the next version on "
+              "scores here is masked_scores: write latest scores, because from the next version on "
               "scores is "
               "the step itself. No step reads it.");
     }
@@ -354,16 +354,16 @@ TEST_SUITE("attention files") {
                   .starts_with("mine.attn:2: there is no distribution 'gauss'"));
         CHECK(refusal(a + use + "values[h,q + 9,f]\n").starts_with("mine.attn:2: there is no key"));
         CHECK(refusal(a + use + "1\nsame context\n")
-                  .starts_with("mine.attn:3: there are no two forms"));
+                  .starts_with("mine.attn:3: `same` needs two forms"));
         const std::string b = "step b[h,q,k] = scores[h,q,k]\n" + use + "b[h,q,0]\n";
         CHECK(refusal(a + "step b[q] = 1\nnote Head {largets} is most.\n" + use + "b[q]\n")
-                  .starts_with("mine.attn:3: notes know no fact {largets}; did you mean largest?"));
+                  .starts_with("mine.attn:3: notes have no fact {largets}; did you mean largest?"));
         CHECK(refusal(a + "step b[q] = 1\nnote Head {largest is most.\n" + use + "b[q]\n")
                   .starts_with("mine.attn:3: the brace of {largest is most. is not closed"));
         CHECK(refusal(a + "parameter w[h] ~ normal(0, -1)\n" + use + "w[h]\n")
-                  .starts_with("mine.attn:2: a deviation is not below 0"));
+                  .starts_with("mine.attn:2: a standard deviation cannot be negative"));
         CHECK(refusal(a + "parameter w[h] ~ uniform(1, 0)\n" + use + "w[h]\n")
-                  .starts_with("mine.attn:2: uniform(least, most) begins at the least"));
+                  .starts_with("mine.attn:2: uniform(least, most) takes the smaller number first"));
         CHECK(refusal(a + "axis r < 4\n" + b).starts_with("mine.attn:2: nothing has the axis r"));
         CHECK(refusal(a + b + "mistake m at b\nrule b[h,q,k] = scores[h,q,k]\ntitle t\n")
                   .starts_with("mine.attn:4: the rule of the mistake m is that of its step"));

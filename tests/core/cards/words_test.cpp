@@ -141,13 +141,13 @@ TEST_SUITE("attention files: words") {
         CHECK(words_refusal("attention a\ntogether one two\n"
                             "step one[h,t,f] = two[h,t,f]\nstep two[h,t,f] = one[h,t,f]\n"
                             "step context[h,t,f] = two[h,t,f]\n")
-                  .find("read each other in no order") != std::string::npos);
+                  .find("read each other in a circle") != std::string::npos);
         CHECK(words_refusal("attention a\nstep one[h,t,f] = if t == 0 then 0 else two[h,t - 1,f]\n"
                             "step two[h,t,f] = one[h,t,f]\nstep context[h,t,f] = two[h,t,f]\n") ==
               "mine.attn:2: two is made after one: they read each other; join them in a line "
               "`together one two`");
     }
-    TEST_CASE("latest and exact names of scores, and an old file that says neither") {
+    TEST_CASE("latest and exact names of scores, and an old file that uses neither") {
         const auto first = [](const std::string& rule) {
             return words_walk(
                        "attention a\nstep other[h,q,k] = " + rule +
@@ -162,10 +162,10 @@ TEST_SUITE("attention files: words") {
         CHECK(first("scores[h,q,k] + 0 * latest scores[h,0,0]") == exact);
         const WalkConfig old = words_config("attention a\nstep weights[h,q,k] = scores[h,q,k]\n");
         CHECK(find_step(step_table(resolve(old)), "weights").remarks ==
-              "scores here is masked_scores: write latest scores, as from the next version on "
+              "scores here is masked_scores: write latest scores, because from the next version on "
               "scores is the step itself.");
         CHECK(words_refusal("attention a\nstep context[h,q,f] = latest value[h,q,f]\n")
-                  .find("latest goes with queries") != std::string::npos);
+                  .find("latest must be followed by queries") != std::string::npos);
     }
     TEST_CASE("stop: a constant for gradients") {
         const auto gradient = [](const std::string& rule) {

@@ -169,8 +169,8 @@ TEST_SUITE("fused mask") {
         FusedOptions options;
         options.empty_row = EmptyRow::error;
         CHECK_THROWS_WITH_AS(fused(problem, options),
-                             "fused attention fills rows that hide every key, it does not look for "
-                             "them: choose nan or zero for empty rows",
+                             "fused attention fills rows whose keys are all hidden, but cannot "
+                             "report them: choose nan or zero for empty rows",
                              ConfigError);
     }
 }

@@ -91,8 +91,9 @@ TEST_SUITE("steps: preconditions") {
         };
         refused([](WalkConfig& c) { c.dtype = DType::int64; }, "floating");
         refused([](WalkConfig& c) { c.compute_dtype = DType::boolean; }, "floating");
-        refused([](WalkConfig& c) { c.variant = static_cast<Variant>(9); }, "beyond its words");
-        refused([](WalkConfig& c) { c.empty_row = static_cast<EmptyRow>(-1); }, "beyond its words");
+        refused([](WalkConfig& c) { c.variant = static_cast<Variant>(9); }, "has an unknown value");
+        refused([](WalkConfig& c) { c.empty_row = static_cast<EmptyRow>(-1); },
+                "has an unknown value");
         refused([](WalkConfig& c) { c.layer = -1; }, "layers count from 0");
         refused([](WalkConfig& c) { c.scale = {ScaleChoice::By::number, std::nan("")}; }, "nan");
         refused(

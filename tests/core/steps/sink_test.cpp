@@ -16,7 +16,7 @@ TEST_SUITE("steps: sink") {
         }
     }
 
-    TEST_CASE("a sink of 0 is softmax off by one, whatever is subtracted first") {
+    TEST_CASE("a sink of 0 is off-by-one softmax, whatever is subtracted first") {
         // 1 + sum of exp(score); with all scores far below 0 the query attends to nearly nothing.
         const std::vector<double> sink{0};
         for (const double shift : {0.0, -6.0, 300.0}) {

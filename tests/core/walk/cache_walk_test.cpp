@@ -199,12 +199,13 @@ TEST_SUITE("walk: cache") {
         CHECK_MESSAGE(refusal_of(config).ends_with("add mask causal"), refusal_of(config));
         config = cached(3);
         config.softmax_axis = SoftmaxAxis::query;
-        CHECK_MESSAGE(refusal_of(config).starts_with("a sink joins"), refusal_of(config));
+        CHECK_MESSAGE(refusal_of(config).starts_with("a sink is part of a softmax"),
+                      refusal_of(config));
     }
 }
 
 TEST_SUITE("walk: sink") {
-    TEST_CASE("a sink of -inf is no sink, bit for bit, in every variant") {
+    TEST_CASE("a sink of -inf has no effect, bit for bit, in every variant") {
         for (const Variant variant : {Variant::loop, Variant::vectorized, Variant::fused}) {
             WalkConfig config = cached(5);
             config.variant = variant;

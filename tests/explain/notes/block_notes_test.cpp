@@ -25,12 +25,12 @@ TEST_SUITE("notes: blocks") {
         const std::string note =
             note_of(blocks_config(), {{"running_max", by_block({{3, 3, 3}, {1, 1, 2.5}})}});
         CHECK_SAYS(note, "The keys come in 3 blocks of up to 2 keys.");
-        CHECK_SAYS(note, "Position 1 meets a larger one, 2.5000, in block 2.");
+        CHECK_SAYS(note, "Position 1 gets a larger one, 2.5000, in block 2.");
     }
 
-    TEST_CASE("a constant maximum is not said to rise") {
+    TEST_CASE("a constant maximum is not described as rising") {
         CHECK_SILENT(note_of(blocks_config(), {{"running_max", by_block({{3, 3, 3}, {2, 2, 2}})}}),
-                     "meets a larger");
+                     "gets a larger");
     }
 
     TEST_CASE("the note on the correction names the first factor below 1") {
@@ -61,7 +61,7 @@ TEST_SUITE("notes: blocks") {
         const Tensor largest({"head", "query", "block"},
                              Array<double>{{{1, 1, 1}, {1, 2, 3}}, {{1, 5, 5}, {1, 1, 1}}});
         CHECK_SAYS(note_of(config, {{"running_max", largest}}),
-                   "In head 0, position 1 meets a larger one, 2, in block 1.");
+                   "In head 0, position 1 gets a larger one, 2, in block 1.");
     }
 
     TEST_CASE("the notes are true of a real walk") {
@@ -72,7 +72,7 @@ TEST_SUITE("notes: blocks") {
             const Ledger ledger = walk(plan, draw(plan));
             const Tensor& largest = ledger["running_max"];
             const bool rises = largest.at(0) < largest.at(2) || largest.at(3) < largest.at(5);
-            CHECK(says(note_of_step("running_max", plan, ledger), "meets a larger one") == rises);
+            CHECK(says(note_of_step("running_max", plan, ledger), "gets a larger one") == rises);
             const Tensor& correction = ledger["correction"];
             bool corrects = false;
             for (const std::size_t cell : {1, 2, 4, 5}) {

@@ -70,7 +70,7 @@ TEST_SUITE("notes: scores") {
                    "The only score is 2: 'red' with itself.");
     }
 
-    TEST_CASE("with several heads the first is described, and the note says so") {
+    TEST_CASE("with several heads the first is described, and the note states this") {
         WalkConfig config = words_config({{1, 2}});
         config.heads = 2;
         const Tensor scores = by_head({{{1, 2}, {3, 0}}, {{9, 8}, {7, 6}}});
@@ -133,7 +133,7 @@ TEST_SUITE("notes: mask") {
                    "keys that come after the query, and keys that are padding.");
     }
 
-    TEST_CASE("a causal mask that counts from the end says so") {
+    TEST_CASE("a causal mask that counts from the end is noted") {
         WalkConfig config = causal_config({{1, 2}});
         config.memory = RandomInput{};
         config.key_len = 4;
@@ -165,7 +165,7 @@ TEST_SUITE("notes: mask") {
                    "Every query sees a single key.");
     }
 
-    TEST_CASE("a mask that hides nothing says so, before and after") {
+    TEST_CASE("a mask that hides nothing is noted, before and after") {
         const Tensor none = hidden({{false, false}, {false, false}});
         WalkConfig config = causal_config({{1, 2}});
         CHECK(note_of(config, {{"mask", none}}) ==

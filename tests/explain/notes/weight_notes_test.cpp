@@ -129,7 +129,7 @@ TEST_SUITE("notes: weights") {
         CHECK_SILENT(note, "divides its attention");
     }
 
-    TEST_CASE("a row of zeros that sees nothing is no example of a wrong sum") {
+    TEST_CASE("a row of zeros that sees nothing is not an example of a wrong sum") {
         const Tensor scores = matrix({{-infinity, -infinity, -infinity}, {1, 2, 3}, {1, 2, 3}});
         const Tensor weights = matrix({{0, 0, 0}, {0.25, 0.25, 0}, {0.5, 0.25, 0.25}});
         CHECK_SAYS(note_of(words_config(), {{"masked_scores", scores}, {"weights", weights}}),

@@ -62,7 +62,7 @@ private:
 }  // namespace
 
 TEST_SUITE("atomic file") {
-    TEST_CASE("the target holds the old content until commit and the new one after") {
+    TEST_CASE("the target contains the old content until commit and the new one after") {
         const ScratchFolder scratch;
         const fs::path target = scratch / "out.txt";
         write_file(target, "old");

@@ -119,7 +119,7 @@ TEST_SUITE("csv") {
               "length");
         CHECK(refusal_of("1,2\n3,\n", "t.csv").starts_with("t.csv: line 2, column 2: ''"));
         CHECK(refusal_of("1,2\n\n3,4\n", "t.csv") ==
-              "t.csv: line 2 is blank, between two rows: remove it, a file has one table");
+              "t.csv: line 2 is blank, between two rows: remove it (a file has one table)");
         CHECK(refusal_of("1,\"2\n", "t.csv").starts_with("t.csv: line 1 has an open quote"));
         CHECK(refusal_of("1,\"2\" 5\n", "t.csv").starts_with("t.csv: line 1 continues after"));
         CHECK(refusal_of("1,2,5;2,5\n3,5;4,5\n", "t.csv")

@@ -116,7 +116,7 @@ TEST_SUITE("json") {
         CHECK(TensorFile(R"({"bad": [[1], [2, 3]], "x": [1]})", "t").read("x").tensor.at(0) == 1.0);
     }
 
-    TEST_CASE("a value that is no tensor is refused with its place") {
+    TEST_CASE("a value that is not a tensor is refused with its place") {
         CHECK(refusal_of("[[1, 2], [3]]", "t") ==
               "t: the lists along axis 1 have different lengths, 2 and 1: give nested lists of "
               "numbers");

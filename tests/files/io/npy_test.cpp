@@ -156,7 +156,7 @@ TEST_SUITE("npy") {
               std::string::npos);
     }
 
-    TEST_CASE("a header that promises more or less than the file holds is refused") {
+    TEST_CASE("a header that promises more or less than the file contains is refused") {
         const std::string eight(8, '\0');
         CHECK(refusal_of(npy_bytes(header_of("'<f4'", "(3,)"), eight), "a.npy") ==
               "a.npy: shape (3,) needs 12 bytes of values, but the file ends after 8 at offset 76: "

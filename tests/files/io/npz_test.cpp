@@ -149,7 +149,7 @@ TEST_SUITE("npz") {
               std::string::npos);
     }
 
-    TEST_CASE("an array that is no tensor does not prevent reading the others") {
+    TEST_CASE("an array that is not a tensor does not prevent reading the others") {
         std::vector<std::string> notes;
         const std::string path = fixture("mixed.npz");
         const auto tensors =
@@ -159,7 +159,7 @@ TEST_SUITE("npz") {
         REQUIRE(notes.size() == 3);
         CHECK(notes[0] ==
               path + ": left out 'words': the type '<U5' is not supported at offset 20");
-        CHECK(notes[1].find("left out 'objects': the array holds pickled") != std::string::npos);
+        CHECK(notes[1].find("left out 'objects': the array contains pickled") != std::string::npos);
         CHECK(notes[2].find("left out 'notes.txt': it is not a NumPy array") != std::string::npos);
         CHECK(read_tensor(path + ":x").at(2) == 1.0);
         CHECK(refusal([&] { read_tensor(path + ":words"); }).find("'<U5'") != std::string::npos);

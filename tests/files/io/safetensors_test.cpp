@@ -153,7 +153,7 @@ TEST_SUITE("safetensors") {
                   .starts_with("t: header: this is not JSON at line 1"));
     }
 
-    TEST_CASE("headers that lie are refused") {
+    TEST_CASE("headers with false sizes are refused") {
         const std::string name = "t.safetensors";
         for (const char* header :
              {"[]", "{", "{\"a\":1}", R"({"a":{"dtype":"F8","shape":[],"data_offsets":[0,1]}})",

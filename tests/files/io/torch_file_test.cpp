@@ -86,7 +86,7 @@ TEST_SUITE("torch file") {
               Array<float>{{1.5F, -2.0F}, {1.5F, -2.0F}, {1.5F, -2.0F}});
     }
 
-    TEST_CASE("an entry that is no tensor is left out and named") {
+    TEST_CASE("an entry that is not a tensor is left out and named") {
         std::vector<std::string> notes;
         const std::string path = fixture("dictionary.pt");
         const auto tensors =

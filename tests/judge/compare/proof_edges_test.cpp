@@ -53,7 +53,7 @@ Judged verdict_of(const std::string& one, const std::string& other) {
 }  // namespace
 
 TEST_SUITE("compare: what proofs must not claim") {
-    TEST_CASE("a parameter that begins as a constant is trained: it is no constant") {
+    TEST_CASE("a parameter that begins as a constant is trained: it is not a constant") {
         const std::string head = "parameter gain[h] = 1\n";
         CHECK(of_weights(head, "gain[h] * scores[h,q,k]", "scores[h,q,k]").proof.verdict ==
               Judged::refuted);

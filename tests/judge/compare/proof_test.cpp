@@ -195,7 +195,7 @@ TEST_SUITE("compare: proofs") {
         CHECK(proof_of_context("max k: masked_scores[h,q,k]", "masked_scores[h,q,0]").verdict !=
               Verdict::proved);
     }
-    TEST_CASE("what float32 hides and no algebra decides, float64 tells") {
+    TEST_CASE("float64 decides what float32 hides and algebra cannot decide") {
         const std::string text =
             "attention a\nform one\nstep context[h,q,f] = value[h,q,f] / sqrt(1 + key[h,q,f] ^ 2)\n"
             "form two\nstep context[h,q,f] = value[h,q,f] / sqrt(1.000000001 + key[h,q,f] ^ 2)\n"

@@ -48,7 +48,7 @@ TEST_SUITE("judge: diagnose digits") {
         }
     }
 
-    TEST_CASE("a soft cap that no one asked for is not called rounding, nor another scale") {
+    TEST_CASE("an unrequested soft cap is not called rounding, nor another scale") {
         for (const char* type : {"float32", "float64"}) {
             for (const std::vector<std::string>& steps :
                  {std::vector<std::string>{"weights", "context"}, {"context"}}) {

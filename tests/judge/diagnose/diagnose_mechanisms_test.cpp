@@ -205,7 +205,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
         CHECK(says(context("if q > 3 then sin(7 * context[h,q,f]) else context[h,q,f]"),
                    "right up to query 3, wrong from query 4 on"));
         CHECK(says(context("if h == 1 then sin(7 * context[h,q,f]) else context[h,q,f]"),
-                   "all is right but head 1"));
+                   "everything is right except head 1"));
         CHECK(says(context("(h + 2) * context[h,q,f]"), "each head has its own factor: 2, 3"));
     }
 
@@ -217,7 +217,7 @@ TEST_SUITE("explain: diagnose mechanisms") {
                              true);
         };
         const Diagnosis windowed = hidden("k <= q - 3");
-        CHECK(says(windowed, "a query sees 3 keys with its own, none that is later"));
+        CHECK(says(windowed, "a query sees 3 keys including its own, and no later ones"));
         CHECK(says(windowed, "query 3 sees keys 1 to 3, but should see keys 0 to 3"));
         CHECK(says(
             diagnosed(seeded(62),

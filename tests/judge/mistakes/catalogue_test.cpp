@@ -113,7 +113,7 @@ TEST_SUITE("mistakes") {
         CHECK(both["weights"].at(0) == 0.5);
     }
 
-    TEST_CASE("an unknown id, and a mistake that cannot show, are refused with a remedy") {
+    TEST_CASE("an unknown id, and a mistake without effect, are refused with a remedy") {
         CHECK_THROWS_WITH_AS(find_mistake("scale-mising"), doctest::Contains("scale-missing"),
                              ConfigError);
         CHECK_THROWS_WITH_AS(walk_with(paper_config(), {"merge-reshape"}),

@@ -1,4 +1,4 @@
-// Each mistake shows on the walk of its witness line.
+// Each mistake changes the walk of its witness line.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -65,7 +65,7 @@ bool is_walked(const Mistake& mistake) { return !mistake.witness.empty(); }
 }  // namespace
 
 TEST_SUITE("mistakes: witnesses") {
-    TEST_CASE("each mistake shows on its witness, not before the step that it names") {
+    TEST_CASE("each mistake is visible on its witness, not before the step that it names") {
         for (const Mistake& mistake : mistakes()) {
             CAPTURE(mistake.id);
             const Witness witness(mistake);

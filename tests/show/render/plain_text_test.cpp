@@ -48,7 +48,7 @@ TEST_SUITE("render: plain text") {
         CHECK(plain_text(tensor).find('\n') == std::string::npos);
     }
 
-    TEST_CASE("a scalar is one number, and an empty tensor is no text") {
+    TEST_CASE("a scalar is one number, and an empty tensor is empty text") {
         CHECK(plain_text(Tensor({}, Array<float>(2.5F))) == "2.5000");
         CHECK(plain_text(Tensor({"query", "key"}, empty_array<float>({0, 3}))).empty());
     }

@@ -18,7 +18,7 @@ struct AxisSource {
     std::function<std::size_t(const Plan&)> length;
 };
 
-/// A cell of an earlier step with a letter alone as one of its indices.
+/// A cell of an earlier step, one of whose indices is a single letter.
 struct LetterPlace {
     const Step* step;
     std::size_t axis;

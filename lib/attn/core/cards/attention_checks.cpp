@@ -34,9 +34,10 @@ void require_reader(const AttentionFile& file, const AttentionStep& said,
                     const std::set<std::string>& needed, Step& step) {
     if (needed.contains(step.name)) return;
     if (!said.extends.empty()) {
-        file.refuse(said.line, step.name + " extends " + said.extends +
-                                   ", but no step after it "
-                                   "reads them: leave `after` out, or say it before they are read");
+        file.refuse(said.line,
+                    step.name + " extends " + said.extends +
+                        ", but no step after it "
+                        "reads them: leave `after` out, or place it before they are read");
     }
     step.remarks += std::string(step.remarks.empty() ? "" : " ") + "No step reads it.";
 }

@@ -69,8 +69,8 @@ private:
     bool is_shipped() const { return file_->label == file_->name; }
     bool is_there(const std::string& name) const { return has_step(table_, plan_, name); }
 
-    /// Calls `make`. A file without a letter for heads may fail only because the walk has heads:
-    /// then the error mentions that.
+    /// Calls `make`. A file without a letter for heads may fail only because the walk has heads;
+    /// the error then mentions this.
     template <class Make>
     void with_heads_in_mind(Make make) const {
         try {
@@ -117,7 +117,7 @@ private:
             return each.rule.step == mistake.step;
         });
         if (!is_own && place_of(mistake.step) == table_.size()) {
-            throw ConfigError("there is no step " + mistake.step + " to be mistaken in");
+            throw ConfigError("there is no step " + mistake.step + " for this mistake");
         }
         if (!is_there(mistake.step)) return;
         const Step& step = table_[place_of(mistake.step)];
@@ -323,11 +323,11 @@ std::set<std::string> needed_steps(const StepTable& table, const Plan& plan) {
 StepTable with_attentions(StepTable table, const Plan& plan) {
     if (plan.fused()) {
         throw ConfigError(
-            "fused goes block by block and keeps no step that an attention file could "
-            "make: choose another variant");
+            "fused works block by block and stores no step that an attention file could replace: "
+            "choose another variant");
     }
     if (plan.config.prefill) {
-        throw ConfigError("an attention file is walked all at once: leave $prefill out"_told);
+        throw ConfigError("an attention file is computed all at once: leave $prefill out"_told);
     }
     check_names(plan.config);
     const std::set<std::string> before = needed_steps(table, plan);
@@ -336,7 +336,7 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
     const std::set<std::string> needed = needed_steps(table, plan);
     if (plan.drops() && !needed.contains(plan.config.dropout.keep_name())) {
         throw ConfigError(
-            "$dropout falls on a step that no other reads in this attention: leave it "
+            "$dropout applies to a step that no other reads in this attention: leave it "
             "out, or choose another $dropout-place"_told);
     }
     // The parts of softmax have no readers: they are removed with it.
@@ -356,7 +356,7 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
         require_merged_sizes(*file, table, plan);
         for (const std::string& name : file->same) {
             if (!has_step(table, plan, name)) {
-                file->refuse(file->same_line, "this form makes no " + name);
+                file->refuse(file->same_line, "this form computes no " + name);
             }
         }
     }

@@ -10,8 +10,8 @@ namespace {
 
 bool never(const Plan&) { return false; }
 
-/// True if all inputs of a computed step are in `made`, and those without any have a rule or, as a
-/// position bias, a file.
+/// True if all inputs of a computed step are in `made`. A step without inputs needs a rule or, like
+/// a position bias, a file.
 bool can_be_made(const PlannedStep& of, const std::set<std::string>& made) {
     if (!of.step.rule) return false;
     const std::vector<Input> inputs = of.step.reads(of.plan);
@@ -38,8 +38,8 @@ bool can_be_made(const PlannedStep& of, const std::set<std::string>& made) {
 
 void begin_at(const std::string& beginning, StepTable& table, const Plan& plan) {
     if (plan.fused()) {
-        throw ConfigError("fused goes from query, key and value block by block, and " + beginning +
-                          " begins later: choose another variant");
+        throw ConfigError("fused starts from query, key and value, block by block, and " +
+                          beginning + " begins later: choose another variant");
     }
     const DrawList drawn = draw_list(plan);
     std::set<std::string> made;

@@ -50,8 +50,8 @@ struct CardText {
     std::vector<Way> ways;
     Step card{};  ///< for words that are needed before there is a table
 
-    /// The inputs and computation of a way, created when a walk first needs them: a walk has few of
-    /// all steps.
+    /// The inputs and computation of a way, created when a walk first needs them: a walk uses few
+    /// of all steps.
     struct Made {
         std::once_flag once{};
         CardFunction<std::vector<Input>(const Plan&)> reads{};
@@ -61,7 +61,7 @@ struct CardText {
 
     /// Returns the first way whose conditions are true; null if there is none.
     const Way* way(const PlannedStep& of) const;
-    /// Returns it before there is a table.
+    /// Returns the same way before there is a step table.
     const Way* way(const Plan& plan) const;
 };
 

@@ -225,7 +225,7 @@ std::function<Outline(const Plan&)> outline_in(std::string_view text) {
             // Batch and head are axes only if there are several.
             if (axis.name == "batch" && !plan.has_batch) continue;
             if (axis.name == "head" && !plan.has_head) continue;
-            // The keys made from x are all keys, unless there is a past.
+            // The keys computed from x are all keys, unless there is a past.
             const bool is_new = axis.name == "new_key";
             outline.axes.emplace_back(!is_new ? axis.name : plan.past_len > 0 ? "token" : "key");
             outline.shape.push_back(axis.length(plan));

@@ -102,7 +102,7 @@ void add_chain_remarks(const Rule& told, const PlannedStep& of, std::vector<std:
         const std::string meant = rule_names(of).step(name);
         if (meant == name) continue;
         remarks.push_back(name + " here is " + meant + ": write latest " + name +
-                          ", as from the next version on " + name + " is the step itself.");
+                          ", because from the next version on " + name + " is the step itself.");
     }
 }
 
@@ -168,7 +168,7 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
         if (says_latest(*told.value)) told.value = with_exact_names(told.value);
         if (plan.fused()) {
             refuse_rule(told.text, 0,
-                        "fused goes block by block and keeps no step that a rule could replace: "
+                        "fused works block by block and stores no step that a rule could replace: "
                         "choose another variant");
         }
         Step& step = step_of(told, table, plan);

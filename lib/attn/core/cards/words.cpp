@@ -55,7 +55,7 @@ std::string product(const PlannedStep& of) {
            (has_bias ? " + " + (cuts ? "its part of b_qkv" : "b_" + name) : "");
 }
 
-/// Returns the condition for hidden cells; empty if a mask has its cells from a file.
+/// Returns the condition for hidden cells; empty if a mask takes its cells from a file.
 std::string hides(const Plan& plan) {
     std::string all;
     for (const MaskKind& kind : mask_kinds()) {

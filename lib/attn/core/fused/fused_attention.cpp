@@ -73,14 +73,15 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
             const Real* keep) {
     if (options.empty_row == EmptyRow::error) {
         throw ConfigError(
-            "fused attention fills rows that hide every key, it does not look for "
-            "them: choose nan or zero for empty rows");
+            "fused attention fills rows whose keys are all hidden, but cannot report them: choose "
+            "nan or zero for empty rows");
     }
     const BlockOperations<Real>& kernel =
         simd::kernels_for(options.instruction_set).of<Real>().blocks;
 
     // Distribute blocks of queries to threads, in causal attention the long ones first. All have
-    // about the same number of vectors: a narrow last block would use few sums for the most keys.
+    // about the same number of vectors: a narrow last block would use few accumulators for the
+    // largest number of keys.
     const EvenParts blocks{shape.query_len, kernel.lanes,
                            (shape.query_len + kernel.query_block - 1) / kernel.query_block};
     const std::size_t tasks = shape.batch * shape.heads * blocks.count;

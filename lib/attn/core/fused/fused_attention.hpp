@@ -29,7 +29,7 @@ struct FusedOptions {
 ///
 /// The keys are read once, block by block. Each query keeps a running maximum m, a running sum l of
 /// exponentials and a running context o. If a block raises the maximum, the earlier results are
-/// corrected by one factor, so that the final result is the softmax over all keys:
+/// rescaled by the same factor, so that the final result is the softmax over all keys:
 ///
 ///     m' = max(m, max over the block of s(q,k))
 ///     c  = exp(m - m')

@@ -79,8 +79,8 @@ struct AttentionFile {
     std::vector<AttentionMistake> mistakes{};
     Definitions definitions{};
 
-    /// Returns the form to walk: the requested one, alone or as NAME=FORM in a list, or the first
-    /// if the file does not have it.
+    /// Returns the form to compute: the requested one, alone or as NAME=FORM in a list, or the
+    /// first if the file does not have it.
     std::string walked_form(const std::string& asked) const;
     /// Returns the steps of the form and those of all forms whose conditions are true: the first of
     /// each name.

@@ -17,7 +17,7 @@ bool is_beginning(std::string_view step);
 /// empty if all three are, or none of these steps is.
 std::string given_beginning(const Ledger& given);
 
-/// Returns it for a walk: empty unless it has neither x nor projections.
+/// Returns that step of a walk; empty if the walk has x or projections.
 std::string beginning_of(const WalkConfig& config);
 
 /// Removes settings of earlier steps from such a configuration: the scale of scaled scores, the

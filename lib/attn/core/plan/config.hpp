@@ -37,8 +37,8 @@ enum class Projection {
     none,           ///< query, key and value are drawn, given, or x itself
 };
 
-/// Zeros and the identity draw nothing: with zeros for query all keys have the same weight, with
-/// the identity for value it is x itself.
+/// Zeros and the identity draw nothing: with zeros for the query all keys have the same weight,
+/// with the identity for the value, values are x itself.
 enum class Init { linear, uniform, normal, zeros, identity };
 /// Loops that read like the formulas; whole arrays; or blocks of keys, without T x T tensors.
 enum class Variant { loop, vectorized, fused };
@@ -152,8 +152,8 @@ struct Dropout {
     }
 };
 
-/// Multi-head latent attention: keys and values of all heads are computed from one short row per
-/// token, the latent, which is all that a cache keeps.
+/// Multi-head latent attention (MLA): the keys and values of all heads are computed from one latent
+/// per token, which is all that a cache keeps.
 struct Latent {
     std::optional<std::int64_t> rank;        ///< features of the latent; unset: no latent
     std::optional<std::int64_t> query_rank;  ///< features of the queries' latent; unset: none

@@ -65,7 +65,7 @@ void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfi
         if (!said.heads) heads = std::max(cells[1], one);
     }
     if (cells.size() == 3 && query.size() == 2 && !said.heads) heads = std::max(cells[0], one);
-    // The merged heads, or what is made of them, have a row for each token.
+    // The merged heads, and tensors computed from them, have a row for each token.
     std::vector<std::int64_t> merged;
     for (const char* name : {"output", "context", "merged"}) {
         if (query.size() == 3 && theirs.has(name)) merged = lengths_of(theirs[name]);
@@ -90,7 +90,8 @@ void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfi
     bool joined = is_batched || (query.size() == 3 && samples % heads == 0 && cells.size() == 3 &&
                                  cells[0] == samples);
     if (query.size() == 3 && cells.empty() && !joined && !tokens_first) {
-        // (head, token, feature) where all heads are as wide as what the output is made of.
+        // (head, token, feature) if all heads together are as wide as the input of the output
+        // projection.
         const Tensor* w = config.parameters.find("w_output");
         const std::size_t side = config.weight_layout == WeightLayout::in_out ? 0 : 1;
         const std::int64_t all = w != nullptr && w->dimension() == 2 ? lengths_of(*w)[side] : 0;

@@ -51,7 +51,8 @@ public:
                         {"out", plan_.output_dim, 1, &WalkConfig::output_dim}, Init::linear,
                         config_.output_bias);
         }
-        // A program draws in this order, too: other late draws come with those of the files.
+        // A program draws in this order, too: other late draws come together with those of the
+        // files.
         const std::size_t own = list_.size();
         list_attention_parameters(plan_, list_);
         for (std::size_t i = after; own < list_.size() && i < own; ++i) {

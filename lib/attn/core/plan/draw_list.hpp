@@ -53,7 +53,8 @@ struct DrawnTensor {
 /// Returns the rows in the order of the draws: initial discarded draws, embedding table (unless its
 /// rows have separate seeds) or x, likewise for the memory, discarded draws, the projections in
 /// draw order (each bias right after its weight), keys and values of the past, the sink, the output
-/// projection: as the steps read them. The dropout mask comes last: it has a separate seed.
+/// projection, in the order in which the steps read them. The dropout mask comes last: it has a
+/// separate seed.
 ///
 /// Drawing, printed code, sizes and memory estimates are based on this list: a new input of the
 /// walk needs one more row. The rows point into the plan.
@@ -77,7 +78,7 @@ const DrawnTensor* find_drawn(const DrawList& list, std::string_view name);
 DrawList multihead_rows(std::size_t embed_dim, std::size_t key_dim, std::size_t value_dim,
                         bool bias);
 
-/// Returns the tensor of a row that is taken: ids, or x and memory in this dtype, with a single
+/// Returns the tensor of a row that is not drawn: ids, or x and memory in this dtype, with a single
 /// sequence repeated for the whole batch.
 Tensor taken_tensor(const DrawnTensor& row, DType dtype);
 

@@ -27,10 +27,9 @@ Tensor whole_mask(const Tensor& given, const DrawnTensor& row) {
             from += rest % shape[axis] * strides[axis];
         }
         const double cell = cells.data()[i] = given.at(from);
-        refuse_unless(cell == 0 || cell == 1,
-                      "$dropout-mask holds "_told + json_number(cell) +
-                          ": it takes booleans, or 1 for a cell that is kept and 0 for one that is "
-                          "dropped");
+        refuse_unless(cell == 0 || cell == 1, "$dropout-mask contains "_told + json_number(cell) +
+                                                  ": it must be of booleans, or 1 for a cell that "
+                                                  "is kept and 0 for one that is dropped");
     }
     return {row.axes(), std::move(cells)};
 }

@@ -74,7 +74,7 @@ private:
         const bool has_head = words.size() == 6 && words[3] == "in" && words[4] == "head";
         const auto head = finite_number(has_head ? words[5] : "0");
         if ((words.size() != 3 && !has_head) || words[1] != "at" || !head || *head < 0) {
-            refuse("is not like looks dog at big, or looks dog at big in head 1");
+            refuse("is not of the form looks dog at big, or looks dog at big in head 1");
         }
         return {words[0], words[2], static_cast<std::size_t>(*head)};
     }

@@ -26,19 +26,20 @@ void resolve_latent(Plan& plan) {
     require_for_latent(*latent.rank >= 1 && latent.query_rank.value_or(1) >= 1,
                        "needs latents of 1 feature or more");
     require_for_latent(config.projection == Projection::split,
-                       "makes keys and values of a latent: leave $projection out"_told);
+                       "computes keys and values from a latent: leave $projection out"_told);
     require_for_latent(!config.bias, "has projections without a bias: leave $bias out"_told);
     require_for_latent(config.kv_heads == config.heads,
-                       "makes a key and a value for every head: leave $kv-heads out"_told);
-    require_for_latent(!plan.differs(), "and $differential cannot be together: leave one out"_told);
+                       "computes a key and a value for every head: leave $kv-heads out"_told);
+    require_for_latent(!plan.differs(), "and $differential cannot be combined: leave one out"_told);
     require_for_latent(!plan.norms(),
                        "normalises the latents, not query and key: leave $qk-norm out"_told);
-    require_for_latent(!config.past,
-                       "keeps latents in its cache, and $past keys and values: leave it out, or "
-                       "use $prefill with $mask causal"_told);
+    require_for_latent(
+        !config.past,
+        "keeps latents in its cache, but $past gives keys and values: leave it out, or "
+        "use $prefill with $mask causal"_told);
     require_for_latent(!plan.fused() || !plan.absorbs(),
-                       "absorbed is not a form that $variant fused shows: use $variant "
-                       "vectorized, or leave $mla-absorbed out"_told);
+                       "has no absorbed form under $variant fused: use $variant vectorized, or "
+                       "leave $mla-absorbed out"_told);
     Rotary& rotary = config.rotary;
     rotary.pairing = rotary.pairing.value_or(Pairing::interleaved);
     const auto half = static_cast<std::int64_t>(plan.head_dim / 4 * 2);
@@ -68,8 +69,8 @@ void check_differential(const Plan& plan) {
             "has twice as many heads of query and key as of value: use $projection split or "
             "fused"_told);
     require(!plan.fused(),
-            "takes one softmax from another, which no block of keys can: leave $variant fused "
-            "out"_told);
+            "subtracts one softmax from another, which cannot be done block by block: "
+            "leave $variant fused out"_told);
     require(config.softmax_axis == SoftmaxAxis::key,
             "needs softmax over the keys: leave $softmax-axis out"_told);
 }
@@ -94,7 +95,7 @@ void refuse_prefill(const Plan& plan) {
                                                     : std::string_view());
     refuse_unless(!config.prefill || *config.prefill > 0, "$prefill must be at least 1"_told);
     refuse_unless(config.mask.is_causal(),
-                  "$prefill walks the tokens in chunks, and no query may see the keys of a later "
+                  "$prefill passes the tokens in chunks, and no query may see the keys of a later "
                   "chunk: add $mask causal"_told);
     refuse_unless(
         !plan.has_memory && plan.past_len == 0,
@@ -105,9 +106,8 @@ void refuse_prefill(const Plan& plan) {
     refuse_unless(!config.rotary.scaling || !config.rotary.scaling->follows_length() ||
                       !config.rotary.scaling->exceeds(plan.rotary_tokens()),
                   "$prefill with $rope-scaling "_told + scaling +
-                      " would rotate the keys of each chunk by another base or list, which follow "
-                      "the longest "
-                      "position so far: pass another scaling");
+                      " would rotate the keys of each chunk with another base or list, which "
+                      "depends on the longest position so far: pass another scaling");
     refuse_unless(config.softmax_axis == SoftmaxAxis::key,
                   "$prefill needs softmax over the keys: leave $softmax-axis out"_told);
 }

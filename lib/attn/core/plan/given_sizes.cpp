@@ -361,7 +361,7 @@ void refuse_unknown_values(const WalkConfig& config) {
                  config.torch_build, config.variant, config.softmax_axis, config.empty_row,
                  config.causal_align, config.sink.value_or(SinkLogit::zero), config.dropout.place,
                  config.weight_layout.value_or(WeightLayout::out_in)),
-        "dtype, compute-dtype (floating) or another choice has a value beyond its words");
+        "dtype, compute-dtype (floating) or another choice has an unknown value");
     refuse_unless(!std::isnan(config.scale.number), "scale must be a number, not nan");
     refuse_unless(config.layer >= 0, "layer must not be negative: layers count from 0");
     const std::array<Init, 3> init = config.init.value_or(std::array<Init, 3>{});
@@ -369,7 +369,7 @@ void refuse_unknown_values(const WalkConfig& config) {
                       config.scale.by <= ScaleChoice::By::number &&
                       config.qk_norm.over <= NormOver::l2 &&
                       config.rotary.pairing.value_or(Pairing::half) <= Pairing::interleaved,
-                  "init, scale, qk-norm or rope has a value beyond its words");
+                  "init, scale, qk-norm or rope has an unknown value");
     refuse_unless(config.x_norm_eps >= 0 && std::isfinite(config.x_norm_eps),
                   "norm-eps must be a number from 0 on");
     for (const MaskKind& kind : mask_kinds()) {

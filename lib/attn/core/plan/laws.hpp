@@ -19,7 +19,7 @@ struct Law {
 ///
 /// Returns the last law that applies, since later laws are more specific; nullopt if there is none.
 std::optional<Law> law_behind(const std::string& name, const Plan& plan);
-/// Finds it without a walk: ignores parts with conditions.
+/// Finds the law without a walk: ignores parts with conditions.
 std::optional<Law> law_behind(const std::string& name);
 
 }  // namespace attn

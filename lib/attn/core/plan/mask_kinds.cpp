@@ -286,7 +286,7 @@ void resolve_padding(Plan& plan) {
     const bool knows_pad = tokens != nullptr && tokens->pad_id.has_value();
     if (!knows_pad && config.lengths.empty()) {
         throw ConfigError(
-            "a padding mask needs to know what is padding: pass $lengths or $pad-id"_told);
+            "a padding mask needs the positions of the padding: pass $lengths or $pad-id"_told);
     }
     plan.key_padding =
         empty_array<bool>(plan.has_batch ? Shape{plan.batch, plan.key_len} : Shape{plan.key_len});
@@ -344,7 +344,7 @@ constexpr MaskKind file{
     .cells = [](const Plan& plan) { return plan.config.mask.given->as<bool>(); },
     .code = "{given}",
     .reason = [](const Plan&, const ScoreCell&) { return std::string("the given mask hides it"); },
-    .keys = [](const Plan&) { return std::string("what the mask file hides"); },
+    .keys = [](const Plan&) { return std::string("keys that the mask file hides"); },
 };
 
 constexpr std::array kinds{causal, window, dilated, chunk, prefix, documents, padding, file};

@@ -47,7 +47,7 @@ struct MaskKind {
     /// Returns why it hides a cell, as in `hidden: the key comes after the query`.
     std::string (*reason)(const Plan& plan, const ScoreCell& cell);
     std::string (*keys)(const Plan& plan);  ///< `keys that come after the query`
-    /// Returns the name in other libraries and their conventions; null if there is nothing to say.
+    /// Returns the name in other libraries and their conventions; null if there is nothing to add.
     std::string (*elsewhere)(const Plan& plan) = nullptr;
 
     /// Returns its condition for a key of this plan, as a rule in q, k and the axes of its cells.

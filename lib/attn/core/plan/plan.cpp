@@ -37,7 +37,7 @@ void resolve_dimensions(Plan& plan) {
             refuse_unless(
                 embed % heads == 0,
                 "embed-dim " + text(embed) + " does not divide into " + text(heads) +
-                    (plan.differs() ? " heads, two for each that subtracts" : " heads") +
+                    (plan.differs() ? " heads, two for each differential head" : " heads") +
                     ": pass $head-dim"_told +
                     (std::holds_alternative<Tensor>(config.input)
                          ? ""
@@ -62,7 +62,7 @@ void resolve_dimensions(Plan& plan) {
     resolve_latent(plan);
 }
 
-/// Fewer key and value heads need a projection that makes them separately.
+/// Fewer key and value heads need a projection that computes them separately.
 void refuse_grouped_heads(const Plan& plan) {
     const std::string kv_heads = "kv-heads " + std::to_string(*plan.config.kv_heads);
     refuse_unless(plan.heads % plan.kv_heads == 0,
@@ -101,7 +101,7 @@ void resolve_drawing(Plan& plan) {
     for (const std::vector<Burn>* burns : {&config.burn_before, &config.burn}) {
         for (const Burn& burn : *burns) {
             refuse_unless(burn.count <= 100'000'000 - spent,
-                          "burn spends more than 100000000 numbers: make it smaller");
+                          "burn discards more than 100000000 numbers: make it smaller");
             spent += burn.count;
         }
     }
@@ -193,15 +193,17 @@ void resolve_mask_and_softmax(Plan& plan) {
     refuse_unless(!config.sigmoid || !plan.fused(),
                   "$variant fused runs softmax block by block: leave $weights-by out, or use "
                   "$variant vectorized"_told);
-    refuse_unless(!config.sigmoid || config.softmax_axis == SoftmaxAxis::key,
-                  "a sigmoid is of one score and has no axis: leave $softmax-axis out"_told);
-    refuse_unless(!config.sigmoid || !plan.has_sink(),
-                  "a sink joins a softmax, and sigmoids have no sum: leave $sink out"_told);
+    refuse_unless(
+        !config.sigmoid || config.softmax_axis == SoftmaxAxis::key,
+        "a sigmoid is applied to one score and has no axis: leave $softmax-axis out"_told);
+    refuse_unless(
+        !config.sigmoid || !plan.has_sink(),
+        "a sink is part of the sum of softmax, and sigmoids have no sum: leave $sink out"_told);
     refuse_unless(!config.sigmoid || !plan.config.differential.depth,
-                  "differential attention takes one softmax from another: leave $weights-by "
+                  "differential attention subtracts one softmax from another: leave $weights-by "
                   "out"_told);
     refuse_unless(!plan.has_sink() || config.softmax_axis == SoftmaxAxis::key,
-                  "a sink joins a softmax over the keys: leave $softmax-axis out"_told);
+                  "a sink is part of a softmax over the keys: leave $softmax-axis out"_told);
     refuse_unless(config.softmax_axis != SoftmaxAxis::head || plan.has_head,
                   "softmax over heads needs a head axis: pass $heads 2 or more"_told);
     refuse_unless(config.softmax_axis != SoftmaxAxis::batch || plan.has_batch,

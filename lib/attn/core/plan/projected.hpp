@@ -40,14 +40,14 @@ struct Projected {
     std::size_t length(const Plan& plan) const {
         return number == 0 ? plan.query_len : plan.new_keys();
     }
-    /// Returns the suffix of its w_ and b_: `query` or, if one weight makes all three, `qkv`.
+    /// Returns the suffix of its w_ and b_: `query` or, if all three share one weight, `qkv`.
     std::string parameter(const Plan& plan) const { return plan.one_weight() ? "qkv" : name; }
 };
 
 /// Returns query, key and value, in this order.
 const std::array<Projected, 3>& query_key_value();
 
-/// Returns the one with that first letter.
+/// Returns the projection whose name begins with that letter.
 const Projected& projected_of(char letter);
 
 }  // namespace attn

@@ -30,7 +30,7 @@ public:
 
     AttentionFile file() {
         if (file_.text.size() > longest_file) {
-            file_.refuse(1, "it is larger than 64 KB: an attention is a text of some lines");
+            file_.refuse(1, "it is larger than 64 KB: an attention file has few lines");
         }
         std::size_t number = 0;
         for (std::size_t at = 0; at < file_.text.size();) {
@@ -95,7 +95,7 @@ private:
     void read() {
         const std::string& word = line_.word;
         if (std::string* const text = text_called(word)) {
-            if (line_.says.empty()) refuse(word + " has no text: write what it is");
+            if (line_.says.empty()) refuse(word + " has no text: add a description");
             if (!text->empty()) refuse(word + " occurs twice: remove one");
             if (word == "begins") file_.begins_line = line_.number;
             if (word == "note") check_facts(line_.says);
@@ -182,7 +182,7 @@ private:
                 parse_rule("fact[] = " + fact);
                 continue;
             }
-            refuse("notes know no fact {" + fact + "}" +
+            refuse("notes have no fact {" + fact + "}" +
                    did_you_mean(fact, note_facts(), ": there are " + joined(note_facts(), " ")));
         }
     }
@@ -275,9 +275,9 @@ private:
             number_of(parse_expression(says.substr(word.size() + 1, comma - word.size() - 1)), {});
         const double second =
             number_of(parse_expression(says.substr(comma + 1, says.size() - comma - 2)), {});
-        if (word == "normal" && !(second >= 0)) refuse("a deviation is not below 0");
+        if (word == "normal" && !(second >= 0)) refuse("a standard deviation cannot be negative");
         if (word == "uniform" && !(first <= second))
-            refuse("uniform(least, most) begins at the least");
+            refuse("uniform(least, most) takes the smaller number first");
         made.shift = first;
         made.spread = word == "normal" ? second : second - first;
     }
@@ -307,7 +307,7 @@ private:
         return text;
     }
 
-    /// In a file that says `latest`, names without it are exact.
+    /// In a file that uses `latest`, names without it are exact.
     void use_exact_names() {
         std::vector<Rule*> rules;
         for (AttentionStep& each : file_.steps) rules.push_back(&each.rule);
@@ -374,7 +374,7 @@ private:
         if (file_.steps.empty())
             file_.refuse(1, "it has no step: add one, step weights[q,k] = ...");
         if (!file_.same.empty() && file_.forms.size() < 2) {
-            file_.refuse(file_.same_line, "there are no two forms that could make the same");
+            file_.refuse(file_.same_line, "`same` needs two forms");
         }
     }
 

@@ -80,7 +80,7 @@ private:
         return part.kind == NodeKind::name && part.word == letters_[axis];
     }
 
-    /// Returns the axis along which rows are made: all cells are of other rows, or of earlier
+    /// Returns the axis along which rows are computed: all cells are in other rows, or in earlier
     /// steps.
     std::size_t row_axis() const {
         for (std::size_t axis = 0; axis < letters_.size(); ++axis) {
@@ -105,7 +105,7 @@ private:
             if (has_order && has_others) return axis;
         }
         refuse(joined(group_.names, " and ") +
-               " read each other in no order: a step reads earlier rows, [t - 1], and of the same "
+               " read each other in a circle: a step reads earlier rows, [t - 1], and of the same "
                "row the steps named before it");
     }
 

@@ -16,7 +16,8 @@ public:
     HiddenCells(const MaskKind& kind, const Plan& plan, std::size_t first, std::size_t count);
     HiddenCells(const MaskKind& kind, const Plan& plan)
         : HiddenCells(kind, plan, 0, plan.query_len) {}
-    HiddenCells(HiddenCells&&) noexcept = default;  // a copy's view would be of the other's cells
+    HiddenCells(HiddenCells&&) noexcept =
+        default;  // a copy's view would point to the original's cells
 
     bool hides(const ScoreCell& cell) const {
         return view_.hides(cell.batch, cell.head, cell.query - first_, cell.key);

@@ -25,7 +25,7 @@ Definition parse_definition(std::string_view text, const Definitions& earlier);
 /// As parse_rule, with definitions, whose rules replace their names.
 Rule parse_rule(std::string_view text, const Definitions& definitions);
 
-/// Returns the rule of a definition for its arguments and the indices behind it. Indices that the
+/// Returns the rule of a definition for its arguments and the indices after it. Indices that the
 /// definition lacks come first in each tensor that is an argument. Sums get other indices if those
 /// of the definition occur in `taken`.
 ///
@@ -34,7 +34,7 @@ Rule parse_rule(std::string_view text, const Definitions& definitions);
 RuleTree expanded(const Definition& definition, const std::vector<RuleTree>& arguments,
                   const std::vector<RuleTree>& indices, std::string_view taken, std::size_t at);
 
-/// Returns `softmax k: e` in other words: exp(e - stop(m)) / (sum j: exp(e - stop(m))), where m is
+/// Rewrites `softmax k: e` as exp(e - stop(m)) / (sum j: exp(e - stop(m))), where m is
 /// the maximum of e over j. A shift changes no weight, so gradients need not pass through it.
 RuleTree written_out_softmax(const RuleNode& softmax, const std::string& other_index);
 
@@ -46,9 +46,9 @@ inline std::pair<std::string, bool> exact_name(const std::string& name) {
     const bool is_exact = name.starts_with(word);
     return {is_exact ? name.substr(word.size()) : name, is_exact};
 }
-/// True if an expression says `latest`: then names without it are exact.
+/// True if an expression contains `latest`: then names without it are exact.
 bool says_latest(const RuleNode& node);
-/// Returns the expression with exact names.
+/// Returns the expression with its names made exact.
 RuleTree with_exact_names(const RuleTree& tree);
 
 }  // namespace attn

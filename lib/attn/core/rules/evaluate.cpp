@@ -168,7 +168,7 @@ Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
     } catch (const Error&) {
         if (!products.at_places()) throw;
     }
-    Products of_letters(true);  // the cells of the rule show the error
+    Products of_letters(true);  // the cells of the rule report the error
     return evaluated(rule, made, dtype, scope, of_letters);
 }
 

@@ -119,8 +119,8 @@ private:
         }
     };
 
-    /// Marks sums that do not depend on all indices in `around`. Nodes that depend on none and read
-    /// no tensor are evaluated; in an index as integers.
+    /// Marks sums that do not depend on all indices in `around`. Nodes that depend on none of them
+    /// and read no tensor are evaluated, within an index as integers.
     void mark(BoundRule& node, std::uint64_t around, bool in_index = false) {
         const Kind kind = node.node->kind;
         for (BoundRule& part : node.parts) {

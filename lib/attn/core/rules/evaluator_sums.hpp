@@ -311,7 +311,7 @@ void Evaluator<T>::tell_work() {
     const std::string& forms = tree_.other_forms;
     const BoundRule* const sum = first_sum(tree_.root);
     refuse(sum != nullptr ? *sum : tree_.root,
-           "this rule works out more than a thousand million numbers: shorten its sums" +
+           "this rule evaluates more than 1000000000 numbers: shorten its sums" +
                (forms.empty() ? "" : ", or use another form: " + forms));
 }
 

@@ -41,7 +41,8 @@ struct RuleFunction {
 
 /// Returns all of them.
 const std::vector<RuleFunction>& rule_functions();
-/// Returns the one with that name, or nullptr: `-` with one part is a sign, with two a difference.
+/// Returns the function of that name, or nullptr: `-` with one part is a sign, with two a
+/// difference.
 const RuleFunction* find_rule_function(std::string_view name, std::size_t arity);
 
 }  // namespace attn

@@ -30,7 +30,7 @@ void RuleIndices::refuse_place(const BoundRule& node, const BoundRule::Place& pl
     }
     refuse(node, "there is no " + node.tensor->axes()[axis] + " " + std::to_string(i) + " in " +
                      node.node->word + ", which has " + std::to_string(place.length) +
-                     ": ask first, as in if t >= 2 then ...[t - 2] else 0");
+                     ": test first, as in if t >= 2 then ...[t - 2] else 0");
 }
 
 RuleIndices::Index RuleIndices::whole(const BoundRule& node) {

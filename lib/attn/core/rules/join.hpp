@@ -80,8 +80,8 @@ struct SumRanges {
     }
 };
 
-/// Sums `along`, the numbers from the least place on, for each cell over its range, in order: a sum
-/// has the same last bit everywhere. Returns the number of additions.
+/// Sums the numbers `along`, which begin at the least place, over the range of each cell, in order:
+/// a sum has the same last bit everywhere. Returns the number of additions.
 template <class T>
 std::size_t join_ranges(const std::string& word, const SumRanges& ranges, const T* along, T* out) {
     using Index = SumRanges::Index;

@@ -185,9 +185,8 @@ void require_order(const Rule& rule) {
         }
         refuse_rule(rule, each.cell->at,
                     "the first " + rule.indices[order->axis] +
-                        " has none before it: ask first, as "
-                        "in if " +
-                        rule.indices[order->axis] + " == 0 then 0 else ...");
+                        " has none before it: test first, as in if " + rule.indices[order->axis] +
+                        " == 0 then 0 else ...");
     }
 }
 

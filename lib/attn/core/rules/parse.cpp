@@ -76,7 +76,7 @@ private:
             const std::size_t place = at_;
             all.push_back(take_name(wanted));
             if (std::ranges::count(all, all.back()) > 1) {
-                refuse(place, "the name " + all.back() + " stands here twice");
+                refuse(place, "the name " + all.back() + " occurs twice here");
             }
         }
         next();
@@ -90,7 +90,7 @@ private:
         while (begin > 0 && (is_letter(text_[begin - 1]) || is_digit(text_[begin - 1]))) --begin;
         const std::string before = text_.substr(begin, end + 1 - begin);
         if (!before.empty() && is_letter(before.front()) && is_letter(word_.front())) {
-            refuse(begin, "nothing goes over an index as " + quoted(before) +
+            refuse(begin, "no operation runs over an index as " + quoted(before) +
                               ": sum, mean, max, min, prod, argmax, rank and softmax do");
         }
         refuse(at_, "the expression ends before " + quoted(word_));
@@ -183,11 +183,11 @@ private:
     RuleTree reduction() {
         const auto [word, at] = take();
         RuleNode node{.kind = RuleNode::Kind::reduce, .word = word, .at = at};
-        node.index = take_name("the index to go over, as in sum f: ...");
+        node.index = take_name("the index to run over, as in sum f: ...");
         if (word_ == "in") {
             next();
             node.parts.push_back(sum());
-            expect("..", "two points, as in 0..4");
+            expect("..", "two dots, as in 0..4");
             node.parts.push_back(sum());
         }
         expect(":", "a colon");
@@ -203,7 +203,8 @@ private:
         written_out_ += 2;
         node.parts.push_back(expression());
         written_out_ -= 2;
-        // A rank counts the elements before this one, the largest first, of equal ones the first.
+        // A rank counts the elements before this one in descending order; equal elements keep their
+        // order.
         return is_softmax ? written_out_softmax(node, other)
                           : make(written_out_rank(std::move(node), other));
     }
@@ -307,7 +308,7 @@ private:
     }
 
     [[noreturn]] void refuse_depth() const {
-        refuse(at_, "a rule nests at most 256 deep: make it several steps");
+        refuse(at_, "a rule is nested at most 256 levels deep: make it several steps");
     }
 
     static RuleTree make(RuleNode node) { return tree_of(std::move(node)); }

@@ -69,7 +69,7 @@ RuleTree parse_expression(std::string_view text);
 
 /// Throws the error for a place in a rule: the message, the rule, and a caret under the place.
 [[noreturn]] void refuse_rule(const std::string& text, std::size_t at, const std::string& message);
-/// Throws it for a rule that may have been built, without places.
+/// Throws the error for a rule that may have been built from nodes, without places.
 [[noreturn]] void refuse_rule(const Rule& rule, std::size_t at, const std::string& message);
 /// Errors  ConfigError for a rule without a step or a value, and for a node with other parts than
 ///         its kind requires.

@@ -12,7 +12,7 @@ void set_burn(WalkConfig& config, std::string_view called, const std::string& te
     for (const std::string& part : split(text, ',')) {
         const std::size_t colon = part.find(':');
         if (colon == std::string::npos) {
-            throw ConfigError(std::string(called) + ": '" + part + "' is not like rand:384");
+            throw ConfigError(std::string(called) + ": '" + part + "' is not of the form rand:384");
         }
         const std::int64_t count = parse_integer(called, part.substr(colon + 1), 0);
         (config.*burns)

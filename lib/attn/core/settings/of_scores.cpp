@@ -114,7 +114,7 @@ void set_mask_kind(MaskChoice& mask, std::string_view called, const std::string&
     }
     std::vector<std::string> all{"none"};
     for (const MaskKind* kind : said_masks()) all.emplace_back(kind->such_as);
-    all.emplace_back("several of them with commas between");
+    all.emplace_back("several, separated by commas");
     refuse_word(called, text, all);
 }
 

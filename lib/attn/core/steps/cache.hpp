@@ -13,7 +13,7 @@ namespace attn {
 ///         and computes only those of the new token.
 /// Errors  ShapeError if the leading axes or the features differ.
 ///
-/// A loop, not the rule of its step; see rotate.hpp.
+/// Computed by a loop, not from the rule of its step; see rotate.hpp.
 template <class T>
 Array<T> append_tokens(const Array<T>& past, const Array<T>& added);
 

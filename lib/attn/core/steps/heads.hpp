@@ -50,7 +50,7 @@ Array<T> merge_heads(const Array<T>& context);
 /// Errors  ShapeError if there is no head axis.
 /// Source  Ainslie et al. 2023, GQA; torch.repeat_interleave.
 ///
-/// A loop, not the rule of its step; see rotate.hpp.
+/// Computed by a loop, not from the rule of its step; see rotate.hpp.
 template <class T>
 Array<T> repeat_heads(const Array<T>& tensor, std::size_t times);
 

@@ -59,7 +59,7 @@ template <class T>
 BiasView<T> view_by_distance(const Array<T>& by_distance, std::size_t key_len) {
     require_fit(
         by_distance.dimension() == 2 && key_len > 0 && by_distance.shape(1) >= key_len,
-        "a bias by distance " + shape_text(by_distance.shape()) + " has less columns than keys");
+        "a bias by distance " + shape_text(by_distance.shape()) + " has fewer columns than keys");
     BiasView<T> view;
     view.numbers = by_distance.data() + key_len - 1;
     view.heads = by_distance.shape(0);

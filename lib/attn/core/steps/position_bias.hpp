@@ -42,7 +42,7 @@ std::int64_t bucket_of(std::int64_t distance, const BucketRule& rule);
 /// and its rule.
 template <class T>
 struct DistanceBias {
-    MatrixView<const T> slopes{};  ///< one column; not there for T5
+    MatrixView<const T> slopes{};  ///< one column; absent for T5
     MatrixView<const T> table{};
     BucketRule rule{};
 

@@ -15,7 +15,7 @@ void require_angles(const Shape& x, const Shape& angles, const Shape& sines, std
         return;
     }
     throw ShapeError("cannot rotate " + shape_text(x) + " by angles " + shape_text(angles) +
-                     ": there must be one row of angles for each token, half as long at most");
+                     ": there must be one row of angles for each token, at most half as long");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ void raise_to_sink(std::span<const T> sink, MatrixView<T> row_max);
 ///
 ///     row_sum(q) = row_sum(q) + exp(s - row_max(q))
 ///
-/// Why     with s = 0 this is the 1 of "softmax off by one", 1 + sum of exp(score): a query may
+/// Why     with s = 0 this is the 1 of "off-by-one softmax", 1 + sum of exp(score): a query may
 ///         attend to nothing. The 1 is scaled like all exponentials: with the maximum m subtracted
 ///         it is exp(-m).
 /// Source  Xiao et al. 2023, StreamingLLM; gpt-oss, whose sinks are learned.

@@ -35,7 +35,7 @@ std::vector<AxisPart> place_of_part(const WantedPart& wanted, const Outline& who
     return place;
 }
 
-/// Returns the queries of a part, from the first to the last of them.
+/// Returns the range of queries of a part.
 QueryRange queries_of(const Plan& plan, const Step& step, const Outline& outline,
                       const std::vector<AxisPart>& place) {
     for (std::size_t axis = 0; axis < outline.axes.size(); ++axis) {
@@ -197,7 +197,7 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
     for (const WantedPart& part : wanted) {
         if (find_step(table, part.name).applies(plan)) continue;
         throw ConfigError("there is no step " + part.name +
-                          " in this walk: $list-steps shows those there are"_told);
+                          " in this walk: $list-steps lists them"_told);
     }
     if (is_of_file(table)) return parts_of_file(plan, given, table, wanted);
     RowsOfWalk rows(plan, given, table);

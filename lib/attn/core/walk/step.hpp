@@ -46,7 +46,7 @@ struct PlannedStep {
     ///
     /// Errors  ConfigError if the walk has none.
     const std::string& latest(Chain chain) const;
-    /// Returns it for the step's own chain: the step that it changes.
+    /// Returns the name for the step's own chain: the step that it changes.
     const std::string& before() const;
     /// Returns the name of an input's step, whether the walk has it or not.
     const std::string& name_of(const Input& input) const {

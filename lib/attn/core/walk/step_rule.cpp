@@ -51,7 +51,8 @@ std::string step_called(const std::string& word, const PlannedStep& of) {
     }
     nearby.insert(nearby.begin(), names.begin(), names.end());
     if (name.starts_with("latest ") && chain == Chain::none) {
-        throw ConfigError("latest goes with queries, keys, values, scores, weights or contexts");
+        throw ConfigError(
+            "latest must be followed by queries, keys, values, scores, weights or contexts");
     }
     throw ConfigError("there is no tensor '" + name + "' here" +
                       did_you_mean(name, nearby, ": the tensors before it are " + some_of(names)));

@@ -28,7 +28,7 @@ RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& 
 /// Returns the rule of a step for display: with the names of this walk's steps in place of chains,
 /// numbers in place of settings, and without shared leading axes; empty for inputs of the walk.
 std::string told_rule(const PlannedStep& of);
-/// Returns it as a rule.
+/// Returns the displayed rule as a tree.
 Rule rule_as_told(const PlannedStep& of);
 
 /// Returns the formula of a step in this table: its displayed rule, and the usual notation.

@@ -156,7 +156,7 @@ void check_one(const std::string& name, const Ledger& ledger, const Tolerance& a
 
 std::string kinks_text(std::size_t kinks) {
     return std::to_string(kinks) + (kinks == 1 ? " cell lies" : " cells lie") +
-           " on a kink or a jump, as of max, relu or floor, and " + (kinks == 1 ? "has" : "have") +
+           " at a kink or a jump, as of max, relu or floor, and " + (kinks == 1 ? "has" : "have") +
            " no slope to compare with";
 }
 
@@ -281,7 +281,7 @@ StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const T
                                const std::function<bool(const std::string&)>& wanted) {
     const auto loss = std::ranges::find(table, "loss", &Step::name);
     if (loss == table.end()) {
-        throw ConfigError("there are no gradients to check: the table does not go back");
+        throw ConfigError("there are no gradients to check: the table has no backward pass");
     }
     for (const Step& step : table) {
         const bool is_forward = step.applies(plan) && step.gradient_of.empty();

@@ -211,7 +211,7 @@ private:
         const RuleTree& body = node->parts.back();
         const GradientLoop loop{node->index, node->parts[0], node->parts[1]};
         if (node->word == "argmax") return;
-        // The mean over nothing has no terms: avoid a division by 0.
+        // The mean over an empty range has no terms: avoid a division by 0.
         if (node->word == "mean") term = term.over_by(places_in(loop, spans_, 1));
         const std::string own = marker_.mark(node->index);
         spans_[own] = spans_.at(node->index);
@@ -224,7 +224,7 @@ private:
             const RuleTree equal = operate_node("==", {body, value_of(node)});
             const RuleTree one = choose_node(equal, number_node(1), number_node(0));
             RuleTree count = over_all("sum", one);
-            // Over nothing there is no largest one: avoid a division by 0.
+            // An empty range has no largest number: avoid a division by 0.
             const bool may_be_empty = places_in(loop, spans_, 1)->kind == Kind::call;
             if (may_be_empty) count = call_node("max", {count, number_node(1)});
             term = term.over_by(count).where(equal);

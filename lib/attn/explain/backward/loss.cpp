@@ -49,7 +49,7 @@ Step given_step(const std::string& name, const std::string& title, const Step& l
                 const Plan& plan, const Loss& loss) {
     const Outline outline = last.outline(plan);
     if (!loss.target) {
-        throw ConfigError("this loss is of a target: set the tensor, one number for each cell of " +
+        throw ConfigError("this loss needs a target: set the tensor, one number for each cell of " +
                           last.name);
     }
     if (loss.target->shape() != outline.shape) {

@@ -19,11 +19,11 @@ struct Ball {
 /// (attn/explain/bounds/radius.hpp).
 class Bounds {
 public:
-    /// `used` are the tensors that code has used: they count as they are. What it lacks is a ball
-    /// that is worked out of what it has, and so are the parts of softmax, which libraries keep to
-    /// themselves. Code of 16 bits may have rounded what it used once more, and the weights in
-    /// particular. All must outlive this. `radii` of some of them say how far each number may be
-    /// from the one that code has used: printed numbers are cut off.
+    /// `used` are the tensors that the code used; they count as exact. Balls of missing tensors,
+    /// and of the parts of softmax, which libraries do not return, are computed from these. Code in
+    /// 16 bits may have rounded a tensor, in particular the weights, once more before using it. All
+    /// must outlive this. `radii` of some tensors give the largest distance of each number from the
+    /// one that the code used: printed numbers have lost digits.
     Bounds(const Plan& plan, const StepTable& table, const Ledger& used, const Rounding& rounding,
            Ledger radii = {})
         : plan_(plan), table_(table), used_(used), rounding_(rounding), radii_(std::move(radii)) {}

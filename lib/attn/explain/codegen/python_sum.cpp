@@ -63,7 +63,7 @@ Writer::Range Writer::range_of(const RuleNode& node, const Frame& frame) const {
     }
     constexpr double most = 1e9;
     if (!first || !end || !(first->first >= -most && end->last <= most)) {
-        throw ConfigError("Python has to know how far " + node.index + " goes in " +
+        throw ConfigError("Python needs the range of " + node.index + " in " +
                           expression_text(node) + ": no index and no number determines it");
     }
     const bool is_all = is_known && first->first == first->last && end->first == end->last;

@@ -26,7 +26,7 @@ struct SheetBlock {
 /// Returns the place of a cell of a block.
 SheetPlace place_in(const SheetBlock& block, const std::vector<std::int64_t>& indices);
 
-/// Spreadsheets have no infinity: this number stands for it. Sums with it and its exponential are
+/// Spreadsheets have no infinity: this number represents it. Sums with it and its exponential are
 /// those of infinity, and a number format displays it as inf.
 inline constexpr double sheet_infinity = 1e300;
 

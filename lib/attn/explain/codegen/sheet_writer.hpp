@@ -23,7 +23,7 @@ struct Formula {
     std::string within(Binding least) const { return binds < least ? "(" + text + ")" : text; }
 };
 
-/// The formula that a rule cannot have. Not an error of the user: the caller writes a value.
+/// Thrown if no formula can express a rule. Not an error of the user: the caller writes a value.
 struct NoFormula {};
 
 /// Writes the formula of one cell.
@@ -63,7 +63,7 @@ private:
     Formula cell(const RuleNode& node);
 
     /// Writes `embedding[ids[t],c]` with INDEX along a row or a column, and with CHOOSE along an
-    /// axis whose cells are apart.
+    /// axis whose cells are not adjacent.
     std::string looked_up_in(const RuleNode& node, const SheetBlock& block, std::size_t axis);
 
     // Sums.
@@ -78,17 +78,17 @@ private:
         return !line_.empty() && holds_index(node, line_);
     }
 
-    /// Returns the cells over the index of the line; nullopt if they are apart.
+    /// Returns the cells over the index of the line; nullopt if they are not adjacent.
     std::optional<Line> line_of(const RuleNode& node);
 
-    /// Collects the cells that the index of the line runs over; false if one of them is no line, or
-    /// another sum runs over it too.
+    /// Collects the cells that the index of the line runs over; false if one of them is not a line,
+    /// or another sum runs over it too.
     bool find_lines(const RuleNode& node, std::vector<Line>& lines);
 
     /// Splits a product into factors over the line and others, which are written outside.
     bool find_factors(const RuleNode& node, std::vector<Line>& lines, std::string& outside);
 
-    /// Writes a sum over lines; nullopt if they are apart.
+    /// Writes a sum over lines; nullopt if their cells are not adjacent.
     std::optional<Formula> sum_of_lines(const RuleNode& body);
 
     Formula reduced(const RuleNode& node);

@@ -118,7 +118,7 @@ std::string running_max_note(const Subject& subject) {
     const auto raised = first_block_where(subject, [](double a, double b) { return b > a; });
     if (raised) {
         say(note,
-            of_first_matrix(subject, row_label(subject, raised->query) + " meets a larger one, " +
+            of_first_matrix(subject, row_label(subject, raised->query) + " gets a larger one, " +
                                          number(raised->value) + ", in block " +
                                          std::to_string(raised->block) + "."));
     }
@@ -127,8 +127,8 @@ std::string running_max_note(const Subject& subject) {
 
 std::string correction_note(const Subject& subject) {
     std::string note =
-        "Exponentials are relative to the maximum, so a new maximum makes the old ones smaller by "
-        "one factor. It is 1 if the maximum stays, and 0 while there is nothing to correct.";
+        "Exponentials are relative to the maximum, so a new maximum shrinks the old ones by a "
+        "common factor. It is 1 if the maximum stays, and 0 while there is nothing to correct.";
     const auto below = first_block_where(subject, [](double, double b) { return b > 0 && b < 1; });
     if (below) {
         say(note, of_first_matrix(subject, "the sums of " + row_label(subject, below->query) +

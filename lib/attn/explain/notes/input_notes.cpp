@@ -232,7 +232,7 @@ std::string start_note(const Start& start, const Subject& subject) {
 std::string position_note(const Subject& subject) {
     return learns_positions(subject.plan)
                ? "Each position has its own row, like each word; training would learn them."
-               : "A fixed pattern that training does not change: early features swing fast from "
+               : "A fixed pattern that training does not change: early features change fast from "
                  "one position to the next, late ones slowly.";
 }
 

@@ -14,7 +14,7 @@ namespace {
 std::string note_of_weights(const notes::Subject& subject) {
     if (!subject.plan.config.sigmoid) return notes::weights_note(subject);
     std::string note =
-        "Each score became a weight on its own: 0 gives 0.5, and no key takes from another.";
+        "Each score became a weight on its own: 0 gives 0.5, and keys do not compete.";
     const bool is_whole =
         notes::has_readable_rows(subject.tensor) && subject.excerpt.has_all("key");
     if (!is_whole) return note;
@@ -32,7 +32,7 @@ std::string sink_note(const Subject& subject) {
         "An extra logit per head in softmax's denominator, like a key whose value is 0: a query "
         "that finds nothing can attend to it. It is not scaled, not masked, and has no position.";
     if (*subject.plan.config.sink == SinkLogit::zero) {
-        say(note, "A sink of 0 is softmax off by one: it adds 1 to the sum of the exponentials.");
+        say(note, "A sink of 0 is off-by-one softmax: it adds 1 to the sum of the exponentials.");
     }
     return note;
 }
@@ -62,7 +62,7 @@ std::string difference_note(const Subject& subject) {
                  (i == 0 ? " of the weights make head " : " head ") + std::to_string(heads[i]);
     }
     std::string note = pairs +
-                       ": attention that both have in common cancels, like noise in the difference "
+                       ": attention common to both cancels, like noise in the difference "
                        "of two measurements.";
     const Cells cells(subject.tensor);
     const std::size_t keys = subject.tensor.shape().back();
@@ -106,7 +106,7 @@ NoteTable share_notes() {
         {"sink_weight", sink_weight_note},
         {"lambda_full",
          says("One number for all heads of the layer. Deeper layers start with a larger one: "
-              "0.2 in layer 0, 0.8 far down.")},
+              "0.2 in layer 0, up to 0.8 in deep layers.")},
         {"differential_weights", difference_note},
         {"scaled_context", scaled_context_note},
     };

@@ -39,10 +39,10 @@ inline std::function<std::string(const Subject&)> says(std::string note) {
 
 /// Returns the sentences of an attention file that are true for this walk. Braces contain facts:
 /// `{largest}` and `{smallest}` are places in the step's tensor, `{largest_number}` and
-/// `{smallest_number}` the numbers there, and an expression in the notation of rules stands for its
-/// value. A condition prints nothing. A sentence is left out if one of its facts is false or cannot
-/// be computed, for example in an excerpt, whose places and numbers are not those of the whole
-/// walk.
+/// `{smallest_number}` the numbers there, and an expression in the notation of rules is replaced by
+/// its value. A condition prints nothing. A sentence is left out if one of its facts is false or
+/// cannot be computed, for example in an excerpt, whose places and numbers are not those of the
+/// whole walk.
 std::string file_note(const Subject& subject);
 
 /// Returns the notes of a step; nullptr for steps of mistakes or users, or without notes.

@@ -30,16 +30,17 @@ std::string csv_field(const std::string& word);
 ///
 /// Shapes  one array without a name, (rows, columns), axes `axis0` and `axis1`.
 /// Range   bool if all fields are True or False, otherwise float64.
-/// Errors  InputError, starting with `label`, naming line and column: a field that is no number, a
-///         row of another length, a blank line between rows, a long table (see write_long_table).
+/// Errors  InputError, starting with `label`, naming line and column: a field that is not a number,
+///         a row of another length, a blank line between rows, a long table (see write_long_table).
 std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& label,
                                    std::vector<std::string>& notes);
 
 /// Reads the matrices of a document, in brackets, in LaTeX or in tables, with words around them;
-/// nullopt if a text is none. A matrix is called as the words before it say: `Attention weights:`
-/// above it, the left side of its equation (`scores = Q @ K^T = [[...]]`), a symbol beside words;
-/// else `matrix_1`, `matrix_2`, ... if there are several. Of a product and its result the last
-/// matrix counts. Rows in brackets under each other are one matrix. Text behind a row is a remark.
+/// nullopt for any other text. A matrix is named by the words before it: `Attention weights:` above
+/// it, the left side of its equation (`scores = Q @ K^T = [[...]]`), a symbol next to words; else
+/// `matrix_1`, `matrix_2`, ... if there are several. If a product is followed by its result, the
+/// last matrix counts. Rows in brackets below each other are one matrix. Text after a row is a
+/// comment on it.
 ///
 /// Errors  InputError, starting with `label`: rows of unequal length, no matrix at all, an array
 ///         shortened with `...`, a letter in a matrix.
@@ -109,7 +110,7 @@ bool looks_like_safetensors(const InputFile& file);
 ///
 /// Range   F16, BF16 and F32 become float32, F64 float64, I8 to I64 and U8 to U64 int64, BOOL bool.
 /// Errors  InputError, starting with the file's label, that names the array or the offset: a header
-///         that is too long or no JSON, values that overlap, leave a hole, lie outside the file or
+///         that is too long or not JSON, values that overlap, leave a hole, lie outside the file or
 ///         do not fit their shape, a name that occurs twice. NotATensor for any other type.
 /// Source  the format's description, github.com/huggingface/safetensors.
 std::vector<StoredArray> safetensors_arrays(const InputFile& file);

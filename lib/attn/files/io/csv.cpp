@@ -145,7 +145,7 @@ const std::vector<std::string>* CsvLines::next() {
         }
         if (blank_line_ != 0) {
             line_ = blank_line_;
-            fail("is blank, between two rows: remove it, a file has one table");
+            fail("is blank, between two rows: remove it (a file has one table)");
         }
         if (delimiter_ == '\0') delimiter_ = find_delimiter(text);
         split(text);

@@ -76,7 +76,7 @@ private:
         return !is_index && !before.ends_with("Size(") && !before.ends_with("In ") &&
                !before.ends_with("shape=");
     }
-    /// True for a list without a name behind a matrix and on its line: a remark on it.
+    /// True for a list without a name after a matrix on the same line: a comment on it.
     bool is_aside(const NumberGroup& group) const {
         if (groups_.empty()) return false;
         const std::size_t begin = groups_.back().end;
@@ -145,7 +145,7 @@ private:
         for (int lines = 0; lines < 4 && !before.empty(); ++lines) {
             const std::size_t end = before.rfind('\n');
             const std::string_view line = end == before.npos ? before : before.substr(end + 1);
-            if (i > 0 && end == before.npos) break;  // behind the matrix above
+            if (i > 0 && end == before.npos) break;  // after the matrix above
             const bool has_name = !says_type(line) && !is_line_of_marks(line);
             if (has_name && !without_marks(line).empty()) return std::string(line);
             before = before.substr(0, end == before.npos ? 0 : end);
@@ -184,8 +184,8 @@ private:
         return own_line(i - 1).ends_with("softmax(") && link.starts_with(')') &&
                trimmed(link.substr(1)) == "=";
     }
-    /// True if a list is a row under the one before it: without a name, behind a number or words in
-    /// quotes, or, under a title, behind any word.
+    /// True if a list is a row below the previous one: it has no name, or follows a number, words
+    /// in quotes or, below a title, any word.
     bool is_next_row(std::size_t i, bool has_title = false) const {
         if (i == 0 || i >= groups_.size()) return false;
         const NumberGroup &a = groups_[i - 1], &b = groups_[i];

@@ -27,7 +27,7 @@ struct NamedTensor {
 /// Gives the rows of a tensor that has none of their own the names, if there are as many.
 void name_rows(NamedTensor& named, const std::vector<std::string>& words);
 
-/// An array of a file: its name is known, its values are read when they are asked for.
+/// An array of a file: its name is known, its values are read on demand.
 struct StoredArray {
     std::string name;
     /// Errors  InputError naming file and array; NotATensor.

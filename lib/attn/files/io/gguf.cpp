@@ -41,7 +41,7 @@ public:
     }
     std::string bytes(std::uint64_t size) {
         constexpr std::size_t piece = 1U << 20U;
-        if (size > file_.size() - place_) fail("the header is cut");
+        if (size > file_.size() - place_) fail("the header is cut off");
         if (place_ < begin_ || place_ + size > begin_ + piece_.size()) {
             begin_ = place_;
             piece_ = file_.text(begin_, std::max<std::size_t>(piece, size));
@@ -230,10 +230,11 @@ Gguf read_gguf(const InputFile& file) {
         cursor.fail("is not GGUF");
     const std::uint64_t version = cursor.number(4);
     if (version != 2 && version != 3) {
-        throw InputError(file.label() + ": is GGUF version " + std::to_string(version) +
-                         (version >> 16U != 0 ? ", greatest byte first" : "") +
-                         ", and versions 2 and 3, least byte first, are read: create it again with "
-                         "convert_hf_to_gguf.py");
+        throw InputError(
+            file.label() + ": is GGUF version " + std::to_string(version) +
+            (version >> 16U != 0 ? ", greatest byte first" : "") +
+            ", but only versions 2 and 3, little-endian, are read: create it again with "
+            "convert_hf_to_gguf.py");
     }
     const std::uint64_t count = cursor.number(8);
     const std::uint64_t keys = cursor.number(8);
@@ -276,7 +277,7 @@ void write_gguf(OutputFile& file, const Json& metadata, const std::vector<Tensor
         const DType dtype = each.tensor.dtype();
         refuse_unless(dtype == DType::float32 || dtype == DType::float16,
                       each.name + " is " + std::string(dtype_name(dtype)) +
-                          ", and float32 and float16 are written as GGUF");
+                          ", but only float32 and float16 are written as GGUF");
     }
     const auto text = [](std::string_view said) {
         return little_endian_bytes(said.size(), 8) + std::string(said);

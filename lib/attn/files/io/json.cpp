@@ -100,13 +100,13 @@ Json with_columns(Json root) {
     return flat;
 }
 
-/// True for `tokens` and `query_tokens`, which name the rows of the arrays beside them.
+/// True for `tokens` and `query_tokens`, which name the rows of the arrays next to them.
 bool are_tokens(const std::string& name, const Json& value) {
     const auto is_word = [](const Json& each) { return each.is_string(); };
     return name.ends_with("tokens") && value.is_array() && std::ranges::all_of(value, is_word);
 }
 
-// Reading a key of a step: absent and mistyped are the same trouble.
+// Reads a key of a step: a missing key and one of the wrong type are the same error.
 template <class T>
 T step_entry(const Json& step, const char* key, const std::string& label) {
     try {
@@ -141,7 +141,7 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
         const bool both_empty = bytes == 0U && lists.size() == 0 && said.size() <= 32;
         if (said != shape && !both_empty) {
             fail(label,
-                 "the shape is said to be " + shape_text(said) + ", but the data has " +
+                 "the given shape is " + shape_text(said) + ", but the data has " +
                      shape_text(shape),
                  advice);
         }

@@ -60,7 +60,7 @@ StoredType type_of(const Json& descr, std::string_view header, std::size_t place
     const auto word = descr.get<std::string>();
     const std::size_t at = header.find(word) - 1;
     if (word == "|O" || word == "O") {
-        refuse(at, "the array holds pickled Python objects, not numbers");
+        refuse(at, "the array contains pickled Python objects, not numbers");
     }
     const bool has_order = !word.empty() && std::string_view("<>=|").find(word[0]) != word.npos;
     std::optional<StoredType> type = type_called(word.substr(has_order ? 1 : 0), &TypeNames::numpy);
@@ -81,7 +81,7 @@ NpyLayout parse_header(std::string_view header, std::size_t place, const std::st
     };
     // The parser would treat a NUL as the end of the text.
     if (const std::size_t nul = header.find('\0'); nul != header.npos) {
-        fail(label, "the header holds a NUL", place + nul);
+        fail(label, "the header contains a NUL", place + nul);
     }
     Json read;
     try {
@@ -89,7 +89,7 @@ NpyLayout parse_header(std::string_view header, std::size_t place, const std::st
     } catch (const Json::parse_error& error) {
         fail(label, "the header is not a Python dictionary", place + error.byte - 1);
     } catch (const Json::exception&) {
-        fail(label, "the header holds a number out of range", place);
+        fail(label, "the header contains a number out of range", place);
     }
     if (!read.is_object() || !missing.empty()) {
         fail(label, "the header lacks one of 'descr', 'fortran_order' and 'shape'",
@@ -133,7 +133,8 @@ NpyLayout parse_npy_layout(std::string_view bytes, const std::string& label) {
     // Parse it, and check that its array fits in memory.
     NpyLayout layout = parse_header(bytes.substr(begin, length), begin, label);
     const std::optional<std::size_t> size = byte_count(layout.shape, layout.type.size);
-    if (!size) fail(label, "no memory can hold the shape " + shape_text(layout.shape), begin);
+    if (!size)
+        fail(label, "no memory is large enough for the shape " + shape_text(layout.shape), begin);
     layout.values_offset = begin + length;
     layout.values_size = *size;
     return layout;

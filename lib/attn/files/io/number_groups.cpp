@@ -1,4 +1,4 @@
-// Lists and tables of numbers in a text, as a document has them.
+// Lists and tables of numbers in the text of a document.
 
 #include "attn/files/io/number_groups.hpp"
 
@@ -13,7 +13,7 @@
 namespace attn {
 namespace {
 
-/// Reads the list that begins at a bracket; nullopt if it is no list of numbers or of words.
+/// Reads the list that begins at a bracket; nullopt if it is not a list of numbers or of words.
 class NumberGroupReader {
 public:
     NumberGroupReader(std::string_view text, std::size_t begin, const std::string& label)
@@ -26,7 +26,7 @@ public:
             return with_rows();
         }
         std::size_t depth = 0;
-        bool is_after_row = false;  // what stands behind a row is a remark on it
+        bool is_after_row = false;  // text after a row is a comment on it
         do {
             at_ = std::min(text_.find_first_not_of(" \t\n,", at_), text_.size());
             if (at_ == text_.size()) return std::nullopt;
@@ -47,7 +47,7 @@ public:
                 at_ = std::min(text_.find('\n', at_), text_.size());
                 continue;
             } else if (!take_value()) {
-                // Matrices are no text in brackets: a letter in one is a slip.
+                // A matrix is not text in brackets: a letter in it is a typing error.
                 if (text_.compare(begin_, 2, "[[") != 0 || lists_.size() == 0) return std::nullopt;
                 throw InputError(label_ + ": " + place_in(text_, at_) + ": " + shown(token()) +
                                  " is not a number: write it as 1.5 or 1e-3");
@@ -139,8 +139,8 @@ std::string with_brackets(std::string text) {
 
 }  // namespace
 
-/// Spells numbers in one way, turns matrices of LaTeX into lists, and takes the `#` off arrays that
-/// are printed as remarks. Keeps lines.
+/// Writes numbers in one notation, converts LaTeX matrices to lists, and removes the `#` before
+/// arrays that are printed as comments. Keeps lines.
 std::string in_one_spelling(std::string_view text) {
     std::string plain = replaced_all(std::string(text), {{"\u2212", "-"},
                                                          {"#> ", ""},

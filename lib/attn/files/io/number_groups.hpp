@@ -21,16 +21,16 @@ struct NumberGroup {
     std::string fault{};      ///< why a table breaks off in the middle; empty if it does not
 };
 
-/// Spells numbers in one way, turns matrices of LaTeX into lists and boxes into bars, and removes
-/// the `#` before arrays that are printed as remarks. Keeps lines.
+/// Writes numbers in one notation, converts LaTeX matrices to lists and boxes to bars, and removes
+/// the `#` before arrays that are printed as comments. Keeps lines.
 std::string in_one_spelling(std::string_view text);
 
-/// Sets tables of a spreadsheet that stand side by side, with an empty column between them, one
-/// below the other.
+/// Moves tables of a spreadsheet that are side by side, separated by an empty column, one below the
+/// other.
 std::string tables_apart(std::string_view text);
 
-/// Reads the list that begins at the bracket at `begin`; nullopt if it is no list of numbers or of
-/// words.
+/// Reads the list that begins at the bracket at `begin`; nullopt if it is not a list of numbers or
+/// of words.
 ///
 /// Errors  InputError, starting with `label`: lists of unequal length, a letter in a matrix, an
 ///         array shortened with `...`.

@@ -11,7 +11,7 @@
 namespace attn {
 namespace {
 
-/// A number of a table, which may be a share in percent.
+/// A number of a table, which may be a percentage.
 std::optional<double> number_in(std::string_view cell) {
     if (!cell.ends_with('%')) return parse_number(cell);
     return parse_number(std::string(trimmed(cell.substr(0, cell.size() - 1))) + "e-2");
@@ -25,7 +25,7 @@ bool counts_in_r(const std::string& cell) {
            cell.find(',') != cell.npos && cell.find_first_not_of("[,]0123456789") == cell.npos;
 }
 
-/// A line, split as its marks say.
+/// A line, split at its separators.
 struct TableLine {
     std::vector<std::string> cells{};
     char mark = ' ';
@@ -42,7 +42,7 @@ struct TableLine {
                    std::ranges::find(types, cell) != std::end(types);
         });
     }
-    /// True for a row of two numbers and more, behind a name if it has one.
+    /// True for a row of at least two numbers, which may follow a name.
     bool is_row() const {
         const auto first = cells.begin() + (has_name() ? 1 : 0);
         return cells.end() - first > 1 && std::all_of(first, cells.end(), is_number);
@@ -106,8 +106,9 @@ TableLine line_at(std::string_view text, std::size_t begin) {
     return line;
 }
 
-/// True if a line of words is the head of a table whose first row is `row`: as long as its numbers,
-/// or as the whole row. Between blanks only an indented line is one, else the first of the text.
+/// True if a line of words is the head of a table whose first row is `row`: as many as its numbers,
+/// or as all its fields. If blanks separate the fields, only an indented line or the first line of
+/// the text is one.
 bool is_head(const TableLine& line, const TableLine& row, bool is_first) {
     const std::size_t length = line.cells.size();
     const bool fits = length == row.cells.size() || length == row.numbers();
@@ -117,7 +118,7 @@ bool is_head(const TableLine& line, const TableLine& row, bool is_first) {
            (line.mark != ' ' || line.is_indented || is_first);
 }
 
-/// True for 0, 1, 2, ..., by which pandas counts columns.
+/// True for 0, 1, 2, ..., pandas's column numbers.
 bool counts_columns(const TableLine& line) {
     for (std::size_t i = 0; i < line.cells.size(); ++i) {
         if (line.cells[i] != std::to_string(i)) return false;
@@ -154,7 +155,7 @@ std::string row_name(std::string name) {
     return is_quoted ? name.substr(1, name.size() - 2) : name;
 }
 
-/// Says why a line is no row of the table above it although it has numbers; empty if it is none.
+/// Returns why a line with numbers is not a row of the table above it; empty if there is no reason.
 std::string fault_of(const TableLine& line, const TableLine& row) {
     const auto first = line.cells.begin() + (row.has_name() && !line.cells.empty() ? 1 : 0);
     const auto count = std::count_if(first, line.cells.end(), is_number);
@@ -237,7 +238,7 @@ std::optional<NumberGroup> read_number_table(std::string_view text, std::size_t 
     bool has_head = counts_beside_names(line);
     if (has_head) next();
     pass_rules();
-    bool is_counted = counts_columns(line);  // pandas, whose rows are counted as well
+    bool is_counted = counts_columns(line);  // pandas also numbers the rows
     const bool is_r = !line.cells.empty() && std::ranges::all_of(line.cells, counts_in_r);
     if (!line.is_row() || is_counted) {
         const TableLine head = line;

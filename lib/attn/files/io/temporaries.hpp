@@ -6,7 +6,7 @@
 
 namespace attn {
 
-/// A file or folder that remove_pending() removes as long as this object exists.
+/// A file or folder that remove_pending() removes while this object exists.
 class Pending {
 public:
     /// Constructs an empty object, without a path.

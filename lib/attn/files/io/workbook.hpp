@@ -90,8 +90,8 @@ struct Workbook {
 /// Why  The parts are written here and not by a library: six kinds of XML, each a few elements, in
 /// the zip archive that .npz needs anyway. The library of Debian, libxlsxwriter, exists as a shared
 /// library only, and this program is one static file; it would also keep a second model of every
-/// cell in memory. Text is stored in the cells (`inlineStr`), so that text of outside cannot become
-/// a formula whatever it begins with.
+/// cell in memory. Text is stored in the cells (`inlineStr`), so that text from outside cannot
+/// become a formula, whatever it begins with.
 ///
 /// Range  numbers are stored with the fewest digits that identify them; a program that opens the
 /// file computes all formulas at once.
@@ -99,7 +99,7 @@ struct Workbook {
 /// Source  ECMA-376, part 1, SpreadsheetML.
 void write_workbook(OutputFile& file, const Workbook& workbook);
 
-/// The record of a walk in a workbook: a hidden sheet that says where its tensors are, so that a
+/// The record of a walk in a workbook: a hidden sheet with the places of its tensors, so that a
 /// filled workbook can be read back, whichever program saved it.
 inline constexpr const char* workbook_record = "attn_explain";
 

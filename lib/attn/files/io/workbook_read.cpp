@@ -119,7 +119,7 @@ public:
             };
             all.push_back({text(0), text(1), text(2), text(3)});
         }
-        // What a formula makes of a student's numbers says nothing about the student.
+        // The result of a formula is not the student's own work, so it is not judged.
         const bool is_exercise = std::ranges::count(all, "blank", &Recorded::kind) > 0;
         if (is_exercise)
             std::erase_if(all, [](const auto& each) { return each.kind == "formula"; });

@@ -35,7 +35,7 @@ Pattern::Pattern(std::string_view text, const std::string& label)
         pcre2_compile(bytes_of(text), text.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C,
                       &code, &place, nullptr);
     if (made == nullptr) {
-        throw InputError(shown_ + " is not understood from '" +
+        throw InputError(shown_ + " cannot be parsed from '" +
                          std::string(text.substr(std::min(place, text.size()))) + "' on, " +
                          reason_of(code) + ": write another one");
     }

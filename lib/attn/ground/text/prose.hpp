@@ -8,8 +8,8 @@ namespace attn {
 /// Titles, notes and remarks from any source: the program, a file, a link. They are not std::string
 /// and have no output operator, so that every writer must convert them for its medium.
 ///
-/// Why  words of untrusted files once reached comments of programs unescaped, in which a carriage
-/// return ends the comment, and cells of notebooks, in which tags are HTML.
+/// Why  words from untrusted files once reached, unescaped, comments of programs, where a carriage
+/// return ends the comment, and cells of notebooks, where tags are HTML.
 class Prose {
 public:
     Prose() = default;

@@ -262,7 +262,7 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
     const StepComparison* first = comparison.first();
     if (comparison.steps.empty()) return text + "no step is in both\n";
     if (first == nullptr && is_bounded) {
-        return text + "rounding explains every difference; the decimals given are certain\n";
+        return text + "rounding explains every difference; the printed decimals are certain\n";
     }
     const bool allows = most.absolute > 0 || most.relative > 0;
     if (first == nullptr && !allows) return text + "no difference\n";

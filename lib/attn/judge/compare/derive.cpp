@@ -51,7 +51,7 @@ public:
         target_ = target->name;
         if (!needs_pairs(*target)) {
             throw ConfigError(
-                "the context of this form is made without weights: choose a form "
+                "the context of this form is computed without weights: choose a form "
                 "with $form that has them"_told);
         }
         const Rule whole = inlined(*rule(*target), [&](const std::string& name) {
@@ -84,7 +84,7 @@ private:
                std::ranges::find(table_, other, &Step::name);
     }
 
-    /// True if it has a number for each pair of query and key, or reads such a step.
+    /// True if the step has a number for each pair of query and key, or reads such a step.
     bool needs_pairs(const Step& step) const {
         if (const auto known = pairs_.find(step.name); known != pairs_.end()) return known->second;
         pairs_[step.name] = false;
@@ -154,8 +154,8 @@ private:
             is_number(end, all) || (end.kind == DerivedNode::name && end.word == "Tk");
         if (!is_number(*sum->parts[0], 0) || (!is_to_query && !is_whole)) {
             throw ConfigError(
-                "no such form is found: the keys of a query are neither all nor "
-                "all until now in " +
+                "no such form is found: the keys of a query are neither all keys nor all keys so "
+                "far in " +
                 expression_text(*sum));
         }
         RuleTree total;
@@ -237,7 +237,7 @@ private:
         });
     }
 
-    /// Returns the sum over features of numbers of the query and other factors.
+    /// Returns the sum over features of factors of the query and other factors.
     static RuleTree over_features(const SplitWeight& weight, const Trees& others) {
         Trees inside;
         for (const RuleTree& each : weight.of_query) {
@@ -251,7 +251,7 @@ private:
         return all;
     }
 
-    /// Returns what a query reads, times the other numbers of the query.
+    /// Returns the result of a query's reading, times the other factors of the query.
     static RuleTree read_by_query(const SplitWeight& weight, const RuleTree& read) {
         Trees all;
         for (const RuleTree& each : weight.of_query) {
@@ -287,7 +287,7 @@ private:
                              over_features(weight, {cell(name, letters, name_node(query_))}));
     }
 
-    /// Returns the fades of the tokens from `first` to before `end`, and other factors.
+    /// Returns the decays of the tokens from `first` to before `end`, and other factors.
     Trees faded_between(const SplitWeight& weight, const RuleTree& first, const RuleTree& end,
                         const RuleTree& count, const Trees& others) const {
         Trees all;
@@ -341,7 +341,7 @@ private:
         return read_by_query(weight, operate_node("+", {within, over_features(weight, earlier)}));
     }
 
-    /// Uses the names of chains, and the letters that people use.
+    /// Uses the names of chains, and the usual letters.
     Rule readable(Rule rule) const {
         const PlannedStep of{plan_, table_, find_step(table_, target_)};
         std::map<std::string, std::string> words;

@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// How the derived form walks the tokens.
+/// How the derived form passes over the tokens.
 struct DerivedForm {
     std::string name = "recurrent";
     std::size_t chunk = 0;     ///< tokens of a chunk; 0: one token after another
@@ -20,10 +20,10 @@ DerivedForm derived_form(const std::string& word);
 /// The rules of a derived form: its states, and last the context that reads them.
 struct DerivedRules {
     std::vector<Rule> rules;
-    std::set<std::string> replaced{};  ///< steps that it does without
+    std::set<std::string> replaced{};  ///< steps that it does not need
 };
-/// Sums over keys whose terms are a number of the query times a number of the key, and times a
-/// product over the tokens between, become states: memories that each token fades and adds to.
+/// Sums over keys whose terms are a factor of the query times a factor of the key, times a product
+/// over the tokens between, become states: memories that decay at each token and are then added to.
 ///
 /// Errors  ConfigError naming the factor that depends on query and key together.
 DerivedRules derived_rules(const Plan& plan, const DerivedForm& form);

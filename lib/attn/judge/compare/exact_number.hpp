@@ -9,7 +9,7 @@
 
 namespace attn {
 
-/// Reason why two formulas cannot be compared exactly: `the sign of a number times infinity`.
+/// The reason why two formulas cannot be compared exactly: `the sign of a number times infinity`.
 class Undecided : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -20,10 +20,10 @@ public:
 ///
 /// `value` is taken modulo a prime p, `exponent` modulo a prime q that divides p - 1. exp() raises
 /// an element of order q to the exponent, so that exp(a + b) = exp(a) exp(b) holds exactly.
-/// cos and sin are sums of such powers, and a logarithm remembers its argument. Roots of 2, 3, 5
-/// and 7 are roots modulo both primes. pi is an element of its own, of which angles know more: a
-/// rotation by n / 420 of it is a root of unity modulo p. Any other function is opaque: a hash of
-/// its arguments, about which only that is known.
+/// cos and sin are sums of such powers, and a logarithm stores its argument. Roots of 2, 3, 5
+/// and 7 are roots modulo both primes. pi is an element of its own, but a rotation by n / 420 of it
+/// is a root of unity modulo p. Any other function is opaque: a hash of its arguments, of which
+/// nothing else is known.
 ///
 /// Source  Schwartz 1980, Fast probabilistic algorithms for verification of polynomial identities.
 struct ExactNumber {

@@ -20,7 +20,7 @@ namespace attn {
 
 namespace {
 
-/// A form of an attention and its walk.
+/// A form of an attention, and its walk.
 struct WalkedForm {
     const Plan& plan;
     StepTable table;
@@ -45,8 +45,8 @@ double usual_scatter(const Plan& plan, const Tensor& tensor, const Rounding& rou
 }
 
 /// Returns the difference that rounding may cause in the cells of a step, by the rules of both
-/// forms. The worst case of a long recurrence exceeds the numbers themselves: then `usual`, and it
-/// is not certain. Returns nullopt if a rule has no bound.
+/// forms. If the worst case exceeds the numbers themselves, as in a long recurrence, returns
+/// `usual`, which is not certain. Returns nullopt if a rule has no bound.
 std::optional<Tensor> allowed_between(const WalkedForm& one, const WalkedForm& other,
                                       const std::string& step, double usual, bool& is_certain) {
     const Tensor& tensor = one.made[step];
@@ -176,7 +176,7 @@ public:
     }
 
 private:
-    /// Returns the tensors that both forms should make alike.
+    /// Returns the tensors that should be equal in both forms.
     std::vector<std::string> shared(const AttentionFile& file) const {
         if (!goes_back_) return file.same;
         std::vector<std::string> names;
@@ -207,8 +207,8 @@ private:
     StepTable table_;
 };
 
-/// Compares steps in float64, where rounding hides less, and explains less. `shape` is that of the
-/// plan if it has other sizes.
+/// Compares steps in float64, where rounding hides fewer differences and explains fewer. `shape`
+/// describes the plan if it has other sizes.
 void try_float64(const Plan& plan, bool goes_back, const std::string& shape,
                  const std::vector<FormComparison*>& open) {
     if (open.empty() || (shape.empty() && plan.compute_dtype == DType::float64)) return;
@@ -240,8 +240,7 @@ void try_float64(const Plan& plan, bool goes_back, const std::string& shape,
         });
 }
 
-/// Proves what the comparisons found at other shapes, too; what is undecided there is compared in
-/// float64.
+/// Tries to prove the comparisons at other shapes, too; undecided ones are compared in float64.
 void try_other_shapes(const Plan& plan, bool goes_back, std::vector<FormComparison>& all) {
     for (const OtherShape& shape : shapes_of(plan)) {
         const std::optional<Plan> other = reshaped(plan, shape);

@@ -10,7 +10,7 @@
 
 namespace attn {
 
-/// A tensor that two forms of one attention should compute alike.
+/// A tensor that should be equal in two forms of one attention.
 struct FormComparison {
     std::string file, left, right;  ///< the attention and the two forms
     StepComparison step;
@@ -24,7 +24,7 @@ struct FormComparison {
     std::string refuted_at{};
 
     /// True if the forms agree: to rounding on this walk, and exactly if that is decided. A proof
-    /// counts for more than a guess at what rounding explains.
+    /// takes precedence over an estimate of rounding.
     bool equal() const {
         if (!step.same_shape() || proof.verdict == Proof::Verdict::refuted) return false;
         const bool is_proved = proof.verdict == Proof::Verdict::proved && !step.is_bounded;
@@ -38,11 +38,11 @@ struct FormComparison {
 /// `{"name": "context", "left": "parallel", ..., "same": true, "verdict": "proved"}`
 JsonText json_of(const FormComparison& compared);
 
-/// Precision of the comparison: bounds are computed only for tensors that differ by more than sums
-/// of that many terms usually do, or for all tensors, with a proof.
+/// Thoroughness of the comparison: bounds only for tensors that differ by more than sums of that
+/// many terms usually do, or for all tensors, with a proof.
 enum class FormBounds { where_far, all };
 
-/// Errors  ConfigError if the walk of a form would take more than some seconds.
+/// Errors  ConfigError if the walk of a form would take more than a few seconds.
 void require_comparable(const Plan& plan);
 /// Walks the other forms of a plan's attentions from the same numbers, and compares the tensors
 /// that their files declare to be equal; `ledger` is the walk of the plan's own form. With proofs,

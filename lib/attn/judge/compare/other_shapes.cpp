@@ -36,8 +36,8 @@ OtherShape with_length(std::int64_t tokens) {
 
 namespace {
 
-/// Adds a walk with another start of the parameters that begin as an expression: with gain = 1, a
-/// form that forgets the gain computes the same numbers.
+/// Adds a walk in which parameters that begin as an expression have other values: with gain = 1, a
+/// form that omits the gain computes the same numbers.
 void add_other_parameters(const Plan& plan, std::vector<OtherShape>& all) {
     const Ledger given = draw(plan);
     std::vector<std::string> names;

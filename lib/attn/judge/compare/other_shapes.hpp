@@ -12,7 +12,7 @@ namespace attn {
 struct OtherShape {
     std::string text;  ///< `$seq-len 7`
     std::function<void(WalkConfig&)> change;
-    bool is_size = true;  ///< else other parameters, which a proof covers without it
+    bool is_size = true;  ///< else other parameters, which a proof covers anyway
 };
 
 /// Returns the sizes to try: each number of tokens, heads and features, and each setting of the

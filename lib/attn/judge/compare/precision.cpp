@@ -35,7 +35,7 @@ void add_lost(const Plan& plan, const AttentionFile& file, std::int64_t tokens,
     const Ledger walked = walk(plan, draw(plan), table);
     Plan finer = plan;
     finer.config.compute_dtype = finer.compute_dtype = DType::float64;
-    // The inputs are those that the walk has rounded.
+    // The inputs are those rounded by the walk.
     Ledger given;
     for (const auto& [name, tensor] : walked.entries()) {
         const Step& step = find_step(table, name);

@@ -20,7 +20,7 @@ struct FormPrecision {
 /// Walks each form with 64, 256 and 1024 tokens in the type of the plan, and in float64 from the
 /// same inputs by the same rules. A step loses log10(e / u) digits, where e is the root mean square
 /// error relative to that of its numbers, and u the largest error of storing one number: none if
-/// rounding it once explains the error. A walk that would take more than some seconds is skipped.
+/// rounding it once explains the error. A walk that would take more than a few seconds is skipped.
 ///
 /// Errors  ConfigError if the inputs of the walk are given.
 std::vector<FormPrecision> precision_of_forms(const Plan& plan, const AttentionFile& file);

@@ -18,9 +18,9 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// Some seconds of work.
+/// A few seconds of work.
 constexpr std::size_t most_work = 20'000'000, work_of_function = 20;
-/// A recurrence that runs backwards has one level of recursion per token.
+/// A recurrence evaluated backwards needs one level of recursion per token.
 constexpr std::size_t most_tokens = 512;
 constexpr const char* too_large = "the walk is too large: use fewer tokens";
 
@@ -119,7 +119,7 @@ private:
         return with_constant(node, exact_call(node.function->name, x), x, x);
     }
 
-    /// Adds the float64 value of a function of constants, which tells its sign.
+    /// Adds the float64 value of a function of constants, which determines its sign.
     static ExactNumber with_constant(const BoundRule& node, ExactNumber result,
                                      const ExactNumber& x, const ExactNumber& y) {
         if (!std::isnan(result.constant) || !result.is_finite()) return result;
@@ -280,7 +280,7 @@ ExactWalk::ExactTensor& ExactWalk::tensor(const std::string& name) {
     auto tensor = std::make_unique<ExactTensor>(ExactTensor{name});
     tensor->cells.resize(made.size());
     tensor->known.resize(made.size(), 0);
-    // What training changes is random, even if it begins as an expression.
+    // Parameters that training changes are random, even if they begin as an expression.
     if (!given_.has(name)) tensor->rule = rule_of({plan_, table_, find_step(table_, name)});
     if (tensor->rule) {
         const RuleScope scope{
@@ -323,7 +323,7 @@ std::vector<ExactNumber> ExactWalk::cells_without_extremes(const std::string& st
 namespace {
 
 /// Compares the cells without their maxima and minima: the first that differs although neither side
-/// depends on them, or else the function that stands in the way.
+/// depends on them, or else the function that prevents a decision.
 Proof compared_without_extremes(const ExactWalk& one, const ExactWalk& other,
                                 const std::string& step, const Shape& shape) {
     const std::vector<ExactNumber> left = one.cells_without_extremes(step, 1),

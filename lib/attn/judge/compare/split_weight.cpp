@@ -68,8 +68,8 @@ public:
 private:
     [[noreturn]] static void refuse(const RuleNode& node) {
         throw ConfigError("no such form is found: " + expression_text(node) +
-                          " depends on query and key together, and is no product of a number of "
-                          "each and a fade per token");
+                          " depends on query and key together, and is not a product of a factor of "
+                          "each and a decay per token");
     }
 
     Weights sums(const RuleNode& node) const {

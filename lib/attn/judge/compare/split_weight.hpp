@@ -12,7 +12,7 @@ struct FeatureSum {
     RuleTree first, end;
 };
 
-/// One product of a sum over keys: numbers of the query, numbers of the key, and a fade for each
+/// One product of a sum over keys: factors of the query, factors of the key, and a decay for each
 /// token between them, in the letter `t`.
 struct SplitWeight {
     std::vector<RuleTree> of_query{}, under_query{}, of_key{}, fades{};

@@ -86,8 +86,8 @@ std::string reason_of(const PlannedStep& of) {
     return joined(words);
 }
 
-/// Returns a tensor whose numbers are moved at random, by up to an eighth of their radii: that is
-/// how far other code usually is within a bound, which covers all code.
+/// Returns a tensor whose numbers are perturbed at random, by up to an eighth of their radii: the
+/// usual distance of other code within the bound, which covers all code.
 Tensor moved(const Tensor& tensor, const Tensor& radius, std::minstd_rand& random) {
     constexpr double middle = std::minstd_rand::max() / 2.0, share = 1 / 8.0;
     Array<double> cells = empty_array<double>(tensor.shape());
@@ -98,10 +98,10 @@ Tensor moved(const Tensor& tensor, const Tensor& radius, std::minstd_rand& rando
     return cast(Tensor(tensor.axes(), std::move(cells)), tensor.dtype());
 }
 
-/// Returns for each step the root mean square distance of some walks with moved numbers from the
-/// walk: that is how far errors get, which differ in sign and partly cancel, as in softmax. Other
-/// orders of summation alone would keep the rounding of each stored number, most of the error in 16
-/// bits.
+/// Returns for each step the root mean square distance between the walk and some walks with
+/// perturbed numbers: an estimate of accumulated errors, which differ in sign and partly cancel, as
+/// in softmax. Other orders of summation alone would not change the rounding of stored numbers,
+/// most of the error in 16 bits.
 std::map<std::string, Ball> usual_errors(const Plan& plan, const Ledger& given,
                                          const StepTable& table, const Ledger& right,
                                          Bounds& alone) {
@@ -133,7 +133,7 @@ bool passes(const Tensor& theirs, const Tensor& right, const Tolerance& toleranc
     return theirs.shape() == right.shape() && distance(theirs, right, tolerance).within();
 }
 
-/// Counts the keys of a head that all its queries could do without.
+/// Counts the keys of a head whose omission would not be noticed in any query.
 void note_dropped(const Ledger& ledger, const Tolerance& tolerance, Hidden& hidden) {
     const Tensor *weights = ledger.find("weights"), *context = ledger.find("context");
     const Ledger::Entry* const values = ledger.find_latest(Chain::values);

@@ -19,8 +19,8 @@ struct StepTolerance {
 
 /// Returns the tolerances of all steps of this walk, for its dtype and these inputs: no cell of
 /// correct code is off by more (attn/explain/bounds/bounds.hpp), if the expected numbers are
-/// rounded in the same way. Usual is six times the root mean square distance of walks in which
-/// each computed number is moved at random within an eighth of its bound.
+/// rounded in the same way. Usual is six times the root mean square distance of walks in which each
+/// computed number is perturbed at random within an eighth of its bound.
 std::vector<StepTolerance> tolerances(const Plan& plan, const Ledger& given);
 
 /// Errors that a test with that tolerance misses.

@@ -25,8 +25,8 @@ public:
     bool explains(const Step& step);
 
     /// Returns the difference that rounding explains in each cell of another step: all of it if
-    /// both sides follow there from their own tensors, which are right so far; behind a step that
-    /// differs, what the coarser type loses in one step.
+    /// both sides follow from their own tensors, which are right so far; after a step that differs,
+    /// the loss of the coarser type in one step.
     std::optional<Tensor> bound_of_cells(const Step& step) const;
 
 private:

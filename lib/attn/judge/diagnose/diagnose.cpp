@@ -22,7 +22,7 @@ struct Exactness {
     std::optional<int> decimals{}, digits{};
     double epsilon = 0;
     std::string remark{};
-    std::string doubt{};  ///< what the user must say, if the numbers have more digits than that
+    std::string doubt{};  ///< what the user must specify, if the numbers have more digits than that
 };
 
 /// Returns the precisions that the user's numbers may have been printed with, if it is low.
@@ -71,8 +71,8 @@ const std::vector<Exactness>& of_short_types() {
     return all;
 }
 
-/// True if some number of float64 has more digits than float32, as it is stored or printed: then
-/// no product in 16 bits made it.
+/// True if some float64 number has more digits than float32, stored or printed: then it was not
+/// computed in 16 bits.
 bool has_digits_of_double(const Ledger& tensors) {
     return std::ranges::any_of(tensors.entries(), [](const Ledger::Entry& entry) {
         if (entry.tensor.dtype() != DType::float64) return false;

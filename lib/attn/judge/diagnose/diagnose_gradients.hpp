@@ -18,7 +18,7 @@ struct GradientsAsked {
 /// The explanation of wrong gradients.
 struct GradientFinding : NamedMistakes {
     std::string step{};  ///< empty if it explains all of them together
-    bool alone = false;  ///< other gradients, which it would make wrong, are right
+    bool alone = false;  ///< other gradients that depend on it are right
     std::vector<std::string> evidence{};
     std::string follows{}, followed_by{};  ///< as in Finding
 };
@@ -43,7 +43,7 @@ struct GradientDiagnosis {
 /// gradients before it. Without a loss, backpropagation starts from the user's first gradient, else
 /// from a sum, a mean or squares that the gradients fit.
 ///
-/// Shapes  as `readings` accepts them. Errors  ConfigError under the fused variant.
+/// Shapes  as `readings` accepts them.  Errors  ConfigError under the fused variant.
 GradientDiagnosis diagnose_gradients(const GradientsAsked& asked, const Ledger& theirs);
 
 /// Returns the tensor that a name is the gradient of: `q` for `dq`, `grad_q` and `q.grad`, if it is

@@ -377,15 +377,17 @@ std::string power_text(const Power& power) {
         }
     }
     std::string text;
-    add_lines(
-        text,
-        std::to_string(alone.size()) + " mistakes show in the result and can be distinguished:",
-        ids_of(alone));
-    if (!together.empty()) text += "these show in the result, but look the same:\n" + together;
+    add_lines(text,
+              std::to_string(alone.size()) +
+                  " mistakes are visible in the result and can be distinguished:",
+              ids_of(alone));
+    if (!together.empty())
+        text += "these are visible in the result, but indistinguishable:\n" + together;
     if (!power.inside.empty()) {
-        add_lines(text, "these show only when the step itself is given:", ids_of(power.inside));
+        add_lines(text,
+                  "these are visible only if the step itself is given:", ids_of(power.inside));
     }
-    if (!power.blind.empty()) text += "these cannot be seen with this input:\n";
+    if (!power.blind.empty()) text += "these are not visible with this input:\n";
     for (const Power::Blind& blind : power.blind) {
         text += fmt::format("  {:<27} {}\n", blind.mistake->id, blind.reason);
     }

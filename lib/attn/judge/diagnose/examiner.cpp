@@ -50,8 +50,8 @@ public:
             const bool is_first =
                 find_step(kept_table(case_.plan), finding.step).chain == Chain::none ||
                 finding.step == "query" || finding.step == "key";
-            // Something was done to both query and key: only their product counts.
-            // Digits that are only assumed to be few show no product to be the same.
+            // Query and key were changed alike: only their product counts. If low precision is only
+            // assumed, equal products prove nothing.
             const bool undone = !judge_.is_loose() &&
                                 (turns_both(finding.step) ||
                                  (is_side(finding.step) && !blocked_ &&
@@ -91,13 +91,13 @@ private:
         }
     }
 
-    /// True if a finding of that weight makes this reading worse than the best one.
+    /// True if a finding of that cost makes this reading worse than the best one.
     bool is_too_dear(double weight) const {
         return outcome_.cost + (later_is_wrong() ? weight : std::min(weight, cost::harmless)) >=
                bound_;
     }
 
-    /// Returns the mistake that makes this tensor if it explains more of the later tensors than a
+    /// Returns the mistake that gives this tensor if it explains more of the later tensors than a
     /// layout does.
     std::optional<Match> rather_mistaken(const TheirTensor& theirs, const std::string& step,
                                          const Reading& reading) {
@@ -190,7 +190,7 @@ private:
         return false;
     }
 
-    /// True if the replay makes this tensor, in some layout; its row is then recorded.
+    /// True if the replay gives this tensor, in some layout; its row is then recorded.
     bool settles_as_replayed(const TheirTensor& theirs, const std::string& step, bool takes) {
         if (replay_.step(step) == nullptr) return false;
         const Tensor local = *replay_.step(step);
@@ -202,7 +202,7 @@ private:
         return true;
     }
 
-    /// True if the user's earlier tensors make it in its own layout.
+    /// True if it follows from the user's earlier tensors in its own layout.
     bool follows_as_it_is(const TheirTensor& theirs, const std::string& step) {
         const Tensor* local = blocked_ ? nullptr : replay_.step(step);
         if (local == nullptr || local->shape() != theirs.tensor.shape()) return false;
@@ -296,7 +296,7 @@ private:
         return true;
     }
 
-    /// True if most cells are right, as where one was typed wrongly.
+    /// True if most cells are right, as if one was typed wrongly.
     static bool is_slip(const Tensor& theirs, const Tensor& expected, const Tolerance& tolerance) {
         if (theirs.shape() != expected.shape()) return false;
         std::size_t wrong = 0;

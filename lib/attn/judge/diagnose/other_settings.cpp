@@ -26,8 +26,8 @@ bool is_farther(const Diagnosis& tried, const Diagnosis& best) {
     });
 }
 
-/// True if a mistake is the absence of a mask, or fills it with a number that is none of the usual:
-/// a mask that was not requested and that no cell shows explains nothing.
+/// True if a mistake omits a mask, or fills hidden cells with an unusual number: a mask that was
+/// neither requested nor visible in any cell explains nothing.
 bool shows_no_mask(const Finding& finding) {
     const Mistake* const mistake = finding.mistake();
     if (mistake == nullptr || finding.harmless || !mistake->id.starts_with("mask-")) return false;
@@ -36,7 +36,7 @@ bool shows_no_mask(const Finding& finding) {
                                 [&](const Mistake& known) { return known.id == mistake->id; });
 }
 
-/// True if a step that a mask changes was judged: scores before it are no evidence for one.
+/// True if a step that a mask changes was judged: scores before it are no evidence for a mask.
 bool is_behind_mask(const Diagnosis& diagnosis) {
     const StepTable& table = step_table(*diagnosis.plan);
     return std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& each) {
@@ -96,8 +96,8 @@ std::string verdict_of(const Diagnosis& diagnosis) {
 struct OtherSettings {
     WalkConfig config;
     std::vector<std::string> lines{};  ///< of settings, one for each change
-    std::string meant{};               ///< what no setting says, in words
-    double meant_cost = 0;             ///< beside that of the lines
+    std::string meant{};               ///< in words, what no setting expresses
+    double meant_cost = 0;             ///< in addition to that of the lines
 
     OtherSettings with(const std::string& line) const {
         OtherSettings more = *this;
@@ -352,7 +352,7 @@ private:
             }
             if (asked_.is_probe) {
                 best.remarks.push_back("yours matches with " + text +
-                                       ", which the probe is without");
+                                       ", which the probe does not have");
                 return false;
             }
             best = *std::move(found);
@@ -374,7 +374,7 @@ private:
     }
 
     /// Tries other forms of an attention file if the first one explains nothing: a mistake in a
-    /// state shows only in the recurrent form.
+    /// state is visible only in the recurrent form.
     void try_forms() {
         Diagnosis& diagnosis = best_.diagnosis;
         if (asked_.said.form || diagnosis.steps.empty() || !diagnosis.has_open_end()) return;
@@ -392,8 +392,7 @@ private:
         }
     }
 
-    /// Chooses the first other settings under which all gradients are right, if there are only
-    /// gradients to judge by.
+    /// If only gradients can be judged, chooses the first other settings under which all are right.
     void try_ways_back() {
         best_.is_open = false;
         for (const OtherSettings& other : other_settings(asked_, options_)) {

@@ -20,8 +20,8 @@ struct AskedWalk {
     std::function<std::optional<Loss>(const Plan&)> loss{};
 };
 
-/// Verdicts on the user's tensors. They are open if other settings give other verdicts and the user
-/// must choose.
+/// Verdicts on the user's tensors. They are open if other settings give other verdicts, so that the
+/// user must choose.
 struct FittingDiagnosis {
     Diagnosis diagnosis;
     GradientDiagnosis back{};

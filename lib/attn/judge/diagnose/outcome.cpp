@@ -178,7 +178,7 @@ void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::stri
 
 void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, bool undone,
                       bool follows, bool results_are_wrong) {
-    // A wrong tensor that is only displayed misleads its reader.
+    // A wrong tensor misleads readers even if it is only displayed.
     if (const KeptStep* shown = kept_step(finding.step); shown && shown->is_mistake) return;
     // The results follow from one tensor per step: with two, it is unknown which one.
     bool right = std::ranges::count(diagnosis.steps, finding.step, &StepVerdict::name) == 1;

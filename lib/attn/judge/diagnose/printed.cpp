@@ -76,8 +76,8 @@ Printed printed_alone(const Tensor& tensor) {
 }
 
 /// Returns the digits with which a tensor was printed: those of all printed tensors, or fewer if
-/// that is no coincidence; none if it has more digits, and for integers, which are exact. Some
-/// tensors may have decimals and others significant digits, as PyTorch prints them.
+/// that is unlikely to be a coincidence; none if it has more digits, and for integers, which are
+/// exact. Some tensors may have decimals and others significant digits, as PyTorch prints them.
 Printed Judge::printed_digits(const Tensor& tensor) const {
     const Ledger alone = ledger_of(tensor);
     if (are_whole(alone)) return {};
@@ -103,7 +103,7 @@ Printed Judge::own_digits(const Tensor& tensor) const {
                              : Printed{options_.digits.value_or(0), options_.digits.has_value()};
 }
 
-/// Half a unit of the last digit of a number that was printed so.
+/// Half a unit of the last printed digit of a number.
 double Printed::cut(double number) const {
     constexpr double tie = 1 + 1e-9;
     if (count == 0) return 0;
@@ -158,7 +158,7 @@ Tolerance Judge::printed_tolerance(const TheirTensor& theirs, const Allowed* usu
             relative + (digits.are_significant ? digits.cut(1) : 0)};
 }
 
-/// Numbers that were printed, beside those that follow from printed ones.
+/// Printed numbers, and the numbers that follow from printed ones.
 Judged Judge::as_printed(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
                          const Tensor& expected, bool from_theirs) const {
     const Rounding kind = rounding(theirs, expected);
@@ -176,7 +176,8 @@ Judged Judge::as_printed(const std::string& step, const TheirTensor& theirs, con
         }
         return within(tensor, {ball.middle, {expected.axes(), std::move(radius)}}).beyond == 0;
     };
-    // Steps that follow from lost digits prove little next to printed steps in between.
+    // Steps computed from numbers with lost digits prove little compared with printed steps in
+    // between.
     const Allowed* const nearer = from_theirs ? nullptr : allowed(step, kind, true);
     const bool is_right = is_within(usual->ball) && (nearer == nullptr || is_within(nearer->ball));
     return {is_right ? Verdict::right : Verdict::wrong, judged(tensor, expected, {}).difference};

@@ -1,4 +1,4 @@
-// Patterns in the numbers of a wrong tensor, compared with those of earlier steps.
+// Patterns in the numbers of a wrong tensor, compared with earlier steps.
 
 #include <algorithm>
 #include <cmath>
@@ -85,7 +85,7 @@ std::string along(const Tensor& theirs, const Tensor& right, std::size_t axis) {
     }
     if (wrong.empty() || wrong.size() == length) return {};
     const std::string first = brief(wrong.front()), last = brief(wrong.back());
-    if (wrong.size() == 1) return "all is right but " + name + " " + first;
+    if (wrong.size() == 1) return "everything is right except " + name + " " + first;
     const bool to_end = wrong.back() + 1 == static_cast<double>(length);
     if (wrong.back() - wrong.front() + 1 != static_cast<double>(wrong.size())) {
         return "wrong at " + name + " " + listed(wrong) + ", right at the others";
@@ -111,7 +111,7 @@ std::string keys_in(const std::vector<bool>& seen, std::size_t row, std::size_t 
     return "keys " + brief(which.front()) + " to " + brief(which.back());
 }
 
-/// Describes the visible keys of each query in the words of a mask; empty if no word fits.
+/// Describes the visible keys of each query as a kind of mask; empty if none fits.
 std::string mask_of(const Plan& plan, const std::vector<bool>& seen) {
     const auto keys = static_cast<std::ptrdiff_t>(plan.key_len);
     const auto queries = static_cast<std::ptrdiff_t>(plan.query_len);
@@ -132,7 +132,7 @@ std::string mask_of(const Plan& plan, const std::vector<bool>& seen) {
         }
         if (n < 1) continue;
         if (is([n](auto q, auto k) { return k <= q && q - k < n; })) {
-            return "a query sees " + many + " keys with its own, none that is later";
+            return "a query sees " + many + " keys including its own, and no later ones";
         }
         if (is([n](auto q, auto k) { return std::abs(q - k) < n; })) {
             return "a query sees the keys less than " + many + " away, on both sides";
@@ -149,7 +149,7 @@ std::string mask_of(const Plan& plan, const std::vector<bool>& seen) {
         }
         for (std::ptrdiff_t first = 1; first < keys; ++first) {
             if (is([=](auto q, auto k) { return k <= q && (q - k < n || k < first); })) {
-                return "a query sees " + many + " keys with its own, and the first " +
+                return "a query sees " + many + " keys including its own, and the first " +
                        std::to_string(first);
             }
         }
@@ -313,7 +313,7 @@ void angles_of_rotation(const Plan& plan, const std::string& step, const Tensor&
     if (!turn)
         evidence.emplace_back("no pairs of features keep their length: it is not a rotation");
     if (!turn || !meant) return;
-    // The angle per token: the difference of neighbours, whatever position the first token has.
+    // The angle per token: the difference between neighbours, whatever the first position is.
     const auto rates = [](const Turn& of) {
         Numbers all;
         for (std::size_t i = 0; i < of.angles[0].size() && of.angles.size() > 1; ++i) {

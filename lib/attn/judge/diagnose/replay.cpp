@@ -92,7 +92,7 @@ const Tensor* Replay::step(const std::string& name) {
         try {
             run(table_, std::min(from, place), place, known_);
         } catch (const ShapeError&) {
-            return nullptr;  // tensors of a mistaken walk have shapes that do not fit
+            return nullptr;  // with a mistake the shapes do not fit
         }
         upto_ = std::max(upto_, place + 1);
     }
@@ -141,7 +141,7 @@ std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
             }
         }
     } catch (const Error&) {
-        return std::nullopt;  // with the mistakes made before, the shapes do not fit
+        return std::nullopt;  // with the earlier mistakes the shapes do not fit
     }
     return *ledger.find(name);
 }

@@ -21,12 +21,12 @@ public:
     /// Shapes  shape and dtype of the table's own tensor.
     void take(const std::string& step, Tensor tensor);
 
-    /// True if a step was taken, or is an input of the walk.
+    /// True if a tensor was set for a step, or it is an input of the walk.
     bool is_given(const std::string& step) const { return given_.has(step); }
 
     const Ledger& given() const { return given_; }
 
-    /// Makes the mistake from now on.
+    /// Applies the mistake from now on.
     void make(const Mistake& mistake);
 
     /// Returns the tensor of a step; nullptr if this walk has none or the shapes before it do not

@@ -78,7 +78,7 @@ private:
                 alone &&
                 !scene_.judge(scene_.step, scene_.theirs, *alone, scene_.expected, true).right();
             const bool fills = in_place(harmless.front()) >= masking;
-            // Its fill of hidden cells shows when a mistake makes another mask.
+            // Its fill of hidden cells is visible if a mistake changes the mask.
             const bool hides = find_step(table, harmless.front()->step).varies_where_hidden;
             Search tried(scene_);
             for (const Mistake* mistake : mistakes_) {

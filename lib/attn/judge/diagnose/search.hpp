@@ -197,7 +197,7 @@ void read_off(const Plan& plan, const std::string& step, const Tensor& theirs, R
               std::vector<std::string>& evidence);
 
 /// Adds the patterns that any tensor may have: rows, heads or features that are right, or have a
-/// factor or an addend each. Shapes  both the same.
+/// factor or an addend each.  Shapes  both the same.
 void read_off_axes(const Tensor& theirs, const Tensor& right, std::vector<std::string>& evidence);
 
 /// A rule that differs in one thing from the right one: two indices exchanged, a factor left out,

@@ -38,7 +38,7 @@ bool can_be_weights(const Tensor& tensor) {
 
 namespace {
 
-/// Explains why a name does not belong to a step of this walk.
+/// Explains why a name is not a step of this walk.
 std::string reason_to_skip(const std::string& name, const Plan& plan) {
     const std::vector<std::string> steps = known_steps(name, kept_table(plan));
     if (steps.empty()) return "no step is known under that name";
@@ -88,8 +88,8 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
     std::erase_if(theirs.steps, [&](const std::string& step) {
         if (!fits(plan, judge, theirs, step)) return true;
         // A tensor called query may be x before its projection, and one called weights may be
-        // scores before softmax: only the right numbers show that. One called by an input may be x
-        // by its shape alone.
+        // scores before softmax: only correct numbers show this. A tensor with the name of an input
+        // may be x by its shape alone.
         const bool is_made = find_step(table, first).kind == Step::Kind::computed;
         const bool as_before =
             step != first &&
@@ -105,7 +105,7 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
         std::erase_if(theirs.steps,
                       [](const auto& step) { return !step.starts_with("masked_scores"); });
     }
-    // What no step of its name fits is the input of which it has all numbers: x, or ids.
+    // A tensor that fits no step of its name is the input whose numbers it has: x, or ids.
     for (const Ledger::Entry& each : judge.reference().entries()) {
         const bool is_guess = std::ranges::all_of(theirs.steps, kept_step);
         if (is_guess && theirs.stray.empty() &&
@@ -198,7 +198,7 @@ private:
         if (whole == tensors_.end()) return;
         for (TheirTensor& theirs : tensors_) {
             if (&theirs == &*whole || !is_result(theirs) || holds_any(theirs)) continue;
-            theirs.stray = whole->name + " is the output, and attention makes nothing of it";
+            theirs.stray = whole->name + " is the output, and nothing is computed from it";
         }
     }
 
@@ -220,7 +220,7 @@ private:
         }
     }
 
-    /// A step of which the user has the right tensor is no other one that only has its shape.
+    /// If the user has the right tensor of a step, another tensor of that shape is not that step.
     void keep_apart() {
         std::set<std::string> right;
         for (const TheirTensor& each : tensors_) {
@@ -236,7 +236,7 @@ private:
         }
     }
 
-    /// A tensor called a result comes last, whatever its numbers.
+    /// A tensor with a name for results comes last, whatever its numbers are.
     void settle_result(TheirTensor& theirs) {
         const std::vector<std::string> fitting = theirs.steps;
         if (theirs.foreign == SIZE_MAX) {
@@ -332,7 +332,7 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
             entry.steps = {said->second};
         } else {
             entry.steps = steps_called(name, plan);
-            // A table of embeddings beside x is no second x.
+            // A table of embeddings next to x is not a second x.
             const std::vector<std::string> known = known_steps(name, kept_table(plan));
             if (!known.empty() && known.front().ends_with("embedding") &&
                 !judge.looks_right(entry, "x") &&

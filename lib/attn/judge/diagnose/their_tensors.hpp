@@ -45,7 +45,7 @@ const StepTable& kept_table(const Plan& plan);
 /// The place of a step in a table; after the last one if the table has no step of that name.
 std::size_t place_of(const StepTable& table, const std::string& step);
 
-/// The reason to leave out a tensor that is called as this step.
+/// The reason to leave out a tensor with the name of this step.
 std::string no_such_step(const std::string& step);
 
 /// Returns the steps of a table that this name may mean, the likeliest first.
@@ -72,7 +72,7 @@ bool names_a_result(const std::string& name);
 /// unknown name.
 std::vector<std::string> steps_called(const std::string& name, const Plan& plan);
 
-/// Stacks the tensors of a file that it has once per head (`q.0` and `q.1`, `w_head0`,
+/// Stacks the tensors that a file has once per head (`q.0` and `q.1`, `w_head0`,
 /// `heads.0.key.weight`), with an axis of heads before the last two.
 Ledger heads_together(const Ledger& file);
 
@@ -182,7 +182,8 @@ struct Power {
     };
     /// Mistakes that change the last tensor of the walk, grouped by equal results.
     std::vector<std::vector<const Mistake*>> groups;
-    /// Mistakes that change some step, but not the last: they show only if that step is given.
+    /// Mistakes that change some step, but not the last: they are visible only if that step is
+    /// given.
     std::vector<const Mistake*> inside;
     /// Mistakes that change no tensor, and why.
     std::vector<Blind> blind;
@@ -199,11 +200,11 @@ std::vector<const Mistake*> below_rounding(const Diagnosis& diagnosis);
 std::string power_text(const Power& power);
 std::string power_json(const Power& power);
 
-/// Returns a walk on which nearly every mistake shows: different numbers of samples, tokens, heads
+/// Returns a walk that reveals nearly every mistake: different numbers of samples, tokens, heads
 /// and features, biases everywhere, one padded sequence, a causal mask, no repeated token.
 WalkConfig probe_config();
 
-/// Returns the requested walk, with inputs on which its mistakes show: by default three samples of
+/// Returns the requested walk, with inputs that reveal its mistakes: by default three samples of
 /// 7 tokens, more than a small window has; gains that differ within a pair.
 WalkConfig probe_config(WalkConfig asked);
 

@@ -29,7 +29,7 @@ WayBack::WayBack(Plan of, const Ledger& given, StepTable forward, const Loss& lo
     table = with_gradients(std::move(forward), plan, loss);
     Ledger known = draw(plan);
     for (const auto& [name, tensor] : given.entries()) {
-        // A number that was only rounded is replaced by the original.
+        // A number that differs only by rounding is replaced by the original.
         const Tensor* whole = known.find(name);
         if (whole != nullptr && same_numbers(cast(*whole, tensor.dtype()), tensor)) continue;
         known.record(name, cast(tensor, DType::float64));

@@ -65,7 +65,7 @@ Answer rotary_width(const Plan& plan, const Ledger&) {
     const bool of_whole_heads = plan.rotates() && plan.first_rotated(plan.head_dim) == 0;
     if (!of_whole_heads || plan.head_dim % 16 == 0) return std::nullopt;
     return "head_dim " + std::to_string(plan.head_dim) +
-           " rotates here; onnxruntime's GroupQueryAttention refuses widths that are not a "
+           " rotates here; onnxruntime's GroupQueryAttention rejects widths that are not a "
            "multiple "
            "of "
            "16";
@@ -98,7 +98,7 @@ Answer coincident_sizes(const Plan& plan, const Ledger&) {
 Answer causal_lengths(const Plan& plan, const Ledger&) {
     if (!plan.config.mask.causal || plan.query_len == plan.key_len) return std::nullopt;
     return std::to_string(plan.query_len) + " queries and " + std::to_string(plan.key_len) +
-           " keys under a causal mask: it is aligned at the " +
+           " keys under a causal mask: it is aligned with the " +
            std::string(word(plan.config.causal_align));
 }
 

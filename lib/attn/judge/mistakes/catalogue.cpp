@@ -172,7 +172,7 @@ void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
 
 StepTable with_mistake(StepTable table, const Plan& plan, const Mistake& mistake) {
     if (const std::string reason = mistake.why_not(plan); !reason.empty()) {
-        throw ConfigError("the mistake " + mistake.id + " cannot show here: " + reason +
+        throw ConfigError("the mistake " + mistake.id + " has no effect here: " + reason +
                           "; change the settings, or choose another with attn-explain bugs");
     }
     const StepTable without = table;

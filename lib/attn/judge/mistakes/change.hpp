@@ -12,8 +12,8 @@
 
 namespace attn {
 
-// Ways to make a mistake: another rule, another input, another plan, or code if no rule can express
-// it.
+// How a mistake is made: by another rule, another input, another plan, or by code if no rule can
+// express it.
 
 using Compute = std::function<Tensor(const Plan&, const Ledger&)>;
 /// A step's replacement, which may call the computation that it replaces.
@@ -75,7 +75,7 @@ TableEdit reads(std::vector<std::string> steps, PlanText tensor, PlanText instea
 TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter);
 /// Makes the named steps copy the previous tensor of their chain.
 TableEdit left_out(const std::vector<std::string>& steps);
-/// Makes the named steps compute and print as without a sink.
+/// Makes the named steps compute and print as if there were no sink.
 TableEdit without_sink(const std::vector<std::string>& steps);
 /// Makes a step compute like another one.
 TableEdit made_as(const std::string& step, const std::string& other);
@@ -97,7 +97,7 @@ TableEdit for_each_step(const std::vector<std::string>& steps,
 Mistake mistake_of(const MistakeText& text, double number = 0);
 /// Returns a mistake with only the title, effect, lesson and fixes of a paragraph.
 Mistake described(const MistakeText& text);
-/// Returns why a walk cannot show it: the reason of the first unmet need.
+/// Returns why the mistake has no effect in a walk: the reason of the first unmet need.
 NotApplicable needs_of(std::shared_ptr<const MistakeText> text, double number);
 std::string no_room_for_repeats(const Plan& plan);
 /// Fills in the words in braces of a rule for this step.

@@ -48,7 +48,7 @@ struct Way {
     }
 };
 
-/// New rules for steps of the backward pass, by step name; empty if the mistake cannot show.
+/// New rules for steps of the backward pass, by step name; empty if the mistake has no effect.
 using Rules = std::map<std::string, Rule>;
 using WrongRules = Rules (*)(const Way&);
 
@@ -290,7 +290,7 @@ StepTable with_gradient_mistakes(StepTable table, const Plan& plan,
         table = mistake->apply(std::move(table), plan);
         if (count() == 0) {
             throw ConfigError("the mistake " + id +
-                              " cannot show here: this walk has no such gradient; change the "
+                              " has no effect here: this walk has no such gradient; change the "
                               "settings, or choose another with attn-explain bugs");
         }
     }

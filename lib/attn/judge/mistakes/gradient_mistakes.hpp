@@ -14,7 +14,7 @@ const std::vector<Mistake>& gradient_mistakes();
 const Mistake* find_gradient_mistake(const std::string& id);
 
 /// Returns the table with these mistakes.  Errors  ConfigError for an unknown mistake, one that
-/// cannot show in this walk, and a table without gradients.
+/// has no effect in this walk, and a table without gradients.
 StepTable with_gradient_mistakes(StepTable table, const Plan& plan,
                                  const std::vector<std::string>& ids);
 

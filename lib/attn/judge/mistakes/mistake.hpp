@@ -14,7 +14,7 @@ struct AttentionFile;
 
 /// A change of the step table.
 using TableEdit = std::function<StepTable(StepTable, const Plan&)>;
-/// Returns why something cannot show in a walk; empty if it can.
+/// Returns why a mistake has no effect in a walk; empty if it has one.
 using NotApplicable = std::function<std::string(const Plan&)>;
 
 struct StepLines;
@@ -44,13 +44,13 @@ struct Mistake {
     /// Changes random cells, so the result alone cannot identify it.
     bool by_chance = false;
     bool of_file = false;  ///< it belongs to an attention file
-    /// Settings of a walk on which it shows, `heads 2, mask causal`, and parameters to give to this
+    /// Settings of a walk that reveals it, `heads 2, mask causal`, and parameters to give to this
     /// walk, `g_query = 1 2 3 4`.
     std::string witness{};
     std::vector<std::string> given{};
 
-    /// Returns why it cannot show in this walk: its own reason, or that an attention file replaced
-    /// its step. Empty if it can.
+    /// Returns why it has no effect in this walk: its own reason, or that an attention file
+    /// replaced its step. Empty if it can.
     std::string why_not(const Plan& plan) const;
     bool applies(const Plan& plan) const { return why_not(plan).empty(); }
     std::string family() const { return id.substr(0, id.find('=')); }
@@ -73,7 +73,7 @@ const std::vector<Mistake>& harmless_differences();
 /// Returns the mistake of a family, `scale-other=N`, for one number.
 const Mistake& numbered_mistake(std::string_view family, double number);
 /// Returns the entry for filling hidden scores with `fill`, or for adding it to them: a harmless
-/// difference if it is far below every score, else a mistake. Range  finite.
+/// difference if it is far below every score, else a mistake.  Range  finite.
 const Mistake& finite_fill(double fill);
 const Mistake& added_fill(double fill);
 const Mistake& mistaken_fill(double fill);
@@ -119,15 +119,15 @@ std::optional<Plan> witness_of(const Mistake& mistake);
 
 /// Returns the rules that a mistake changes in the walk of its witness; empty if it is not a rule.
 std::vector<RulesBeside> rules_beside(const Mistake& mistake);
-/// Returns them for this walk.
+/// Returns the rules for this walk.
 std::vector<RulesBeside> rules_beside(const Mistake& mistake, const Plan& plan);
 
 /// Returns `table` with all mistakes of `ids`, in that order. The steps that they change get the
 /// title and code of the mistake; the lines that differ are marked.
 ///
-/// Errors  ConfigError for an unknown id, and for one that cannot show in this walk.
+/// Errors  ConfigError for an unknown id, and for one without effect in this walk.
 StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids);
-/// Returns the table with a mistake outside the catalogue.
+/// Returns the table with a mistake that is not in the catalogue.
 StepTable with_mistake(StepTable table, const Plan& plan, const Mistake& mistake);
 
 /// Returns the steps of `wrong` with titles and code of `right`, so that nothing names the mistake.

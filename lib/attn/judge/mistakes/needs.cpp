@@ -45,7 +45,7 @@ Value value_of(const RuleNode& node, const MistakeText& text, double number) {
         return value_called(node.word, text);
     }
     const RuleFunction* const function = find_rule_function(node.word, node.parts.size());
-    if (function == nullptr) text.refuse("needs cannot say '" + node.word + "'");
+    if (function == nullptr) text.refuse("needs cannot contain '" + node.word + "'");
     const Value left = value_of(*node.parts[0], text, number);
     if (node.parts.size() == 1) {
         return [=](const Plan& plan) { return function->value(left(plan), 0); };

@@ -129,7 +129,7 @@ private:
             role = {before->place, before->axes,
                     arranged(trace_[before->place], before->axes, role.numbers.shape)};
         };
-        // With a cache, nothing shows at which position the query stands.
+        // With a cache, nothing shows the position of the query.
         const Shape &of_query = heads.query.numbers.shape, &of_key = heads.key.numbers.shape;
         if (of_query[of_query.size() - 2] != of_key[of_key.size() - 2]) return;
         take(heads.query, heads.rotated_query);

@@ -8,10 +8,10 @@
 
 namespace attn {
 
-/// A question about one line that only the author of the program can answer.
+/// A question about one line, which only the author of the program can answer.
 struct LineQuestion {
     std::string file{};    ///< empty for the main program
-    std::size_t line = 0;  ///< 0 if it is about no line
+    std::size_t line = 0;  ///< 0 if it is not about a line
     std::string text{};
 };
 
@@ -20,11 +20,11 @@ struct Alignment {
     AskedWalk asked{};                            ///< the walk, with its tensors by their labels
     std::map<std::string, std::string> steps{};   ///< by label
     std::map<std::string, std::size_t> places{};  ///< in the trace, by label
-    /// Places in the trace of steps that the alignment computes itself, because the program fuses
-    /// several into one x . w.
+    /// Places in the trace of steps that the alignment itself computes, because the program fuses
+    /// several into one product x . w.
     std::map<std::size_t, std::vector<std::string>> beside{};
     std::vector<std::size_t> parameters{};  ///< places in the trace of matrices and biases
-    std::vector<LineQuestion> questions{};  ///< that the tensors leave open
+    std::vector<LineQuestion> questions{};  ///< that the tensors do not decide
     double factor = 1;                      ///< the total factor of the scores
     std::size_t from = 0;                   ///< the first place of the attention in the trace
     bool takes_projections = false;         ///< starts from query, key and value

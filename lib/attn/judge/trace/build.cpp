@@ -154,7 +154,7 @@ private:
             const Origin& origin = *(head.*member).origin;
             std::vector<std::size_t> channels =
                 origin.channel.empty() ? all_channels(origin) : origin.channel;
-            // Dealt out to the heads in turn in one role alone: to be judged as a mistake.
+            // Features dealt out to the heads in turn in one role only: a mistake to judge.
             const bool are_all_dealt =
                 is_dealt(one_.query) && is_dealt(one_.key) && is_dealt(one_.value);
             if (is_dealt(one_.*member) && !are_all_dealt) std::ranges::sort(channels);

@@ -249,7 +249,7 @@ private:
         take_first_form(core, *product);
         const bool has_context = find_context(core, std::min(trace_.size(), w + 40));
         const bool is_sure = is_softmaxed(w, w) || softmax_with_sink(trace_, w);
-        // Other programs have softmax too: of logits, of distances, of a router.
+        // Programs also use softmax elsewhere: for logits, distances, routers.
         const bool is_named =
             is_called(trace_[product->a], "query") || is_called(trace_[product->b], "query") ||
             is_called(trace_[product->a], "key") || is_called(trace_[product->b], "key");

@@ -26,7 +26,7 @@ LineVerdict verdict_of(const StepVerdict& row, const Finding* finding) {
     return finding->follows.empty() ? LineVerdict::open : LineVerdict::unknown;
 }
 
-/// True if a program names neither the factors of its scores nor the matrices behind them.
+/// True if a program names neither the factors of its scores nor the matrices that they come from.
 bool names_no_roles(const Alignment& alignment, const std::vector<Traced>& trace) {
     const auto is_named = [&](std::size_t place) {
         const std::string step = called(trace[place]);
@@ -52,7 +52,7 @@ bool names_nothing(const Alignment& alignment, const std::vector<Traced>& trace)
 constexpr const char* not_scaled =
     "the scores are not divided by the square root of the width: is this intended?";
 
-/// A question instead of a mistake that many make on purpose; empty for other lines.
+/// A question in place of a mistake that is often made on purpose; empty for other lines.
 std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
                           const std::vector<Traced>& trace) {
     const bool is_coarse =
@@ -88,8 +88,8 @@ std::optional<double> other_base(const Diagnosis& diagnosis) {
     return std::nullopt;
 }
 
-/// True if the scores are multiplied by a number that is no known mistake: a temperature, a learned
-/// scale, or none at all beside another mistake in the weights.
+/// True if the factor of the scores is not a known mistake: a temperature, a learned scale, or a
+/// missing scale next to another mistake in the weights.
 bool has_scale_of_its_own(const Diagnosis& diagnosis) {
     const bool is_scaled =
         std::ranges::count(diagnosis.steps, "scaled_scores", &StepVerdict::name) > 0;
@@ -115,7 +115,8 @@ bool is_of_known_width(const ScaleChoice& scale, const std::vector<Traced>& trac
     return false;
 }
 
-/// Asks about scores with a scale of their own, or without one, which another mistake hides.
+/// Asks about scores with a scale of their own, or about a missing scale, that another mistake
+/// hides.
 LineQuestion asked_about_scale(const Alignment& alignment, const ScaleChoice& scale,
                                const std::vector<Traced>& trace) {
     const bool is_number = scale.by == ScaleChoice::By::number;
@@ -189,8 +190,8 @@ FittingDiagnosis judged(AskedWalk& walk, const DiagnoseOptions& options, double 
     }
 }
 
-/// Returns the answers for steps of an alignment, in its order of axes. Omits answers whose steps
-/// have their numbers in another order.
+/// Returns the answers for steps of an alignment, in its order of axes. Omits steps whose numbers
+/// are in another order.
 Ledger answers_to(const Alignment& alignment, const std::vector<Traced>& trace,
                   const Ledger& answers) {
     Ledger theirs;
@@ -273,7 +274,7 @@ void add_lines(const Alignment& alignment, const std::vector<Traced>& trace,
     for (auto& [place, line] : lines) made.lines.push_back(std::move(line));
 }
 
-/// The last place of an alignment in the trace.
+/// Returns the last place in the trace that belongs to an alignment.
 std::size_t last_place(const Alignment& alignment) {
     std::size_t last = alignment.from;
     for (const auto& [label, place] : alignment.places) last = std::max(last, place);
@@ -281,8 +282,8 @@ std::size_t last_place(const Alignment& alignment) {
     return last;
 }
 
-/// The lines of the main program whose tensors lie between no first and last step of an attention
-/// and are no parameters of one.
+/// The lines of the main program whose tensors are neither between the first and the last step of
+/// an attention nor its parameters.
 std::vector<std::size_t> lines_outside(const std::vector<Traced>& trace,
                                        const std::vector<Alignment>& alignments) {
     std::vector<bool> belongs(trace.size());

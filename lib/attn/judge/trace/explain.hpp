@@ -17,7 +17,7 @@ enum class LineVerdict {
     not_judged,
 };
 
-/// True for a verdict that accuses a line.
+/// True for a verdict that calls a line wrong.
 inline bool is_wrong(LineVerdict verdict) {
     return verdict == LineVerdict::wrong || verdict == LineVerdict::unknown;
 }
@@ -38,8 +38,9 @@ struct ExplainedLine {
 struct ExplainedAttention {
     Diagnosis diagnosis;
     std::vector<ExplainedLine> lines;
-    std::string settings;          ///< settings of the walk that are not the default, as flags
-    bool begins_at_query = false;  ///< no parameters make query, key and value from an input
+    std::string settings;  ///< settings of the walk that are not the default, as flags
+    bool begins_at_query =
+        false;  ///< query, key and value are not computed from an input by parameters
     bool ends_at_weights = false;  ///< no line multiplies them by values
     std::vector<LineQuestion> questions{};
     bool is_open = false;  ///< a question for the user is open

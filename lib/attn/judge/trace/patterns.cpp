@@ -33,7 +33,7 @@ void ask_about_order(const std::vector<Traced>& trace, const Origins& origins, c
     std::ranges::sort(parts, {}, &Part::channel);
     std::vector<std::string> roles;
     for (const Part& each : parts) roles.push_back(each.role);
-    // The line that takes it apart.
+    // The line that splits it.
     const Operand& first = *parts.front().operand;
     const auto cut = origins.same_numbers(first.numbers.all, parts.front().result, first.place + 1);
     made.questions.push_back(asked_of(trace[cut.value_or(parts.front().result)],
@@ -41,7 +41,7 @@ void ask_about_order(const std::vector<Traced>& trace, const Origins& origins, c
                                           ", in this order: is this intended?"));
 }
 
-/// Asks about a matrix for the output that no line uses.
+/// Asks about an output matrix that no line uses.
 void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
                       Alignment& made) {
     const auto is_output = [](const auto& each) { return each.second == "output"; };
@@ -147,8 +147,7 @@ void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::st
     if (order_of_features(heads.query) != order_of_features(heads.key)) {
         made.questions.push_back(
             asked_of(trace[heads.key.place],
-                     "the features of query and key are in different orders: is it "
-                     "intended?"));
+                     "the features of query and key are in different orders: is this intended?"));
     }
 }
 

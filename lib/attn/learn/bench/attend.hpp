@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// A way to compute attention, shown as one line of the plot.
+/// A variant of attention, shown as one line of the plot.
 struct BenchSeries {
     Variant variant = Variant::vectorized;
     InstructionSet instruction_set = InstructionSet::automatic;  ///< for the fused variant only
@@ -54,12 +54,12 @@ BenchInput draw_bench_input(const BenchShape& shape, bool causal, std::size_t wi
 /// attention, and a model reuses it for every layer. Walks in steps allocate their own.
 Array<float> room_for_context(const BenchSeries& series, const BenchShape& shape);
 
-/// Computes attention as one series does, with scores scaled by 1 / sqrt(head_dim).
+/// Computes attention by the variant of a series, with scores scaled by 1 / sqrt(head_dim).
 ///
 /// loop and vectorized compute the tensors of all steps, and keep them to the end; fused computes
 /// only the context. loop and vectorized repeat shared keys and values; fused reads them in place.
 ///
-/// Shapes  context (groups, length, head_dim); for fused as by room_for_context().
+/// Shapes  context (groups, length, head_dim); for fused made by room_for_context().
 /// Errors  ConfigError if this processor lacks the instruction set.
 void attend(const BenchSeries& series, const BenchInput& input, Array<float>& context);
 

@@ -32,8 +32,8 @@ struct BenchConfig {
     bool causal = false;
     std::size_t window = 0;  ///< keys that a query sees, including its own; 0: no window
     std::size_t rounds = 5;
-    /// Leave out runs of more than a second, or with more memory than there is, and report them;
-    /// otherwise slow ones are run and large ones refused.
+    /// Skip and report runs that take more than a second or more memory than there is; otherwise
+    /// slow ones are run and large ones refused.
     bool leave_out = true;
 };
 

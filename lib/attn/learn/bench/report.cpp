@@ -88,10 +88,9 @@ std::string legend_text(const BenchReport& report) {
     double tolerance = 0;
     for (const BenchRow& row : report.rows) tolerance = std::max(tolerance, row.tolerance);
     const std::vector<std::string> paragraphs{
-        fmt::format(
-            "time: of one run, the median of {}, taken in turn; fused writes to memory that "
-            "it already has, the others allocate theirs.",
-            counted(report.rounds, "round")),
+        fmt::format("time: one run, the median of {}, in which the variants take turns; fused "
+                    "reuses its memory, the others allocate theirs.",
+                    counted(report.rounds, "round")),
         "GFLOP/s: useful operations, one multiplication and one addition for each feature of each "
         "visible cell, once for the scores and once for the context; cells that a causal mask "
         "hides do not count. of peak: share of the measured peak; for fused, the peak of its own "

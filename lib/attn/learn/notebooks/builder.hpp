@@ -19,16 +19,16 @@ namespace attn {
 /// corrected` or ` if not corrected` after a name or a field restricts it. The fields:
 ///
 ///     title, made, note, code, printed_by   as they are; words in braces are left for `fill`
-///     walk       the walk that makes this section and those after it; empty: none does
-///     from       the parts of its steps that these numbers are, `weights[0]`, side by side where
-///                there are several; by default the step whose name the section has. Empty: none
+///     walk       the walk that computes this section and those after it; empty: none does
+///     from       the parts of its steps that these numbers are, `weights[0]`, side by side if
+///                there are several; by default the step with the section's name. Empty: none
 ///     called     the notebook's own names of it, separated by spaces
 ///     shape      it is the shape of its part, as that of each section `x_shape`, which `x.shape`
 ///                prints
 ///     grad       PyTorch's name of the function after the tensor
 ///     kept       not printed by the notebook
-///     mistake ID the notebook makes it here: a remark that, in a corrected replay, says how it was
-///                corrected
+///     mistake ID the notebook makes it here: a remark that, in a corrected replay, describes the
+///                correction
 class NotebookBuilder {
 public:
     using Fields = std::vector<std::pair<std::string, std::string>>;

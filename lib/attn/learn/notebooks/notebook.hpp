@@ -25,7 +25,7 @@ struct ReplayOptions {
 struct NotebookWalk {
     std::string name;  ///< `two-heads`
     WalkConfig config;
-    std::vector<std::string> mistakes{};  ///< those that are no settings; none if corrected
+    std::vector<std::string> mistakes{};  ///< those that no setting expresses; none if corrected
 };
 
 /// A notebook of the kind that learners find on the web, as a program with this library. It has one

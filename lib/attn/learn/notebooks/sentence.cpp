@@ -39,7 +39,7 @@ Numbered numbered() {
     return result;
 }
 
-/// Returns the shape of the transposed matrices: only shapes are shown of them.
+/// Returns the shape of the transposed matrices, of which only shapes are shown.
 Shape transposed(Shape shape) {
     std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
     return shape;

@@ -32,7 +32,7 @@ struct MadeWrong {
     std::vector<std::string> shown;
 };
 
-/// Calls `takes` for the walk with each mistake that shows in it, in random order, until it returns
+/// Calls `takes` with the walk of each mistake that shows in it, in random order, until it returns
 /// true.
 void with_each_mistake(const QuizWalk& walk, Dice& dice,
                        const std::function<bool(const MadeWrong&)>& takes) {
@@ -70,7 +70,7 @@ RuleTree without_zeros(const RuleTree& tree) {
 }
 
 /// The rule of a step as a line to read. Softmax may be written in parts or as a whole: all lines
-/// of a question use the same style, so that the style does not give the wrong ones away.
+/// of a question use the same style, so that the style does not reveal the wrong ones.
 struct Line {
     std::string text{};
     bool names_parts = false;
@@ -85,7 +85,7 @@ struct Line {
             return read != made.table.end() && read->kind == Step::Kind::detail;
         });
     }
-    /// True if both exist and have the same style.
+    /// True if both lines exist and have the same style.
     bool is_like(const Line& other) const {
         return !text.empty() && !other.text.empty() && names_parts == other.names_parts;
     }
@@ -109,7 +109,7 @@ MaybeQuestion ask_mistake(const QuizWalk& walk, Dice& dice) {
     question.shown = seen.front();
     question.mistake = &mistake;
     question.cell = mistake.step;
-    question.hints = {"it shows first at " + mistake.step};
+    question.hints = {"it is first visible in " + mistake.step};
     question.why = about(mistake);
     put_choices(question, std::move(choices), dice);
     return question;

@@ -37,8 +37,8 @@ bool looks_at(const Walked& made, std::size_t query, std::size_t key) {
     return true;
 }
 
-/// Asks for numbers that make a query look at a key: any that do are right, which is found by
-/// running the walk with them.
+/// Asks for numbers that make a query look at a key. Any such numbers are right, which is checked
+/// by running the walk with them.
 std::optional<Question> ask_to_construct(const QuizWalk& walk, Dice& dice) {
     const Walked made = walk.made();
     const Tensor& weights = made.ledger["weights"];
@@ -53,7 +53,7 @@ std::optional<Question> ask_to_construct(const QuizWalk& walk, Dice& dice) {
     const auto holds = [=](const std::vector<double>& numbers) {
         return looks_at(with_numbers(walk, step, with_cells(changed, first, numbers)), q, k);
     };
-    // An example: a query along the key, or the matrix that makes it of x.
+    // An example: a query in the direction of the key, or the matrix that computes it from x.
     std::vector<double> example(count);
     bool is_found = false;
     for (double size = 1; !is_found && size < 1e3; size *= 4) {
@@ -126,7 +126,7 @@ std::vector<QuizEntry> own_entries(const QuizWalk& walk) {
         std::vector<std::string> shown;
         std::size_t numbers = 0;
         for (const std::string& name : read) {
-            // Weights are made of the scores: their parts are the answer's derivation.
+            // Weights are computed from the scores: their parts are the answer's derivation.
             const bool is_part = find_step(made.table, name).kind == Step::Kind::detail;
             if (is_part) continue;
             shown.push_back(name);

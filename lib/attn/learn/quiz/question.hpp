@@ -26,7 +26,8 @@ struct RightAnswer {
     std::vector<double> numbers{};      ///< for a choice between numbers
     std::size_t choice = 0;             ///< the index of the right one
     std::vector<std::string> others{};  ///< names that are wrong here; empty: all others
-    /// For an answer that is made: how many numbers it has, and whether they do what was asked.
+    /// For an answer to construct: its number of numbers, and whether they have the requested
+    /// effect.
     std::size_t count = 0;
     std::function<bool(const std::vector<double>&)> holds{};
 };
@@ -46,7 +47,7 @@ struct Judgement {
 ///         A choice is given by its letter, its number in any form, or its text.
 Judgement check_answer(const RightAnswer& right, std::string_view typed);
 
-/// Returns the index of the typed choice; nullopt if it is none, or ambiguous.
+/// Returns the index of the typed choice; nullopt if it is not a choice, or ambiguous.
 std::optional<std::size_t> said_choice(const RightAnswer& right, std::string_view typed);
 
 /// Random numbers for a question, the same on every machine.
@@ -106,8 +107,8 @@ struct Question {
     const Mistake* mistake = nullptr;  ///< that the walk was computed with
 };
 
-/// A kind of question: it generates a walk, and asks about it. It asks nothing if the walk has
-/// several right answers, or an unknowable one; then another walk is generated.
+/// A kind of question: it generates a walk, and asks about it. If the walk has several right
+/// answers, or one that cannot be known, it asks nothing, and another walk is generated.
 struct QuizEntry {
     std::string topic;
     std::function<QuizWalk(Dice&)> looks;
@@ -130,9 +131,9 @@ public:
     /// Errors  ConfigError for an unknown topic; empty means all.
     QuizSession(const std::string& topic, std::uint64_t seed, std::size_t level = 0);
     /// Asks about one walk with given numbers: its steps, and numbers to construct.
-    /// Errors  ConfigError for a walk of which no step fits on paper.
+    /// Errors  ConfigError for a walk without a step that fits on paper.
     QuizSession(const QuizWalk& own, const std::string& topic, std::uint64_t seed);
-    /// Returns the next question, a new one in this session as long as there are any.
+    /// Returns the next question, one not yet asked in this session as long as there are any.
     Question next();
 
 private:

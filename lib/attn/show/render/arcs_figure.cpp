@@ -8,12 +8,14 @@
 namespace attn {
 namespace {
 
-/// Lines drawn for each query, and in all: more would be a cloud. A short text has all lines.
+/// Number of lines drawn for each query, and in total: more would be unreadable. A short text has
+/// all lines.
 constexpr std::size_t lines_of_query = 4, most_lines = 1500, few_lines = 200;
 /// The distance of tokens in a short text; the height of a long text alone, and of several heads.
 constexpr double widest_pitch = 26, tall = 800, less_tall = 400;
 
-/// The number of lines that are drawn, of how many, and the largest share that is not drawn.
+/// The number of lines that are drawn, the number of all lines, and the largest share that is not
+/// drawn.
 struct Strongest {
     std::size_t drawn, all;
     double below = 0;
@@ -171,7 +173,7 @@ private:
     double labels_;
     double pitch_ = widest_pitch, between_ = 0, across_ = 0;
     std::size_t per_row_ = 1;
-    std::size_t every_ = 1;  ///< the distance of labels that do not touch
+    std::size_t every_ = 1;  ///< the least distance between labels that do not touch
 };
 
 }  // namespace

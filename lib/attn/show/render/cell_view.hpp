@@ -14,9 +14,8 @@ namespace attn {
 /// largest of the tensor; `fixed`: 1 (and -1) for all.
 enum class ScaleEnd { automatic, row, tensor, fixed };
 
-/// Returns the end of the scale in a picture without digits to compare. By default each row of
-/// weights has its own from 16 keys on: weights that sum to 1 are small by then, and all cells
-/// would look alike.
+/// Returns the end of the scale in a figure without digits. By default each row of weights has its
+/// own from 16 keys on: weights that sum to 1 are then small, and all cells would look alike.
 ScaleEnd scale_end(const Section& section, ScaleEnd asked);
 
 /// The presentation of one tensor's cells: a common number format, the tokens along the axes, a

@@ -44,8 +44,8 @@ double luminance(Color color) {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double weight_hue = 252;
 
-/// A colour by name, on each kind of page. The lightness differs as much as the hue: a reader
-/// without a sense for red and green tells any two apart.
+/// A colour by name, on each kind of page. Colours differ in lightness as well as in hue, so that
+/// colour-blind readers can distinguish any two.
 struct NamedColor {
     const char* name;
     double hue;

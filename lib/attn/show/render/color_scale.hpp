@@ -33,7 +33,7 @@ Color scale_color(double share, ScaleKind kind, Page page);
 /// Returns the colour for a terminal with unknown background: signed numbers are pale at zero.
 Color terminal_color(double share, ScaleKind kind);
 
-/// A part in attention that has one colour in pages, figures and terminals, so that it is
+/// A part of attention that has one colour in pages, figures and terminals, so that it is
 /// recognised without its name.
 enum class ColorRole { none, query, key, value, weight };
 

@@ -25,7 +25,7 @@ template <>
 inline constexpr std::array<std::pair<std::string_view, ScaleEnd>, 3> words<ScaleEnd>{
     {{"row", ScaleEnd::row}, {"tensor", ScaleEnd::tensor}, {"fixed", ScaleEnd::fixed}}};
 
-/// A picture under rows of weights: each key is a tile, in row-major order, except for one class
+/// An image under rows of weights: each key is a tile, in row-major order, except for one class
 /// token before them.
 struct TileGrid {
     std::size_t rows = 0, columns = 0;

@@ -185,7 +185,7 @@ std::string_view dark_media(Theme theme) {
     return theme == Theme::dark ? "screen" : "not all";
 }
 
-/// For readers without scripts: the weights as tables of a readable size.
+/// For browsers without JavaScript: the weights as tables of a readable size.
 std::string plain_weights(const Document& document, const FigureChoices& choices) {
     constexpr std::size_t most_cells = 1024;
     std::string text =
@@ -219,7 +219,7 @@ std::string plain_weights(const Document& document, const FigureChoices& choices
 struct Frame {
     std::string command;
     bool of_heads;             ///< for a model's heads, which need more style and script
-    std::string plain_text{};  ///< for readers without scripts
+    std::string plain_text{};  ///< for browsers without JavaScript
     bool is_live = false;      ///< it has fields, and the core
     bool has_bounds = false;   ///< uncertain digits are marked
     bool has_slider = false;   ///< for the matrices of a recurrence

@@ -23,7 +23,7 @@ public:
     RowWords(std::function<std::string(std::size_t row)> word_of, std::size_t columns, Ink ink)
         : word_of_(std::move(word_of)), columns_(columns), ink_(ink) {}
 
-    /// Records the end of a row, on a line of `used` columns, which `brackets` may follow.
+    /// Records the end of a row, on a line of `used` columns that `brackets` may follow.
     void end_row(const TextPieces& text, std::size_t row, std::size_t used, std::size_t brackets) {
         row_ = row;
         line_begin_ = text.size() - used;
@@ -189,7 +189,7 @@ private:
     RowWords* words_ = nullptr;
 };
 
-/// A box of a flow diagram, or a bend of an arrow that passes a layer.
+/// A box of a flow diagram, or a bend in an arrow that passes a layer.
 struct FlowNode {
     double width = 0;
     std::vector<std::size_t> reads{};  ///< the earlier nodes that arrows come from

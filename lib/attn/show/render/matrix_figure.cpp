@@ -193,7 +193,7 @@ private:
             const double x = width_ * static_cast<double>(i % columns_);
             const double y = height_ * static_cast<double>(i / columns_);
             const std::string name = cell_name(flat);
-            // For viewers without style sheets, which would show black on black.
+            // For viewers that ignore style sheets, which would show black on black.
             const Color color = scale_color(view_.share_at(flat), view_.kind(), Page::light);
             const bool plain = !view_.has_colors() || view_.hides(flat);
             const std::string fill = plain ? "#f7f7f7" : hex(color);

@@ -20,12 +20,12 @@ public:
     }
 
 private:
-    /// Returns how many more cells fit on a line that already has that many columns.
+    /// Returns the number of cells that still fit on a line with that many columns.
     std::size_t cells_after(std::size_t columns) const {
         return columns < room_ ? (room_ - columns) / (gap_.size() + cells_.width) : 0;
     }
 
-    /// Three dots are shorter than most cells, so that they may fit on a line that no cell fits on.
+    /// Three dots are shorter than most cells, so they may fit on a line on which no cell fits.
     void write_dots(std::size_t) override {
         constexpr std::string_view dots = "...";
         separate(last_line() + gap_.size() + dots.size() <= room_);

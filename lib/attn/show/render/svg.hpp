@@ -53,8 +53,8 @@ double text_width(std::string_view text, double size = 13);
 /// Returns the width of a formula, in a font whose letters are equally wide.
 double formula_width(std::string_view text);
 
-/// Sizes of type, in pixels: digits, labels, shapes in boxes. Smaller than 6 pt, which are 8 px of
-/// a page, nothing is readable on paper.
+/// Sizes of type, in pixels: digits, labels, shapes in boxes. Text smaller than 6 pt, which are 8
+/// px of a page, is not readable on paper.
 inline constexpr double digit_type = 12, small_type = 11, tiny_type = 10.5, least_type = 8;
 
 /// Returns the width up to which type of that size is readable after a figure is scaled to its

@@ -10,7 +10,7 @@
 namespace attn {
 namespace {
 
-/// How dark a tile without weight is.
+/// The darkness of a tile without weight.
 constexpr double darkest = 0.8;
 
 /// Returns the query whose row is drawn: that of a slice, or of the cell at which a page opens,
@@ -62,7 +62,7 @@ void check_grid(const Document& document, const TileGrid& grid) {
     }
     if (has_rows) return;
     throw ConfigError(
-        "$grid lays rows of weights over a picture, and no step shown has them: keep weights "
+        "$grid draws rows of weights over an image, and no step shown has them: keep weights "
         "among the steps"_told);
 }
 
@@ -102,7 +102,7 @@ void draw_tiles(Svg& svg, const Document& document, const Section& section,
         if (first > 0) words += ", class " + view.number(weights.at(row));
         svg.text({.x = x, .y = y + 8, .style = "small"}, words);
         const double top = y + caption - 6;
-        // A tile is a unit, so that neighbours share their edge.
+        // A tile has size 1, so that neighbours share their edge.
         svg.add(fmt::format(
             "<g transform=\"translate({} {}) scale({:.6g})\" shape-rendering=\"crispEdges\">\n",
             px(x), px(top), tile));

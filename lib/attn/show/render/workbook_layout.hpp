@@ -11,8 +11,8 @@ namespace attn {
 /// The places of a document's tensors in a workbook: the blocks of one sequence are on one sheet,
 /// one under another, in the order of the walk, and heads side by side.
 ///
-/// Why  a walk is read downwards; a reader who compares heads looks to the right, and the words at
-/// the rows, which are frozen, serve all of them. A sheet per head would hide what heads share.
+/// Why  a walk is read downwards, and heads are compared from left to right, with the same frozen
+///         words at their rows. A sheet per head would hide what heads share.
 struct WorkbookLayout {
     /// The block of a section, with the axes of its tensor that are not rows or columns of a
     /// matrix.
@@ -38,8 +38,8 @@ struct WorkbookLayout {
 /// that opens in seconds.
 WorkbookLayout layout_of(const Document& document);
 
-/// Returns a name that spreadsheets accept for a range: not the address of a cell, and no word of
-/// their own.
+/// Returns a name that spreadsheets accept for a range: not the address of a cell, and not a
+/// reserved word.
 std::string range_name(const std::string& name);
 
 /// Writes the title of a sheet, and how to use it.

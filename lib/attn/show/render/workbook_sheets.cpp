@@ -38,8 +38,9 @@ void write_head(const Document& document, const WorkbookLayout& layout, std::siz
     sheet.put(1, 0, CellStyle::link, "index");
     sheet.links.emplace_back("A2", "index!A1");
     sheet.at(1, 1) = {WorkbookCell::Kind::empty, CellStyle::given_number};
-    sheet.put(1, 2, CellStyle::hint,
-              "cells of this colour are inputs and parameters: change one, and everything follows");
+    sheet.put(
+        1, 2, CellStyle::hint,
+        "cells of this colour are inputs and parameters: change one, and everything is recomputed");
     sheet.put(2, 0, CellStyle::hint, "");
 }
 
@@ -51,10 +52,9 @@ WorkbookSheet index_sheet(const Document& document, const WorkbookLayout& layout
     index.frozen_rows = 4;
     index.put(0, 0, CellStyle::heading, "Attention as a spreadsheet");
     index.heights[0] = 28;
-    index.put(
-        1, 0, CellStyle::hint,
-        "Every number is a formula made from the rule of its step. Change a coloured cell, and "
-        "everything follows. Blocks have names: =SUM(weights) adds the weights.");
+    index.put(1, 0, CellStyle::hint,
+              "Every number is a formula made from the rule of its step. Change a coloured cell, "
+              "and everything is recomputed. Blocks have names: =SUM(weights) adds the weights.");
     index.put(2, 0, CellStyle::hint,
               document.command.empty() ? "" : "Made by: " + document.command);
     std::int64_t row = 3;

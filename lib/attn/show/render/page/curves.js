@@ -1,4 +1,4 @@
-// The picture of the first screen: a line of words, and curves into the word that looks.
+// The picture of the first screen: a line of words, and curves to the current query.
 
 const svgSpace = "http://www.w3.org/2000/svg";
 
@@ -17,7 +17,7 @@ const highestCurve = 150;
 const curvesDrawn = 16;
 const curvesOfMany = 8;
 
-/** Draws the curves of a line of words, where the browser has put them. */
+/** Draws the curves of a line of words, at the places that the browser has chosen for these. */
 class Curves {
     constructor(strip) {
         this.strip = strip;
@@ -44,7 +44,7 @@ class Curves {
         });
     }
 
-    /** Draws the curves; a screen that is too narrow for the line has it from top to bottom. */
+    /** Draws the curves; on a screen that is too narrow, the line runs from top to bottom. */
     draw() {
         const { classList, clientWidth, scrollLeft } = this.element;
         if (!this.lines || clientWidth === 0) return;
@@ -80,7 +80,7 @@ class Curves {
     /** Returns the path from a key to the query. */
     path(to, from, depth, far) {
         const at = (...place) => (this.isDown ? place.reverse() : place).map((one) => one.toFixed(1)).join(" ");
-        // Queries that are not the keys are on the other side of the curves.
+        // If queries and keys are different words, they are on opposite sides of the curves.
         if (this.lines.length > 1) return `M${at(from, depth)}C${at(from, depth / 2)} ${at(to, depth / 2)} ${at(to, 0)}`;
         if (from === to) {
             const [high, wide] = [depth - Math.min(80, 0.7 * depth), this.isDown ? 30 : 46];

@@ -7,7 +7,7 @@ function hint() {
     return element("p", words);
 }
 
-/** Returns the list of what changes the view, and of the keys. */
+/** Returns the list of settings of the view, and of the keys. */
 function viewList(app) {
     const ofModel = {
         "arrows, Enter": "in the overview: from head to head, and into its layer",

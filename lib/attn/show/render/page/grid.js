@@ -1,4 +1,4 @@
-// What every page has: the choice of its style, and arrow keys in tables.
+// Functions of every page: the choice of its style, and arrow keys in tables.
 
 /** Returns the button that selects the style: the reader's own setting, light or dark. */
 function themeButton(turned) {

@@ -1,4 +1,4 @@
-// Answers queries of WebAssembly about Unicode characters, which browsers and node know.
+// Returns properties of Unicode characters to WebAssembly, from the tables of browsers and node.
 
 /** Returns askedOf; it is self-contained, so that its source works in a worker too. */
 function lettersOf() {

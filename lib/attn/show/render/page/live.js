@@ -95,7 +95,7 @@ const inputs = ["text", "ids", "seq-len", "random"].map((word) => `--${word}`);
 /** The controls that are not folded. */
 const firstKnobs = [...inputs, ...["mask", "bug"].map((word) => `--${word}`)];
 
-/** Describes a control for readers who do not know the flag, which is next to it in small type. */
+/** Describes a control for readers who do not know its flag, which is printed next to it in small type. */
 const plainly = {
     text: "the words",
     ids: "the words as ids",
@@ -220,7 +220,7 @@ class Live {
         if (!this.tour.takes(place) && place) this.app.goTo(place);
     }
 
-    /** Copies the address of this view; a truncated one shows something else. */
+    /** Copies the address of this view; a truncated address would show something else. */
     link() {
         const { app } = this;
         const address = app.selected ? app.addressText(app.selected) : this.flagsText().slice(0, -1);

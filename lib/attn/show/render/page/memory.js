@@ -1,4 +1,4 @@
-// The memory of a recurrence on the first screen: what it has stored after each token, as a square.
+// The memory of a recurrence on the first screen: its content after each token, as a square.
 
 /** Maximum number of rows and columns of a square. */
 const squareSide = 16;

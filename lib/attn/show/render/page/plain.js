@@ -1,4 +1,4 @@
-// A page of one table, or of text: a selected cell tells what it is, and the command that shows it.
+// A page of one table, or of text: a selected cell shows its description and its command.
 
 const cells = [...document.querySelectorAll("tbody td")];
 const told = element("aside", { id: "told", role: "status" });

@@ -211,7 +211,7 @@ class Steps {
         // If the panel covers the tables, only a click opens it.
         const previews = () => isWide.matches && !app.turn.isOn;
         const preview = (event) => {
-            // A page that scrolls under a resting mouse is no request.
+            // If the page scrolls under a mouse that does not move, the user has selected nothing.
             const rests = event.screenX === app.mouse?.x && event.screenY === app.mouse?.y;
             if (!previews() || (event.type === "mouseover" && event.isTrusted && rests)) return;
             const cell = at(event);

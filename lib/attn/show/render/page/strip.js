@@ -34,7 +34,7 @@ function isTrained({ config }) {
     return Boolean(config.model_file) && config.model_file !== "none";
 }
 
-/** Returns a token as it stands in the line of words: a blank is visible. */
+/** Returns a token as shown in the line of words: a blank is visible. */
 function wordText(label) {
     return shortened(label.trim() === "" ? "␣" : label, 18);
 }
@@ -92,9 +92,10 @@ class Strip {
     }
 
     /**
-     * Selects the first word shown. Of a trained model it is the last one, in the head in which it looks
-     * most at an earlier whole word, neither the first nor its neighbour; of an example the word that
-     * looks most at another which gives it something; otherwise the middle of the sentence, or the last word if that sees no key.
+     * Selects the first word shown. For a trained model it is the last one, in the head with its
+     * largest weight on an earlier whole word, neither the first nor its neighbour; for an example
+     * the word with the largest weight on another word whose value is not 0; otherwise the middle
+     * of the sentence, or the last word if that sees no key.
      */
     open(queries) {
         const { state, tabs, walk, model } = this.app;
@@ -108,7 +109,7 @@ class Strip {
                 [tabs.chosen.head, state.query] = [head, query];
                 const keys = this.keys();
                 const [top, most] = [keys, keys.filter((one) => fits(one, query))].map((all) => largestOf(all.map(({ weight }) => weight)));
-                // Rather the sentence itself than the second best, and a key whose value is not 0.
+                // Prefers the sentence itself to the second best, and a key whose value is not 0.
                 const rank = (most === top ? 1 : 0) + most + (made && this.gives(keys.find(({ weight }) => weight === most)) ? 1 : 0);
                 if (rank > best) [best, this.opening] = [rank, { head, query }];
             }
@@ -200,7 +201,7 @@ class Strip {
 
     // --- the line of words
 
-    /** Returns the keys with a curve, the word that looks, and the word whose curve is strong. */
+    /** Returns the keys with a curve, the current query, and the word whose curve is emphasised. */
     drawnKeys() {
         const { query, key } = this.app.state;
         const { played } = this.pair;
@@ -219,7 +220,7 @@ class Strip {
         });
     }
 
-    /** Returns the weight of a key as it stands in the line of words. */
+    /** Returns the weight of a key as shown in the line of words. */
     weightText({ weight, hidden }) {
         if (hidden) return "hidden";
         return this.roles.areShares ? percent(weight) : this.roles.weights.number(weight);

@@ -74,7 +74,7 @@ class Turn {
         return element("form.turn", { onsubmit: check }, asked.flat(), this.choices(section, flat), this.told);
     }
 
-    /** Returns the right number among those of mistakes. */
+    /** Returns the right number among those that mistakes give. */
     choices(section, flat) {
         const told = new Map();
         for (const [mistake, value] of Object.entries(mistakesOf(this.app, section, flat)))
@@ -112,7 +112,7 @@ class Turn {
         this.tell(rows.length > 0 ? `${this.hints} of ${rows.length} terms` : "The rule is below.");
     }
 
-    /** Judges a touched cell; returns true, because it is not selected then. */
+    /** Checks a touched cell; returns true, because it is not selected then. */
     takes({ section, flat }) {
         if (!this.isOn) return false;
         const place = section.address(flat);
