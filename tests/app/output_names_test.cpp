@@ -252,6 +252,6 @@ TEST_SUITE("app: output names") {
         CHECK_MESSAGE(axis.exit_code == 0, axis.err);
         CHECK(has(axis.out, "--bug softmax-axis=query"));
         const std::string whole = run("notebook 002 --bug softmax-axis=query").out;
-        CHECK(has(whole, "As on the page: the mistake softmax-axis=query cannot"));
+        CHECK(has(whole, "As on the page: the mistake softmax-axis=query has no"));
     }
 }
