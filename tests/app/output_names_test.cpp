@@ -233,6 +233,6 @@ TEST_SUITE("app: output names") {
         CHECK(has(run("notebook 001 --seed 8124 --json").out, "\"changed\":true"));
         const program::Result axis = run("notebook 002 --bug softmax-axis=query --only weights");
         const std::string whole = run("notebook 002 --bug softmax-axis=query").out;
-        CHECK(has(whole, "As on the page: the mistake softmax-axis=query cannot"));
+        CHECK(has(whole, "As on the page: the mistake softmax-axis=query has no"));
     }
 }
