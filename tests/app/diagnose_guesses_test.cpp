@@ -89,7 +89,7 @@ TEST_SUITE("app: diagnose does not guess") {
         theirs.save("output", "output");
         const program::Result result = theirs.diagnose();
         CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
-        CHECK(guess_tells(result.out, "with --mask causal: right"));
+        CHECK(guess_tells(result.out, "assumed: --mask causal, by energy"));
         CHECK(guess_tells(result.out, "not compared  output" + left_out_words));
         CHECK_FALSE(guess_tells(result.out, "DIFF"));
         theirs.save("W_o", "w_output");
