@@ -257,7 +257,7 @@ Verdicts verdicts_on(Arguments arguments, const attn::Ledger& file) {
 }
 
 /// Judges each layer of a file on its own, and writes all verdicts.
-int run_layers(const Arguments& arguments, const std::vector<attn::Layer>& layers) {
+int run_layers(const Arguments& arguments, const std::vector<attn::FileLayer>& layers) {
     if (said_form(arguments) == "html") {
         throw attn::ConfigError(std::string(arguments[flags::file]) + " has " +
                                 std::to_string(layers.size()) +
@@ -267,7 +267,7 @@ int run_layers(const Arguments& arguments, const std::vector<attn::Layer>& layer
     std::string text;
     std::vector<attn::JsonText> all;
     std::vector<int> codes;
-    for (const attn::Layer& layer : layers) {
+    for (const attn::FileLayer& layer : layers) {
         const Verdicts verdicts = verdicts_on(arguments, layer.tensors);
         text += (text.empty() ? "" : "\n") + attn::visible(layer.name) + "\n\n" +
                 verdicts.text(arguments);

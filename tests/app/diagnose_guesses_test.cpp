@@ -86,7 +86,7 @@ TEST_SUITE("app: diagnose does not guess") {
         theirs.save("output", "output");
         const program::Result result = theirs.diagnose();
         CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
-        CHECK(has(result.out, "with --mask causal: right"));
+        CHECK(has(result.out, "assumed: --mask causal, by energy"));
         CHECK(has(result.out, "not compared  output" + left_out_words));
         CHECK_FALSE(has(result.out, "DIFF"));
         theirs.save("W_o", "w_output");

@@ -37,8 +37,8 @@ bool is_of_all_heads(const std::string& name) {
 
 }  // namespace
 
-std::vector<Layer> layers_apart(const Ledger& file) {
-    std::vector<Layer> layers;
+std::vector<FileLayer> layers_apart(const Ledger& file) {
+    std::vector<FileLayer> layers;
     Ledger others;
     for (const auto& [name, tensor] : file.entries()) {
         const std::optional<LayerName> parts = layer_name(name);
@@ -46,17 +46,17 @@ std::vector<Layer> layers_apart(const Ledger& file) {
             others.record(name, tensor);
             continue;
         }
-        const auto known = std::ranges::find(layers, parts->layer, &Layer::name);
-        Layer& layer =
-            known != layers.end() ? *known : layers.emplace_back(Layer{parts->layer, {}});
+        const auto known = std::ranges::find(layers, parts->layer, &FileLayer::name);
+        FileLayer& layer =
+            known != layers.end() ? *known : layers.emplace_back(FileLayer{parts->layer, {}});
         layer.tensors.record(parts->rest, tensor);
     }
-    const auto has = [](const Layer& layer, auto&& is_such) {
+    const auto has = [](const FileLayer& layer, auto&& is_such) {
         return std::ranges::any_of(layer.tensors.entries(),
                                    [&](const auto& each) { return is_such(each.name); });
     };
     // `h.0.q` may also be that of a head.
-    const bool are_layers = std::ranges::all_of(layers, [&](const Layer& layer) {
+    const bool are_layers = std::ranges::all_of(layers, [&](const FileLayer& layer) {
         const std::string word =
             layer.name.substr(0, layer.name.find_last_not_of("0123456789") + 1);
         const bool may_be_head = lower(word).ends_with("h.") || lower(word).ends_with("h");
@@ -67,7 +67,7 @@ std::vector<Layer> layers_apart(const Ledger& file) {
     for (const auto& [name, tensor] : others.entries()) {
         const std::vector<std::string> steps = known_steps(name);
         const bool is_shared = !steps.empty() && steps.front() == "mask";
-        for (Layer& layer : layers) {
+        for (FileLayer& layer : layers) {
             const bool is_first = &layer == &layers.front();
             if ((is_shared || is_first) && !layer.tensors.has(name))
                 layer.tensors.record(name, tensor);

@@ -343,6 +343,13 @@ void show_norm(std::vector<ShownWalk>& walks) {
     std::ranges::copy(without, std::back_inserter(walks));
 }
 
+/// True if rotated queries or keys follow from no known rotation: the file needs other settings.
+bool has_other_rotation(const Diagnosis& diagnosis) {
+    return std::ranges::any_of(diagnosis.findings, [](const Finding& finding) {
+        return finding.mistake() == nullptr && finding.step.starts_with("rotated_");
+    });
+}
+
 /// Returns the walks that the user's tensors show, the likeliest first; empty if they show nothing.
 std::vector<ShownWalk> shown_walks(const AskedWalk& asked, const DiagnoseOptions& options) {
     if (asked.is_probe) return {};
@@ -371,13 +378,16 @@ ShownDiagnosis diagnose_as_shown(const AskedWalk& asked, const Plan& plan,
             const Plan other = resolve(each.asked.config);
             Diagnosis found = diagnose(other, draw(other), each.asked.theirs, options);
             if (best && found.cost >= best->diagnosis.cost) continue;
+            if (has_other_rotation(found)) continue;
             best = {std::move(each), std::move(found)};
         } catch (const Error&) {
             continue;  // the tensors do not fit these settings
         }
     }
     if (best) return *std::move(best);
-    return {{asked}, diagnose(plan, draw(plan), asked.theirs, options)};
+    // Before the walk is copied: GCC 12 frees the copy twice if an exception leaves the braces.
+    Diagnosis found = diagnose(plan, draw(plan), asked.theirs, options);
+    return {{asked}, std::move(found)};
 }
 
 }  // namespace attn

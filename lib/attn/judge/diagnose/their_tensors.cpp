@@ -275,8 +275,8 @@ std::set<std::string> names_of_weights(const Plan& plan, const Ledger& theirs) {
     return names;
 }
 
-/// True if a tensor with a name of scores has another number of keys, and other scores or weights
-/// have that of the walk: logits of a vocabulary.
+/// True if a tensor with a name of scores has another number of keys and the shape of no step, and
+/// other scores or weights have the keys of the walk: logits of a vocabulary.
 bool has_other_keys(const Plan& plan, const Judge& judge, const Ledger& theirs,
                     const TheirTensor& entry) {
     const auto is_score = [&](const std::string& step) {
@@ -289,7 +289,8 @@ bool has_other_keys(const Plan& plan, const Judge& judge, const Ledger& theirs,
     };
     const std::vector<std::string>& steps = entry.steps;
     if (steps.empty() || !is_score(steps.front()) || entry.tensor.dimension() == 0) return false;
-    if (entry.tensor.shape().back() == plan.key_len || fits_one(entry)) return false;
+    if (entry.tensor.shape().back() == plan.key_len) return false;
+    if (!steps_by_shape(judge, entry.tensor).empty()) return false;
     return std::ranges::any_of(theirs.entries(), [&](const auto& other) {
         return fits_one({other.name, other.tensor, steps_called(other.name, plan), 0});
     });

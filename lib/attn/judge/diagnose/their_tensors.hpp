@@ -77,7 +77,7 @@ std::vector<std::string> steps_called(const std::string& name, const Plan& plan)
 Ledger heads_together(const Ledger& file);
 
 /// The tensors of one layer, without its name in front of theirs.
-struct Layer {
+struct FileLayer {
     std::string name;
     Ledger tensors{};
 };
@@ -85,7 +85,7 @@ struct Layer {
 /// Separates the layers of a file that has several (`layers.0.attn.q`, `h.1.attn.q`), in the order
 /// of the file; empty if it has one. A mask without a layer belongs to each of them, other such
 /// tensors to the first.
-std::vector<Layer> layers_apart(const Ledger& file);
+std::vector<FileLayer> layers_apart(const Ledger& file);
 
 /// Splits the tensors of a file that combine query, key and value, or key and value: activations
 /// three times as wide as the output, stacked parameters. Those that `said` maps to a step are not
