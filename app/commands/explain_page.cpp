@@ -292,7 +292,7 @@ ExplainedLine line_of(const attn::StepVerdict& step, const attn::Diagnosis& diag
     line.steps = {step.name};
     line.shape = step.theirs;
     const auto finding = std::ranges::find(diagnosis.findings, step.name, &attn::Finding::step);
-    // Of two tensors for one step, the finding is about the one that deviates.
+    // If two tensors are one step, the finding is about the one that deviates.
     if (finding != diagnosis.findings.end() &&
         (finding->harmless || step.local != Verdict::right)) {
         line.finding = &*finding;

@@ -167,7 +167,8 @@ constexpr std::string_view mark = "attn-explain settings\n";
 
 }  // namespace
 
-Arguments settings_in(std::string_view json, const std::string& label, const Arguments& typed) {
+Arguments settings_in(std::string_view json, const std::string& label, const Arguments& typed,
+                      bool is_record) {
     const attn::FileSettings settings = attn::read_settings(json, label);
     const auto says = [&](const attn::FileSetting& setting) {
         const std::array families{"model_file", "preset", "notebook"};
@@ -191,7 +192,7 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
         const Arguments walk({output_flags, print_flags, bug_flags, notebook_walk_flags});
         const bool is_walks = flag_of(walk, setting.key) != nullptr;
         const Flag* const own = flag_of(typed, setting.key);
-        if (is_walks && (own == nullptr || own->never_in_files)) continue;
+        if (is_walks && (own == nullptr || (is_record && own->never_in_files))) continue;
         const Flag& flag = flag_of_setting(typed, setting, label);
         if (setting.is_object) {
             refuse(label, setting,
@@ -285,7 +286,8 @@ Arguments with_probe_settings(Arguments typed) {
     const std::string comment = is_workbook ? attn::workbook_settings(attn::InputFile(path))
                                             : attn::zip_comment(attn::InputFile(path));
     if (!is_workbook && !comment.starts_with(mark)) return typed;
-    Arguments held = settings_in(is_workbook ? comment : comment.substr(mark.size()), path, typed);
+    Arguments held =
+        settings_in(is_workbook ? comment : comment.substr(mark.size()), path, typed, true);
     // A workbook has its own tensors, whatever became of the files that they were read from.
     if (is_workbook && held.has(flags::weights)) {
         held.forget_any({flags::weights, flags::map, flags::model, flags::layer});

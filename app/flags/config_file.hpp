@@ -23,10 +23,12 @@ Arguments with_config(Arguments typed);
 /// line.
 std::string settings_json(const Arguments& arguments, std::string_view line = "\n  ");
 
-/// The flags in such a text that were not typed.
+/// The flags in such a text that were not typed; those that belong to the command line alone are
+/// left out of a record that the program wrote itself, and refused elsewhere.
 ///
 /// Errors  InputError as with_config; `label` is the file's name.
-Arguments settings_in(std::string_view json, const std::string& label, const Arguments& typed);
+Arguments settings_in(std::string_view json, const std::string& label, const Arguments& typed,
+                      bool is_record = false);
 
 /// Writes settings_json to the file that --save-config names, if there is one.
 void save_config(const Arguments& arguments);

@@ -135,7 +135,7 @@ TEST_SUITE("app: backward") {
             run("--ids 1,1,2 --embed-dim 3 --backward --check-gradient "
                 "--rule 'weights[q,k] = max(scores[q,0], scores[q,1])'");
         CHECK(kink.exit_code == 0);
-        CHECK(has(kink.out, "cells lie on a"));
+        CHECK(has(kink.out, "cells lie at a"));
         const Result only = run(walk + "--only weights");
         CHECK(only.exit_code == 0);
         CHECK(has(only.err, "shows no gradient"));

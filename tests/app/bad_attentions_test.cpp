@@ -65,7 +65,7 @@ const std::vector<Bad> bad_files{
     {"form a\nS\nform a", "occurs twice"},
     {"same context\nS", "needs two forms"},
     {"form a\nS\nform b\nS\nsame", "same names"},
-    {"form a\nS\nform b\nS\nsame nothing", "makes no nothing"},
+    {"form a\nS\nform b\nS\nsame nothing", "has no step nothing"},
     {"S\nmistake m", "names its step"},
     {"S\nmistake m at weights\n  title t", "lacks its rule"},
     {"S\nmistake m at weights\n  rule weights[h,q,k] = 1", "lacks its rule or its title"},

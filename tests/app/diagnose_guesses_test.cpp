@@ -111,7 +111,7 @@ TEST_SUITE("app: diagnose does not guess") {
             some.save(step, step);
         }
         const program::Result without = some.diagnose("--heads 2");
-        CHECK_MESSAGE(has(without.out, "context: there is no w_value to make it with"),
+        CHECK_MESSAGE(has(without.out, "context: there is no w_value to compute it with"),
                       without.out);
         CHECK(has(without.out, "right: weights"));
         // If it was drawn as the flags specify, it is compared.

@@ -131,7 +131,7 @@ TEST_SUITE("walk: dropout") {
         config.dropout.keep = mask_of({"key"}, {3}, "101");
         CHECK(cells_of(walked(config)["keep"]) == "101101101101101101");
         config.dropout.keep = mask_of({"key"}, {3}, "102");
-        CHECK(refusal<ConfigError>([&] { resolve(config); }).find("dropout-mask holds 2") == 0);
+        CHECK(refusal<ConfigError>([&] { resolve(config); }).find("dropout-mask contains 2") == 0);
         config.dropout.keep = mask_of({"key"}, {2}, "10");
         CHECK(refusal<ShapeError>([&] { resolve(config); }).find("dropout-mask") == 0);
     }

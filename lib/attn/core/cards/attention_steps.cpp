@@ -356,7 +356,7 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
         require_merged_sizes(*file, table, plan);
         for (const std::string& name : file->same) {
             if (!has_step(table, plan, name)) {
-                file->refuse(file->same_line, "this form computes no " + name);
+                file->refuse(file->same_line, "this form has no step " + name);
             }
         }
     }

@@ -145,7 +145,7 @@ private:
         outcome_.cost += cost;
     }
     static std::string nothing_makes_it(const std::string& parameter) {
-        return "there is no " + parameter + " to make it with";
+        return "there is no " + parameter + " to compute it with";
     }
     void skip_without(const std::string& parameter, const TheirTensor& theirs, double cost) {
         skip(theirs, nothing_makes_it(parameter), cost);

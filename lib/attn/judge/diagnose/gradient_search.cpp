@@ -71,7 +71,7 @@ void GradientSearch::leave_out_unknown() {
 void GradientSearch::skip(const TheirGradient& each, const std::string& missing) {
     const bool is_loss = missing == last_;
     result_.skipped.push_back({each.name, is_loss ? "it needs the gradient of " + missing.substr(2)
-                                                  : "there is no " + missing + " to make it with"});
+                                                  : "there is no " + missing + " to compute it with"});
     std::erase(result_.compared, each.steps.front());
 }
 

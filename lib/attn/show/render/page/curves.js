@@ -13,7 +13,7 @@ function drawn(name, attributes, ...children) {
 const widestCurve = 15;
 const highestCurve = 150;
 
-/** Of more than these, only the strongest have a curve. */
+/** The number of curves of a query; if more keys have weights, only the strongest are drawn. */
 const curvesDrawn = 16;
 const curvesOfMany = 8;
 
