@@ -12,8 +12,8 @@ const folder = join(dirname(fileURLToPath(import.meta.url)), "../../lib/attn/sho
 const nothing = { querySelectorAll: () => [], createElement: () => ({ append() {}, setAttribute() {} }) };
 const told = { fixed: 0, scientific: 0, exact: 0, fourDecimals: 0, Section: 0, Walk: 0, derive: 0, Decimals: 0 };
 Object.assign(told, { written: 0, halfUnit: 0, percent: 0, shortened: 0, times: 0, clipped: 0, largestOf: 0 });
-Object.assign(told, { upstream: 0, groupsOf: 0, differences: 0, bytesOf: 0, askedOf: 0, roughly: 0, rolesOf: 0 });
-const files = "root walk derive table draw why compare curves pair strip turn take steps letters core tour live".split(" ");
+Object.assign(told, { upstream: 0, groupsOf: 0, App: 0, bytesOf: 0, askedOf: 0, roughly: 0, rolesOf: 0 });
+const files = "root walk derive table draw why curves pair strip turn take steps page compare letters core tour live".split(" ");
 const scripts = files.map((name) => readFileSync(join(folder, `${name}.js`), "utf8").replace('"use strict";', ""));
 const page = new Function("document", "matchMedia", `${scripts.join("\n")}; return { ${Object.keys(told)} };`)(nothing, () => ({}));
 
@@ -87,9 +87,10 @@ const tests = {
         assert.ok(Math.abs(page.halfUnit("1.5e-03") / 5e-5 - 1) < 1e-6);
         assert.ok(page.halfUnit("12") > 0.5);
     },
-    "walks are compared cell by cell, nan with nan": () => {
-        const [one, two] = [[1, NaN, 3], [1, NaN, 5]].map((values) => ({ size: 3, values }));
-        assert.deepEqual(page.differences(one, two), { count: 1, largest: 2 });
+    "walks are compared cell by cell, nan with nan, within a tolerance": () => {
+        const twin = { values: [1, NaN, 5] };
+        const off = (near) => [0, 1, 2].filter(page.App.prototype.differs.call({ twin: () => twin }, { values: [1, NaN, 3], view: { near } }));
+        assert.deepEqual([off(undefined), off([1.5, 0]), off([0, 0.7])], [[2], [2], []]);
         assert.equal(page.largestOf([1, -7, Infinity, NaN]), 7);
         assert.equal(page.clipped(NaN, -1), 0);
     },
