@@ -59,6 +59,7 @@ Command proofread_command() {
     return lacking("proofread",
                    "find the printed numbers of a document that do not follow from the rest");
 }
+std::string document_text(const std::string&) { lack("the reader of pages and notebooks"); }
 Command grade_command() { return lacking("grade", "check a folder of answers to the exercises"); }
 
 void step_on_screen(Session&, bool) { lack("the full screen of step"); }
