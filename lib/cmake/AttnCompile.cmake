@@ -30,20 +30,6 @@ function(attn_compile_rooms_at_once target)
     endforeach()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ${ATTN_UNITY} UNITY_BUILD_MODE GROUP)
 endfunction()
-# The headers of others, which most files include, are compiled once: attn_precompile(target), or
-# attn_precompile(target first), if both have the same options, to use those of the first.
-function(attn_precompile target)
-    if(NOT ATTN_UNITY)
-        return()
-    elseif(ARGC GREATER 1)
-        target_precompile_headers(${target} REUSE_FROM ${ARGV1})
-    else()
-        target_precompile_headers(${target} PRIVATE
-            <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <iostream> <map> <memory>
-            <numeric> <optional> <ranges> <set> <span> <sstream> <string> <string_view> <thread>
-            <unordered_map> <variant> <vector> <nlohmann/json.hpp> <fmt/format.h>)
-    endif()
-endfunction()
 if(ATTN_WARNINGS_AS_ERRORS)
     target_compile_options(attn_compile INTERFACE -Werror)
 endif()
