@@ -88,7 +88,7 @@ attn::JsonText step_row(const attn::Diagnosis& diagnosis, const ExplainedLine& l
             {"notes", {notes, ", "}}};
 }
 
-/// What stands beside the walk: a heading with the verdict, paragraphs, and lines.
+/// The text next to the walk: a heading with the verdict, paragraphs, and lines.
 struct Listing {
     std::string title;
     std::vector<std::string> opening{};
@@ -205,7 +205,7 @@ private:
 
 /// Returns the step whose numbers a line makes wrong: the first of its walk, from the line's own
 /// on, that differs from the right one. For a missing scale that is `scaled_scores`, even if the
-/// line is a product and the judge found it in `masked_scores`.
+/// line computes a product and the finding is about `masked_scores`.
 std::string wrong_step(const BothWalks& both, const ExplainedLine& line) {
     const auto& entries = both.theirs.entries();
     const std::string& judged = line.finding != nullptr ? line.finding->step : line.steps.front();

@@ -87,7 +87,7 @@ std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis, const attn:
 }
 
 /// Blames the user's scores, from which the walk begins, if everything after the first wrong step
-/// agrees with one other score. `replay` is before that step.
+/// agrees with one other score.
 void blame_scores(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
                   std::vector<WrongCell>& cells) {
     const std::string begin = attn::beginning_of(diagnosis.plan->config);
@@ -108,9 +108,9 @@ void blame_scores(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
     };
     std::optional<WrongScore> wrong;
     if (cells[0].step == "weights") {
-        wrong = score_behind_weights(scores, *theirs, *ours, factor);
+        wrong = wrong_score_by_weights(scores, *theirs, *ours, factor);
     } else if (cells[0].step == "scaled_scores" && std::ranges::any_of(ordered.rows, agrees)) {
-        wrong = score_behind_scaled(scores, *theirs, factor);
+        wrong = wrong_score_by_scaled(scores, *theirs, factor);
     }
     if (!wrong) return;
     const auto named = std::ranges::find_if(file.entries(), [&](const auto& entry) {

@@ -12,6 +12,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/core/steps/scores.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
@@ -55,20 +56,6 @@ std::vector<std::string> unknown_names(const attn::Diagnosis& diagnosis) {
     return names;
 }
 
-/// Returns the matrix with the products of all pairs of rows of x.
-attn::Tensor products_of_rows(const attn::Tensor& x) {
-    const std::size_t rows = x.shape()[0], columns = x.shape()[1];
-    attn::Array<double> cells = attn::empty_array<double>({rows, rows});
-    for (std::size_t i = 0; i < rows * rows; ++i) {
-        double sum = 0;
-        for (std::size_t c = 0; c < columns; ++c) {
-            sum += x.at(i / rows * columns + c) * x.at(i % rows * columns + c);
-        }
-        cells.data()[i] = sum;
-    }
-    return {attn::numbered_axes(2), std::move(cells)};
-}
-
 /// True if x is query, key and value, as most scores are the products of its rows.
 bool is_all_three(const attn::Tensor& x, const attn::Ledger& steps) {
     const attn::Tensor* const scores = steps.find("scores");
@@ -76,12 +63,13 @@ bool is_all_three(const attn::Tensor& x, const attn::Ledger& steps) {
         scores->shape() != attn::Shape{x.shape()[0], x.shape()[0]}) {
         return false;
     }
-    const attn::Tensor products = products_of_rows(x);
+    const auto rows = attn::cast(x, attn::DType::float64).as<double>();
+    const attn::Array<double> products = attn::loop::scores(rows, rows);
     std::size_t same = 0;
-    for (std::size_t i = 0; i < products.size(); ++i) {
-        same +=
-            std::abs(products.at(i) - scores->at(i)) <= 0.01 * std::abs(products.at(i)) ? 1U : 0U;
-    }
+    attn::each_number(*scores, [&](std::size_t i, double theirs) {
+        const double product = products.data()[i];
+        same += std::abs(product - theirs) <= 0.01 * std::abs(product) ? 1U : 0U;
+    });
     return 2 * same > products.size();
 }
 

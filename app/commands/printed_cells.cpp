@@ -89,15 +89,19 @@ private:
     /// True if the numbers are those of another way to compute the step, which has a name. That
     /// later results are right regardless makes a misprint no such way.
     bool is_form(const attn::StepVerdict& row) const {
-        const auto found = std::ranges::find(diagnosis_.findings, row.name, &attn::Finding::step);
-        return row.harmless && found != diagnosis_.findings.end() && found->mistake() != nullptr &&
-               found->replayed;
+        const attn::Finding* const found = harmless_mistake(row);
+        return found != nullptr && found->replayed;
     }
     /// True if the numbers only allow the same later results, and most cells differ.
     bool may_be_form(const attn::StepVerdict& row, std::size_t wrong, std::size_t size) const {
+        return harmless_mistake(row) != nullptr && 2 * wrong > size;
+    }
+    /// Returns the known mistake of a step that changes no result; nullptr if there is none.
+    const attn::Finding* harmless_mistake(const attn::StepVerdict& row) const {
         const auto found = std::ranges::find(diagnosis_.findings, row.name, &attn::Finding::step);
-        return row.harmless && found != diagnosis_.findings.end() && found->mistake() != nullptr &&
-               2 * wrong > size;
+        const bool has_mistake =
+            row.harmless && found != diagnosis_.findings.end() && found->mistake() != nullptr;
+        return has_mistake ? &*found : nullptr;
     }
 
     /// True unless results show that the inputs were rounded. Results with more digits than the

@@ -120,8 +120,7 @@ std::string proof_json(const std::vector<ReadPart>& parts) {
 /// Returns the step or parameter that a name means; empty for an unknown name.
 std::string meaning_of(const std::string& name) {
     const std::string parameter = attn::parameter_called(name);
-    const std::vector<std::string> steps = attn::known_steps(name);
-    return !parameter.empty() || steps.empty() ? parameter : steps.front();
+    return parameter.empty() ? attn::likeliest_step(name) : parameter;
 }
 
 /// Removes the second name of one matrix, as in `S = QK^T = M`, unless it means another step, as in

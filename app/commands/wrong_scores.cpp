@@ -51,8 +51,8 @@ struct WeightsRow {
 
 }  // namespace
 
-std::optional<WrongScore> score_behind_scaled(const attn::Tensor& scores,
-                                              const attn::Tensor& scaled, double factor) {
+std::optional<WrongScore> wrong_score_by_scaled(const attn::Tensor& scores,
+                                                const attn::Tensor& scaled, double factor) {
     if (scores.shape() != scaled.shape()) return std::nullopt;
     std::size_t worst = 0;
     double most = -1;
@@ -64,9 +64,9 @@ std::optional<WrongScore> score_behind_scaled(const attn::Tensor& scores,
                       scaled.at(worst) / factor};
 }
 
-std::optional<WrongScore> score_behind_weights(const attn::Tensor& scores,
-                                               const attn::Tensor& weights,
-                                               const attn::Tensor& ours, double factor) {
+std::optional<WrongScore> wrong_score_by_weights(const attn::Tensor& scores,
+                                                 const attn::Tensor& weights,
+                                                 const attn::Tensor& ours, double factor) {
     if (scores.shape() != weights.shape() || ours.shape() != weights.shape()) return std::nullopt;
     const std::size_t keys = weights.shape().back();
     std::optional<std::size_t> wrong;

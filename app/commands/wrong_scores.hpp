@@ -14,14 +14,14 @@ struct WrongScore {
 
 /// Returns the score that must be wrong if the scaled scores, from which later tensors follow, are
 /// not `factor` times it.
-std::optional<WrongScore> score_behind_scaled(const attn::Tensor& scores,
-                                              const attn::Tensor& scaled, double factor);
+std::optional<WrongScore> wrong_score_by_scaled(const attn::Tensor& scores,
+                                                const attn::Tensor& scaled, double factor);
 
 /// Returns the score that must be wrong if one row of the weights does not follow, sums to 1, and
 /// has the right ratios except at one of three keys and more. `ours` are the weights that follow
 /// from the scores, times `factor`.
-std::optional<WrongScore> score_behind_weights(const attn::Tensor& scores,
-                                               const attn::Tensor& weights,
-                                               const attn::Tensor& ours, double factor);
+std::optional<WrongScore> wrong_score_by_weights(const attn::Tensor& scores,
+                                                 const attn::Tensor& weights,
+                                                 const attn::Tensor& ours, double factor);
 
 }  // namespace app

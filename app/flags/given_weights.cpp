@@ -57,34 +57,42 @@ std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::Walk
     return parameters;
 }
 
-/// True for the numbers of a row whose keys are all hidden.
-bool is_of_hidden_row(double weight) { return weight == 0 || std::isnan(weight); }
-
-/// True if that share of the rows, or more, are shares that sum to 1, to the precision of the
-/// printed decimals.
-bool sums_to_one(const attn::Tensor& tensor, double least) {
-    if (tensor.dimension() == 0 || tensor.shape().back() == 0) return false;
-    const std::size_t columns = tensor.shape().back(), rows = tensor.size() / columns;
-    std::size_t good = 0, bad = 0;
-    for (std::size_t row = 0; row < rows; ++row) {
-        double sum = 0;
-        bool are_shares = true, is_hidden = true;
-        for (std::size_t i = row * columns; i < (row + 1) * columns; ++i) {
-            if (tensor.at(i) == -HUGE_VAL) return false;
-            sum += tensor.at(i);
-            are_shares = are_shares && !(tensor.at(i) < 0 || tensor.at(i) > 1.02);
-            is_hidden = is_hidden && is_of_hidden_row(tensor.at(i));
-        }
-        if (is_hidden) continue;
-        (are_shares && std::abs(sum - 1) <= 0.02 ? good : bad)++;
-    }
-    return good > 0 && static_cast<double>(good) >= least * static_cast<double>(good + bad);
-}
-
 bool hides_cells(const attn::Tensor& tensor) {
     bool hides = false;
     attn::each_number(tensor, [&](std::size_t, double cell) { hides |= cell == -HUGE_VAL; });
     return hides;
+}
+
+/// The sum of the row of weights that begins at a cell.
+struct RowSum {
+    double sum = 0;
+    bool is_hidden = true;  ///< all its keys are: every weight is 0 or nan
+
+    RowSum(const attn::Tensor& weights, std::size_t first) {
+        for (std::size_t i = first; i < first + weights.shape().back(); ++i) {
+            sum += weights.at(i);
+            is_hidden = is_hidden && (weights.at(i) == 0 || std::isnan(weights.at(i)));
+        }
+    }
+    bool is_one(double near) const { return std::abs(sum - 1) <= near; }
+};
+
+/// True if that share of the rows, or more, are shares that sum to 1, to the precision of the
+/// printed decimals.
+bool sums_to_one(const attn::Tensor& tensor, double least) {
+    if (tensor.dimension() == 0 || tensor.shape().back() == 0 || hides_cells(tensor)) return false;
+    const std::size_t columns = tensor.shape().back();
+    std::size_t good = 0, bad = 0;
+    for (std::size_t first = 0; first < tensor.size(); first += columns) {
+        const RowSum row(tensor, first);
+        if (row.is_hidden) continue;
+        bool are_shares = true;
+        for (std::size_t i = first; i < first + columns; ++i) {
+            are_shares = are_shares && !(tensor.at(i) < 0 || tensor.at(i) > 1.02);
+        }
+        (are_shares && row.is_one(0.02) ? good : bad)++;
+    }
+    return good > 0 && static_cast<double>(good) >= least * static_cast<double>(good + bad);
 }
 
 /// True if a walk may be given that step.
@@ -101,13 +109,8 @@ bool may_be_given(const std::string& step) {
 std::optional<OffRow> row_off_one(const attn::Tensor& tensor, double near) {
     const std::size_t columns = tensor.shape().back();
     for (std::size_t first = 0; first < tensor.size(); first += columns) {
-        double sum = 0;
-        bool is_hidden = true;
-        for (std::size_t i = first; i < first + columns; ++i) {
-            sum += tensor.at(i);
-            is_hidden = is_hidden && is_of_hidden_row(tensor.at(i));
-        }
-        if (!is_hidden && !(std::abs(sum - 1) <= near)) return OffRow{first, sum};
+        const RowSum row(tensor, first);
+        if (!row.is_hidden && !row.is_one(near)) return OffRow{first, row.sum};
     }
     return std::nullopt;
 }

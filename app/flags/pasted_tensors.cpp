@@ -46,9 +46,8 @@ std::string known_part(const attn::NamedTensor& named) {
 }
 
 bool is_projection(const std::string& name) {
-    const std::vector<std::string> steps = attn::known_steps(name);
-    return !steps.empty() &&
-           (steps.front() == "query" || steps.front() == "key" || steps.front() == "value");
+    const std::string step = attn::likeliest_step(name);
+    return step == "query" || step == "key" || step == "value";
 }
 
 /// The name of a row in parts: `q` and `love` of `q_love`, `k` and `2` of `k2`.
@@ -121,8 +120,7 @@ bool are_sums_of_weights(const attn::NamedTensor& named) {
 /// True for weights that were multiplied by a mask, which are no masked scores: some are 0, none is
 /// far below.
 bool is_masked_afterwards(const std::string& name, const attn::Tensor& tensor) {
-    const std::vector<std::string> steps = attn::known_steps(name);
-    if (steps.empty() || steps.front() != "masked_scores") return false;
+    if (attn::likeliest_step(name) != "masked_scores") return false;
     bool has_zero = false, are_shares = true;
     attn::each_number(tensor, [&](std::size_t, double cell) {
         has_zero = has_zero || cell == 0;
@@ -137,8 +135,7 @@ attn::Ledger with_scores_known(const attn::Ledger& file) {
     std::size_t weights = 0;
     for (const auto& [name, tensor] : file.entries()) {
         const bool are_weights = given_as(name, tensor) == "weights";
-        const std::vector<std::string> steps = attn::known_steps(name);
-        const bool are_called = !steps.empty() && steps.front() == "weights";
+        const bool are_called = attn::likeliest_step(name) == "weights";
         weights += are_weights || are_called ? 1U : 0U;
         known.record(are_weights && !are_called ? "weights" : name, tensor);
     }

@@ -30,9 +30,8 @@ std::optional<LayerName> layer_name(const std::string& name) {
 /// True if a tensor exists once for all heads of a layer.
 bool is_of_all_heads(const std::string& name) {
     const std::string parameter = parameter_called(name);
-    if (parameter == "w_qkv" || parameter == "w_output" || parameter == "g_x") return true;
-    const std::vector<std::string> steps = known_steps(name);
-    return !steps.empty() && steps.front() == "x";
+    return parameter == "w_qkv" || parameter == "w_output" || parameter == "g_x" ||
+           likeliest_step(name) == "x";
 }
 
 }  // namespace
@@ -65,8 +64,7 @@ std::vector<FileLayer> layers_apart(const Ledger& file) {
     });
     if (layers.size() < 2 || !are_layers) return {};
     for (const auto& [name, tensor] : others.entries()) {
-        const std::vector<std::string> steps = known_steps(name);
-        const bool is_shared = !steps.empty() && steps.front() == "mask";
+        const bool is_shared = likeliest_step(name) == "mask";
         for (FileLayer& layer : layers) {
             const bool is_first = &layer == &layers.front();
             if ((is_shared || is_first) && !layer.tensors.has(name))

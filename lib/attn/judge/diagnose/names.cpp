@@ -211,10 +211,12 @@ std::vector<std::string> known_steps(const std::string& name, const StepTable& t
     return steps.empty() ? treated_scores(plain) : steps;
 }
 
-bool names_a_result(const std::string& name) {
+std::string likeliest_step(const std::string& name) {
     const std::vector<std::string> steps = known_steps(name);
-    return !steps.empty() && steps.front() == "output";
+    return steps.empty() ? "" : steps.front();
 }
+
+bool names_a_result(const std::string& name) { return likeliest_step(name) == "output"; }
 
 std::vector<std::string> steps_called(const std::string& name, const Plan& plan) {
     const StepTable& table = kept_table(plan);

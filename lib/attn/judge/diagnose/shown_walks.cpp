@@ -92,8 +92,7 @@ bool same_mask(const MaskReading& one, const MaskReading& other) {
 /// cannot be a weight.
 std::optional<Tensor> weights_in(const Ledger& theirs, const Plan& plan) {
     for (const auto& [name, tensor] : theirs.entries()) {
-        const std::vector<std::string> steps = known_steps(name);
-        if (steps.empty() || steps.front() != "weights" || !can_be_weights(tensor)) continue;
+        if (likeliest_step(name) != "weights" || !can_be_weights(tensor)) continue;
         const std::vector<Reading> ways =
             readings(tensor, plan.per_head_axes("query", "key"),
                      plan.per_head_shape(plan.query_len, plan.key_len), plan.compute_dtype);
@@ -154,8 +153,7 @@ struct SavedMask {
 std::optional<SavedMask> saved_mask(const Ledger& theirs, const Plan& plan) {
     std::vector<const Ledger::Entry*> masks;
     for (const Ledger::Entry& each : theirs.entries()) {
-        const std::vector<std::string> steps = known_steps(each.name);
-        if (!steps.empty() && steps.front() == "mask") masks.push_back(&each);
+        if (likeliest_step(each.name) == "mask") masks.push_back(&each);
     }
     if (masks.size() != 1) return std::nullopt;
     std::optional<MaskReading> reading = meant_reading(masks.front()->tensor, theirs, plan);
@@ -186,6 +184,13 @@ bool has_square_scores(const Plan& plan) {
     return plan.query_len == plan.key_len && plan.query_len > 1;
 }
 
+/// True if no sample has padding.
+bool are_unpadded(const std::vector<std::int64_t>& lengths, const Plan& plan) {
+    return std::ranges::all_of(lengths, [&](std::int64_t length) {
+        return length == static_cast<std::int64_t>(plan.key_len);
+    });
+}
+
 /// Sets a mask: padding, later keys, or both. A saved one that hides whole queries is that of
 /// padding, over the wrong axis. Other masks that depend on the query may be mistakes, and are left
 /// open.
@@ -194,9 +199,6 @@ void take_mask(const SavedMask& mask, bool is_saved, const Plan& plan, ShownWalk
     const Cells cells(mask.reading.hidden, plan);
     const bool is_square = has_square_scores(plan);
     const std::string by = ", by " + visible(mask.name);
-    const auto is_whole = [&](std::int64_t length) {
-        return length == static_cast<std::int64_t>(plan.key_len);
-    };
     for (const auto& [causal, along_queries] :
          {std::pair(false, false), {true, false}, {false, true}}) {
         const bool may_be = is_square || !(causal || along_queries);
@@ -205,7 +207,7 @@ void take_mask(const SavedMask& mask, bool is_saved, const Plan& plan, ShownWalk
         // The first key alone is what a causal mask shows to a query that it aligns there.
         if (lengths.empty() || (!is_square && std::ranges::count(lengths, 1) > 0)) continue;
         config.mask.causal = causal;
-        config.mask.padding = !std::ranges::all_of(lengths, is_whole);
+        config.mask.padding = !are_unpadded(lengths, plan);
         std::string line = config.mask.padding ? "$mask padding"_told : "$mask causal"_told;
         if (causal && config.mask.padding) line += ",causal";
         if (config.mask.padding) {
@@ -236,11 +238,9 @@ void show_mask(ShownWalk& shown) {
     if (!saved || !seen || config.mask.causal || !has_square_scores(plan)) return;
     const std::vector<std::int64_t> lengths =
         Cells(seen->reading.hidden, plan).lengths(true, false);
-    const bool are_unpadded = std::ranges::all_of(lengths, [&](std::int64_t length) {
-        return length == static_cast<std::int64_t>(plan.key_len);
-    });
-    if (lengths.empty() || !(config.mask.padding ? lengths == config.lengths : are_unpadded))
-        return;
+    const bool is_same =
+        config.mask.padding ? lengths == config.lengths : are_unpadded(lengths, plan);
+    if (lengths.empty() || !is_same) return;
     config.mask.causal = true;
     shown.assumed.push_back("assumed: $mask causal, by "_told + visible(seen->name));
 }

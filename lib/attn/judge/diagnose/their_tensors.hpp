@@ -51,6 +51,8 @@ std::string no_such_step(const std::string& step);
 /// Returns the steps of a table that this name may mean, the likeliest first.
 std::vector<std::string> known_steps(const std::string& name,
                                      const StepTable& table = kept_table());
+/// Returns the likeliest step; empty for an unknown name.
+std::string likeliest_step(const std::string& name);
 
 /// True if the name is that of a module's parameter, whatever the module: `q_einsum.w`,
 /// `query/kernel:0`.
