@@ -178,7 +178,8 @@ const std::vector<Flag>& generate_flags() {
             {flags::bugs, "ID", "write the text twice, without and with a mistake in the model",
              such_as(model_bugs)},
             Flag{flags::no_notes, "", "print only the text"}.spelt("-q"),
-            form_flag("text; json; html: a page with the likeliest tokens at each place"),
+            form_flag("text; json; html: a page with the likeliest tokens at each place",
+                      "text json html"),
         });
     return all;
 }

@@ -37,7 +37,7 @@ bool takes_hints(const Arguments& arguments);
 void write_text(const Arguments& arguments, const std::string& text);
 
 /// Returns the row of --format for numbers of a model as text, a page or arrays.
-Flag form_flag(const std::string& help);
+Flag form_flag(const std::string& help, const char* forms = "text json html npz");
 
 /// Returns the format that --json, --format or the name of the output file selects; empty if none
 /// does, or for text.

@@ -145,8 +145,8 @@ void check_written_files(const Arguments& arguments) {
     }
 }
 
-Flag form_flag(const std::string& help) {
-    return Flag{flags::format, "FORM", help, one_of("text json html npz"), "text"}
+Flag form_flag(const std::string& help, const char* forms) {
+    return Flag{flags::format, "FORM", help, one_of(forms), "text"}
         .being(of_output)
         .in_group("Output");
 }

@@ -7,6 +7,25 @@ using program::check_refused;
 using program::run;
 
 TEST_SUITE("app: generate") {
+    TEST_CASE("a page has a row for each token, with its probability and the likeliest ones") {
+        const std::string text = "generate --tokens 4 --top 3 --seed 7";
+        const std::string page = run(text + " --format html").out;
+        const auto json = nlohmann::json::parse(run(text + " --json").out);
+        REQUIRE(json["tokens"].size() == 4);
+        for (const auto& token : json["tokens"]) {
+            const std::string told =
+                fmt::format("{} {:.4f}", "&#39;" + token["piece"].get<std::string>() + "&#39;",
+                            token["probability"].get<double>());
+            INFO(told);
+            CHECK(program::has(page, told + "\" data-command"));
+        }
+        const std::vector<std::string> lines = program::lines_of(page);
+        CHECK(std::ranges::count_if(lines, [](const std::string& line) {
+                  return line.starts_with("<tr><th scope=\"row\">");
+              }) == 4);
+        CHECK(program::has(page, "<th scope=\"col\">likeliest 3</th></tr>"));
+    }
+
     TEST_CASE("a model file with its tokenizer next to it writes the same text") {
         CHECK(run("generate -q --tokens 30 --model-file data/models/stories260K.bin").out ==
               run("generate -q --tokens 30").out);

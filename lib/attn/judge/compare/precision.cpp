@@ -1,8 +1,8 @@
 #include "attn/judge/compare/precision.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/draw_list.hpp"
@@ -57,7 +57,6 @@ void add_lost(const Plan& plan, const AttentionFile& file, std::int64_t tokens,
 }  // namespace
 
 std::vector<FormPrecision> precision_of_forms(const Plan& plan, const AttentionFile& file) {
-    using Clock = std::chrono::steady_clock;
     constexpr double most_seconds = 3;
     std::vector<FormPrecision> all;
     for (const std::string& form : file.forms) {
@@ -74,10 +73,11 @@ std::vector<FormPrecision> precision_of_forms(const Plan& plan, const AttentionF
             } else if (next > most_seconds) {
                 precision.skipped[tokens] = "it would take about " + brief(next) + " seconds";
             } else {
-                const auto start = Clock::now();
+                // Of the processor, so that other programs do not change what is skipped.
+                const std::clock_t start = std::clock();
                 add_lost(*longer, file, tokens, precision);
                 before = seconds;
-                seconds = std::chrono::duration<double>(Clock::now() - start).count();
+                seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
             }
         }
     }
