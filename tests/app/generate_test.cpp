@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/program.hpp"
@@ -10,9 +11,9 @@ TEST_SUITE("app: generate") {
     TEST_CASE("a page has a row for each token, with its probability and the likeliest ones") {
         const std::string text = "generate --tokens 4 --top 3 --seed 7";
         const std::string page = run(text + " --format html").out;
-        const auto json = nlohmann::json::parse(run(text + " --json").out);
-        REQUIRE(json["tokens"].size() == 4);
-        for (const auto& token : json["tokens"]) {
+        const json written = json::parse(run(text + " --json").out);
+        REQUIRE(written["tokens"].size() == 4);
+        for (const auto& token : written["tokens"]) {
             const std::string told =
                 fmt::format("{} {:.4f}", "&#39;" + token["piece"].get<std::string>() + "&#39;",
                             token["probability"].get<double>());
@@ -21,7 +22,7 @@ TEST_SUITE("app: generate") {
         }
         const std::vector<std::string> lines = program::lines_of(page);
         CHECK(std::ranges::count_if(lines, [](const std::string& line) {
-                  return line.starts_with("<tr><th scope=\"row\">");
+                  return program::has(line, "<tr><th scope=\"row\">");
               }) == 4);
         CHECK(program::has(page, "<th scope=\"col\">likeliest 3</th></tr>"));
     }
