@@ -281,14 +281,14 @@ def check_patch(model, folder, ids, other, pair):
     for what in ("heads", "layers"):
         said = ask(folder, "patch", "--ids", texts[0], "--from", texts[1], "--token", f"{one}-{two}",
                    "--what", what, "--json")
-        same("here, there", [said["here"], said["there"]], [a, b])
-        for each in said["carried"]:
+        same("here, there", [said["logit_difference"], said["source_logit_difference"]], [a, b])
+        for each in said["patches"]:
             n = each["layer"]
             if what == "heads":
                 x = model.run(ids, head=(n, each["head"], there["z"][n][:, each["head"]]))["x"]
             else:
                 x = model.run(ids, row=(n, each["token"], there["x"][n][each["token"]]))["x"]
-            same(what, [each["difference"], each["share"]], [difference(x), (difference(x) - a) / (b - a)])
+            same(what, [each["difference"], each["restored"]], [difference(x), (difference(x) - a) / (b - a)])
 
 
 def check_repeat(model, folder, count):

@@ -199,7 +199,7 @@ def main():
                 planted_all += len(planted)
                 continue
             said = json.loads(ran.stdout)
-            found = {(each["printed"], each["should_be"]) for each in said["wrong"]}
+            found = {(each["printed"], each["expected"]) for each in said["wrong"]}
             near = {
                 (p, q)
                 for p, q in planted

@@ -178,7 +178,7 @@ def main():
         walks[kind] += 1
         right[kind] += all_pass
         usual[kind] += len(said["hides"]["mistakes"])
-        usual[kind, "shown"] += said["hides"]["shown"]
+        usual[kind, "shown"] += said["hides"]["detected"]
         certain[kind] += len(said["hides"]["mistakes_certain"])
     is_right = check_lost(program)
     for kind in TYPES:

@@ -75,8 +75,8 @@ const std::vector<Flag>& attentions_flags() {
 }
 
 attn::JsonText json_of(const attn::AttentionFile& file) {
-    return {{"name", file.name},     {"title", file.title}, {"source", file.source},
-            {"begins", file.begins}, {"forms", file.forms}, {"same", file.same},
+    return {{"name", file.name},         {"title", file.title}, {"source", file.source},
+            {"walk_flags", file.begins}, {"forms", file.forms}, {"same", file.same},
             {"text", file.text}};
 }
 
@@ -156,7 +156,7 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
     write_text_or_json(
         arguments, [&] { return text; },
         [&] {
-            const attn::JsonText json{{"forms", forms}, {"same", {promises, ",\n "}}};
+            const attn::JsonText json{{"forms", forms}, {"comparisons", {promises, ",\n "}}};
             return (precision.empty() ? json : json.with("precision", precision)).text;
         });
     return is_right ? 0 : 1;
@@ -210,7 +210,7 @@ void write_costs(const Arguments& arguments, const attn::Plan& plan,
                                   names[other], name, cost.tokens, at->text(), attn::brief(here));
             equal.push_back({{"forms", std::vector{names[other], name}},
                              {cost.tokens, at->text()},
-                             {"here", here}});
+                             {"at_these_sizes", here}});
         }
     }
     std::vector<std::string> here;
@@ -257,7 +257,8 @@ int write_derived(const Arguments& arguments, const attn::AttentionFile& file) {
     write_text_or_json(
         arguments, [&] { return text; },
         [&] {
-            return attn::JsonText{{"form", form}, {"text", text}, {"same", {same, ",\n "}}}.text;
+            return attn::JsonText{{"form", form}, {"text", text}, {"comparisons", {same, ",\n "}}}
+                .text;
         });
     return is_right ? 0 : 1;
 }

@@ -131,7 +131,7 @@ attn::JsonText gradients_json(const attn::GradientDiagnosis& back) {
         ids.insert(ids.end(), own.begin(), own.end());
         findings.push_back({{"step", each.step},
                             {"mistakes", own},
-                            {"alone", each.alone},
+                            {"dependents_right", each.alone},
                             {"follows", each.follows},
                             {"evidence", each.evidence}});
     }
@@ -139,8 +139,8 @@ attn::JsonText gradients_json(const attn::GradientDiagnosis& back) {
         skipped.push_back({{"name", each.name}, {"reason", each.reason}});
     }
     return {{"compared", back.compared}, {"wrong", back.wrong},     {"mistakes", ids},
-            {"findings", findings},      {"not_compared", skipped}, {"assumed", back.assumed},
-            {"open", back.open}};
+            {"findings", findings},      {"not_compared", skipped}, {"inferred_loss", back.assumed},
+            {"undetermined", back.open}};
 }
 
 int gradients_code(const attn::GradientDiagnosis& back) {

@@ -18,8 +18,10 @@ const std::vector<Flag>& examples_flags() {
 }
 
 attn::JsonText json_of(const attn::ExampleFile& file) {
-    return {
-        {"name", file.name}, {"title", file.title}, {"begins", file.begins}, {"text", file.text}};
+    return {{"name", file.name},
+            {"title", file.title},
+            {"walk_flags", file.begins},
+            {"text", file.text}};
 }
 
 int run_examples(const Arguments& arguments) {

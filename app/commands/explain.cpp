@@ -234,15 +234,15 @@ std::string as_json(const Explained& explained) {
     attn::JsonText json{
         {"file", explained.path},
         {"attentions", {attentions, ",\n  "}},
-        {"passed_over", std::vector<std::int64_t>(explained.found.passed_over.begin(),
-                                                  explained.found.passed_over.end())},
+        {"skipped_lines", std::vector<std::int64_t>(explained.found.passed_over.begin(),
+                                                    explained.found.passed_over.end())},
         {"summary", summary(explained)}};
     if (explained.program.raised) {
         const RaisedLine& raised = *explained.program.raised;
         json = json.with("raised", attn::JsonText{{"line", raised.line},
                                                   {"type", raised.type},
                                                   {"message", raised.message},
-                                                  {"fits", raised.fits}});
+                                                  {"suggestion", raised.fits}});
     }
     return json.text + "\n";
 }

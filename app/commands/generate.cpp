@@ -307,7 +307,11 @@ void write_arrays(const Arguments& arguments, const std::vector<attn::NamedTenso
         throw attn::ConfigError("--format npz writes a file: pass -o with a name in .npz");
     }
     std::vector<attn::TensorRef> named;
-    for (const attn::NamedTensor& each : arrays) named.push_back({each.name, each.tensor});
+    for (const attn::NamedTensor& each : arrays) {
+        named.push_back({each.name, each.tensor});
+        const std::string before(attn::former_name(each.name));
+        if (!before.empty()) named.push_back({before, each.tensor});
+    }
     attn::OutputSet set;
     attn::OutputFile file(set.file(path));
     attn::write_npz(file, named);

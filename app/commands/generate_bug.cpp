@@ -77,7 +77,7 @@ attn::JsonText bug_json(const Model& model, const Compared& compared) {
             "first_difference", compared.first_other, ",\n ");
     if (compared.parting) {
         const auto& [token, layer, step, head, right, wrong] = *compared.parting;
-        json = json.with("parting",
+        json = json.with("first_divergence",
                          {{"layer", layer},
                           {"step", step},
                           {"head", head},

@@ -129,7 +129,7 @@ int write_law(const Arguments& arguments, const attn::AttentionFile& law) {
             for (const attn::FormComparison& each : shown.compared) same.push_back(json_of(each));
             return attn::JsonText{{"name", law.name},       {"title", law.title},
                                   {"lesson", law.lesson},   {"source", law.source},
-                                  {"forms", {forms, ", "}}, {"same", {same, ",\n "}}}
+                                  {"forms", {forms, ", "}}, {"comparisons", {same, ",\n "}}}
                 .text;
         });
     return shown.holds() ? 0 : 1;

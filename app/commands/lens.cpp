@@ -72,7 +72,7 @@ std::string json_of_lens(const Model& model, const Lens& lens, const TokenIds& i
         for (const Reading& each : lens.readings[n]) {
             readings.push_back(json_of_reading(model, each));
         }
-        places.push_back({{"behind", lens.places[n].text()}, {"readings", {readings, ", "}}});
+        places.push_back({{"after", lens.places[n].text()}, {"readings", {readings, ", "}}});
     }
     return json_head(model)
                .with("ids", ids, ",\n ")
@@ -143,7 +143,7 @@ void write_lens(const Arguments& arguments, const Lens& lens, const TokenIds& id
         std::ranges::copy(lens.x[n], x.data() + n * lens.x[n].size());
     }
     write_arrays(arguments, {{"ids", array_of(ids)},
-                             {"said", tensor(&Reading::said)},
+                             {"predicted", tensor(&Reading::said)},
                              {"probability", tensor(&Reading::probability)},
                              {"chosen_probability", tensor(&Reading::of_chosen)},
                              {"rank", tensor(&Reading::rank)},

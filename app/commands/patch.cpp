@@ -108,16 +108,16 @@ std::string json_of_patch(const Model& model, const AskedPatch& asked, const Pat
         rows.push_back({{"layer", each.layer},
                         {asked.heads ? "head" : "token", each.place},
                         {"difference", each.difference},
-                        {"share", each.share}});
+                        {"restored", each.share}});
     }
     return json_head(model)
                .with("ids", asked.here, ",\n ")
-               .with("from", asked.there, ",\n ")
+               .with("source_ids", asked.there, ",\n ")
                .with("id", asked.id, ",\n ")
-               .with("other", asked.other, ",\n ")
-               .with("here", found.here, ",\n ")
-               .with("there", found.there, ",\n ")
-               .with("carried", rows, ",\n ")
+               .with("other_id", asked.other, ",\n ")
+               .with("logit_difference", found.here, ",\n ")
+               .with("source_logit_difference", found.there, ",\n ")
+               .with("patches", rows, ",\n ")
                .text +
            "\n";
 }
@@ -172,10 +172,11 @@ int run_patch(const Arguments& arguments) {
             differences.data()[i] = found.carried[i].difference;
         }
         const attn::Axes axes{"layer", asked.heads ? "head" : "token"};
-        write_arrays(arguments, {{"share", {axes, std::move(shares)}},
-                                 {"difference", {axes, std::move(differences)}},
-                                 {"here", {{}, attn::Array<double>(found.here)}},
-                                 {"there", {{}, attn::Array<double>(found.there)}}});
+        write_arrays(arguments,
+                     {{"restored", {axes, std::move(shares)}},
+                      {"difference", {axes, std::move(differences)}},
+                      {"logit_difference", {{}, attn::Array<double>(found.here)}},
+                      {"source_logit_difference", {{}, attn::Array<double>(found.there)}}});
     } else if (form == "html") {
         write_text(arguments, page_of_patch(arguments, model, asked, found));
     } else {

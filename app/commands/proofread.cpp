@@ -88,26 +88,26 @@ std::string proof_json(const std::vector<ReadPart>& parts) {
         };
         for (const auto& entry : part.diagnosis.given.entries()) {
             if (part.diagnosis.read.has(entry.name)) {
-                add(matrices, {{"place", entry.name}, {"step", entry.name}});
+                add(matrices, {{"matrix", entry.name}, {"step", entry.name}});
             }
         }
         for (const attn::StepVerdict& row : part.diagnosis.steps) {
-            add(matrices, {{"place", row.theirs_name}, {"step", row.name}});
+            add(matrices, {{"matrix", row.theirs_name}, {"step", row.name}});
         }
         for (const WrongInPrint& each : part.proof.wrong) {
             const std::size_t axes = each.cell.size();
-            add(cells, {{"place", each.place},
+            add(cells, {{"matrix", each.place},
                         {"row", static_cast<std::int64_t>(axes < 2 ? 0 : each.cell[axes - 2])},
                         {"column", static_cast<std::int64_t>(axes < 1 ? 0 : each.cell[axes - 1])},
                         {"printed", each.printed},
-                        {"should_be", each.should_be},
+                        {"expected", each.should_be},
                         {"line", each.line}});
         }
         for (const attn::Skipped& each : part.diagnosis.skipped) {
-            add(skipped, {{"place", each.name}, {"reason", each.reason}});
+            add(skipped, {{"matrix", each.name}, {"reason", each.reason}});
         }
         for (const std::string& name : part.proof.unjudged) {
-            add(skipped, {{"place", name}, {"reason", "its cells cannot be computed one by one"}});
+            add(skipped, {{"matrix", name}, {"reason", "its cells cannot be computed one by one"}});
         }
         if (reason.empty()) reason = part.reason;
     }

@@ -96,9 +96,9 @@ std::string tested_json(const Tested& tested) {
     const attn::Hidden& hidden = tested.hidden;
     const attn::JsonText hides{{"factor", 1 + hidden.factor},
                                {"mistakes", ids_in(hidden)},
-                               {"shown", static_cast<std::int64_t>(hidden.shown)},
+                               {"detected", static_cast<std::int64_t>(hidden.shown)},
                                {"mistakes_certain", ids_in(tested.hidden_by_certain)},
-                               {"dropped", static_cast<std::int64_t>(hidden.dropped)},
+                               {"droppable_keys", static_cast<std::int64_t>(hidden.dropped)},
                                {"keys", static_cast<std::int64_t>(hidden.keys)}};
     return attn::JsonText{{"dtype", attn::dtype_name(tested.dtype)},
                           {"step", tested.step->step},

@@ -83,7 +83,7 @@ void add_verdict(const attn::Ledger& ledger, attn::Document& document) {
     document.verdict_json = attn::JsonText{
         {"right", check->off.empty()},
         {"verdict", document.verdict},
-        {"off", {off, ",\n  "}},
+        {"mismatches", {off, ",\n  "}},
         {"kinks", kinks}}.text;
 }
 
@@ -114,7 +114,8 @@ void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::L
     document.verdict_json = attn::JsonText{
         {"right", false},
         {"verdict", document.verdict},
-        {"off", {off, ",\n  "}}}.text;
+        {"mismatches",
+         {off, ",\n  "}}}.text;
 }
 
 void tell_same_rules(const attn::Plan& plan, const attn::Ledger& given, const attn::Ledger& ledger,

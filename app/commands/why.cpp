@@ -166,7 +166,7 @@ std::string next_json(const Model& model, const NextToken& next, std::optional<s
                               .with("token", quoted(model, next.id))
                               .with("probability", next.probability)
                               .with("logit", next.logit);
-    if (other) json = json.with("other", *other);
+    if (other) json = json.with("other_id", *other);
     if (temperature != 1) json = json.with("temperature", temperature);
     if (next.sum != next.logit) json = json.with("sum", next.sum);
     return (mistake != nullptr ? json.with("bug", mistake->id) : json)

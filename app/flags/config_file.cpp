@@ -134,7 +134,7 @@ void take_changes(Arguments& base, const std::vector<attn::FileSetting>& told,
     std::string made;
     try {
         for (const auto& [key, value] : config_entries(base, attn::resolve(config_of(base)))) {
-            if (key != "said")
+            if (key != "explicit_settings")
                 made += (made.empty() ? "{" : ",") + attn::json_string(key) + ":" + value;
         }
     } catch (const attn::Error&) {

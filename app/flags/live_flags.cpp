@@ -83,9 +83,9 @@ attn::JsonText knob_json(const Arguments& arguments, const Flag& flag, const Kno
                                {"help", flag.help},
                                {"takes", kind},
                                {"choices", takes.words()},
-                               {"usual", usual}},
+                               {"default", usual}},
                               ",");
-    return arguments.has(flag) ? json.with("said", arguments.text(flag), ",") : json;
+    return arguments.has(flag) ? json.with("value", arguments.text(flag), ",") : json;
 }
 
 /// Returns the mistake of the flags if every layer of the model can make it.

@@ -125,8 +125,8 @@ void write_layers(const Arguments& arguments);
 void note_changes(const attn::Plan& plan);
 
 /// Returns all settings of a plan, including defaults, each with its value as JSON text, and the
-/// mistakes made; then under `said` words, ids and files, so that the walk can be repeated. Names
-/// and values are those of the flags, with underscores.
+/// mistakes made; then under `explicit_settings` words, ids and files, so that the walk can be
+/// repeated. Names and values are those of the flags, with underscores.
 std::vector<std::pair<std::string, std::string>> config_entries(const Arguments& arguments,
                                                                 const attn::Plan& plan);
 

@@ -54,7 +54,7 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
         if (!flag.is(flags::weights)) continue;
         std::vector<std::string> given;
         for (const auto& [name, tensor] : plan.config.parameters.entries()) given.push_back(name);
-        entries.emplace_back("given", attn::json_list(given));
+        entries.emplace_back("given_parameters", attn::json_list(given));
     }
     entries.emplace_back("bugs", attn::json_list(bugs_of(arguments, plan)));
     Arguments said({walk_flags, bug_flags, notebook_walk_flags});
@@ -66,7 +66,7 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
     const bool is_default = !said.has(says_x) && !said.has(flags::notebook) &&
                             std::holds_alternative<attn::Tokens>(plan.config.input);
     if (is_default) said.set(flags::text, default_sentence);
-    entries.emplace_back("said", settings_json(said, ""));
+    entries.emplace_back("explicit_settings", settings_json(said, ""));
     return entries;
 }
 

@@ -336,7 +336,7 @@ class Answer:
     def question(self) -> str:
         """The question that the verdict depends on and that only the author can answer, if any."""
         said = {} if isinstance(self.json, list) else self.json
-        lines = [*said.get("remarks", []), *said.get("open", [])]
+        lines = [*said.get("remarks", []), *said.get("open_questions", [])]
         return "\n".join(each for each in lines if "?" in each)
 
     def html(self) -> str:

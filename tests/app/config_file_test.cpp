@@ -158,10 +158,10 @@ TEST_SUITE("app: config") {
         std::filesystem::remove(rules);
         std::ofstream(folder / "walk.json") << typed;
         const auto record = nlohmann::json::parse(typed)["config"];
-        CHECK(record["said"] == nlohmann::json{{"text", {"b a"}},
-                                               {"heads", "2"},
-                                               {"embed_dim", "4"},
-                                               {"rule", record["rules"]}});
+        CHECK(record["explicit_settings"] == nlohmann::json{{"text", {"b a"}},
+                                                            {"heads", "2"},
+                                                            {"embed_dim", "4"},
+                                                            {"rule", record["rules"]}});
         const std::string config = " --config " + (folder / "walk.json");
         CHECK(run("-q" + config).out ==
               run("-q " + said + "'scaled_scores[q,k] = scores[q,k] / 3'").out);

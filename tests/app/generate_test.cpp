@@ -73,7 +73,7 @@ TEST_SUITE("app: generate") {
     TEST_CASE("--bug shows both texts and where they diverge") {
         const json bug = json::parse(run("generate --bug window=32 --tokens 40 --json").out)["bug"];
         CHECK(bug["first_difference"].is_null());
-        CHECK(bug["parting"]["token"] == 32);
+        CHECK(bug["first_divergence"]["token"] == 32);
         CHECK(run("generate --bug scale-missing --tokens 5 --model-file tests/models/fixtures/gpt2 "
                   "--ids 1,2")
                   .exit_code == 0);

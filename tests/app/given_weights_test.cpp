@@ -80,7 +80,7 @@ TEST_SUITE("app: given weights") {
         CHECK(config.at("head_dim") == 3);
         CHECK(config.at("value_dim") == 4);
         CHECK(config.at("bias") == true);
-        CHECK(config.at("given") == nlohmann::json{"w_query", "w_value", "b_key"});
+        CHECK(config.at("given_parameters") == nlohmann::json{"w_query", "w_value", "b_key"});
         CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
         CHECK(result.err.find("drawn, because the file does not contain them: embedding, b_query, "
                               "w_key, b_value; "

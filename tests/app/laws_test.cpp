@@ -44,8 +44,8 @@ TEST_SUITE("app: laws") {
                 REQUIRE(result.exit_code == 0);
                 const auto law = nlohmann::json::parse(result.out);
                 CHECK(law["forms"].size() >= 2);
-                CHECK(!law["same"].empty());
-                for (const auto& same : law["same"]) CHECK(same["proof"] == "proved");
+                CHECK(!law["comparisons"].empty());
+                for (const auto& same : law["comparisons"]) CHECK(same["proof"] == "proved");
             }
         }
     }

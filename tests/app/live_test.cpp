@@ -16,7 +16,7 @@ TEST_SUITE("app: live pages") {
         CHECK(has(live.out, "script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src"));
         CHECK(has(live.out, "<script type=\"application/json\" id=\"core\">"));
         CHECK(has(live.out, "\"words\":[\"--format=html\",\"--bias\"]"));
-        CHECK(has(live.out, "\"said\":\"two owls\"}"));
+        CHECK(has(live.out, "\"value\":\"two owls\"}"));
         CHECK(has(live.out, "\"variant\":\"loop\""));
         CHECK_FALSE(has(live.out, "connect-src"));
         CHECK(live.out.size() < 1'200'000);

@@ -80,7 +80,7 @@ TEST_SUITE("app: proofread") {
         CHECK(seen["wrong"][0]["row"] == 1);
         CHECK(seen["wrong"][0]["column"] == 1);
         CHECK(seen["wrong"][0]["printed"] == "3.690");
-        CHECK(seen["wrong"][0]["should_be"] == "3.000");
+        CHECK(seen["wrong"][0]["expected"] == "3.000");
         CHECK(!seen["matrices"].empty());
     }
 

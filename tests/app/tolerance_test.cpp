@@ -67,7 +67,7 @@ TEST_SUITE("app: tolerance") {
         CHECK(half.at("step") == "context");  // merged is a copy of it
         const auto& hides = half.at("hides");
         const std::size_t usual = hides.at("mistakes").size();
-        CHECK(10 * usual <= hides.at("shown"));
+        CHECK(10 * usual <= hides.at("detected"));
         CHECK(hides.at("mistakes_certain").size() > 10 + usual);
         const auto row = half.at("steps").at(half.at("steps").size() - 2);
         CHECK(row.at("name") == "context");

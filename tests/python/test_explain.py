@@ -157,7 +157,7 @@ def test_a_shape_that_would_fit_is_suggested(tmp_path: Path, line: str, fits: st
     assert raised["line"] == 4
     if fits.endswith("]"):  # nothing simple fits
         fits = ""
-    assert raised["fits"] == fits
+    assert raised["suggestion"] == fits
     way, _, size = fits.partition(" would fit and give ")
     if size:  # NumPy confirms it
         names: dict[str, Any] = {"np": np}
@@ -190,7 +190,7 @@ def test_one_function_of_a_program_can_be_explained(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     both = explained(tmp_path, program)
     assert both.code == 1 and len(both.json["attentions"]) == 2
-    assert "lines 18" not in both.text and 18 in both.json["passed_over"]
+    assert "lines 18" not in both.text and 18 in both.json["skipped_lines"]
     assert ae.explain(path, function="right").code == 0
     assert mistakes(ae.explain(path, function="Wrong.__call__")) == [(13, "scale-missing")]
     with pytest.raises(ae.AttnError, match="did you mean Wrong"):

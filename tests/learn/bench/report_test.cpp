@@ -154,18 +154,18 @@ TEST_SUITE("bench: report") {
         CHECK(json.at("machine").at("cores") == 2);
         CHECK(json.at("mask") == "none");
         CHECK(json.at("agree") == true);
-        CHECK(json.at("dispute").is_null());
+        CHECK(json.at("disagreement").is_null());
         const auto& rows = json.at("results");
         REQUIRE(rows.size() == 9);
         CHECK(rows[0].at("variant") == "loop");
         CHECK(rows[0].at("architecture").is_null());
-        CHECK(rows[0].at("apart").is_null());
+        CHECK(rows[0].at("max_difference").is_null());
         CHECK(rows[2].at("architecture") == "avx2");
         CHECK(rows[2].at("threads") == 2);
         CHECK(rows[2].at("shape") == nlohmann::json({8, 64, 64}));
         CHECK(rows[2].at("seconds") == 1.9e-4);
         CHECK(rows[6].at("seconds").is_null());
-        CHECK(rows[6].at("left_out") == "would take about 32 s: pass --variant loop to time it");
+        CHECK(rows[6].at("skip_reason") == "would take about 32 s: pass --variant loop to time it");
     }
     TEST_CASE("two variants that disagree are reported with place, values and tolerance") {
         attn::BenchReport report = made_up_report();
@@ -179,9 +179,9 @@ TEST_SUITE("bench: report") {
         CHECK(attn::bench_text(report).find("\n" + told + "\n") != std::string::npos);
         const auto json = nlohmann::json::parse(attn::bench_json(report));
         CHECK(json.at("agree") == false);
-        CHECK(json.at("dispute").at("index") == 17);
-        CHECK(json.at("dispute").at("value") == "nan");
-        CHECK(json.at("dispute").at("apart") == "inf");
-        CHECK(json.at("dispute").at("against").at("variant") == "loop");
+        CHECK(json.at("disagreement").at("index") == 17);
+        CHECK(json.at("disagreement").at("value") == "nan");
+        CHECK(json.at("disagreement").at("max_difference") == "inf");
+        CHECK(json.at("disagreement").at("reference").at("variant") == "loop");
     }
 }

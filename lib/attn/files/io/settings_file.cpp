@@ -6,6 +6,7 @@
 
 #include "attn/files/io/json.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/json.hpp"
 
 namespace attn {
 namespace {
@@ -80,10 +81,13 @@ FileSettings read_settings(std::string_view text, const std::string& label) {
     std::vector<std::string> place{""};
     if (is_print) place.emplace_back("config");
     std::vector<FileSetting> settings = settings_at(place, walk, text);
-    if (!walk.contains("said") || !walk["said"].is_object()) return {std::move(settings)};
-    std::erase_if(settings, [](const FileSetting& each) { return each.key == "said"; });
-    place.emplace_back("said");
-    return {settings_at(place, walk["said"], text), std::move(settings)};
+    const std::string now = "explicit_settings", before(former_name(now));
+    const std::string& key = walk.contains(now) ? now : before;
+    if (!walk.contains(key) || !walk[key].is_object()) return {std::move(settings)};
+    std::erase_if(settings,
+                  [&](const FileSetting& each) { return each.key == now || each.key == before; });
+    place.push_back(key);
+    return {settings_at(place, walk[key], text), std::move(settings)};
 }
 
 }  // namespace attn

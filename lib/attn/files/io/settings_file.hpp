@@ -18,8 +18,9 @@ struct FileSetting {
 /// The description of a walk in a file.
 struct FileSettings {
     std::vector<FileSetting> all{};
-    /// Only in this program's output with `--format json`: the settings of the walk next to `said`.
-    /// `all` then has the given settings, from `said` in its `config`.
+    /// Only in this program's output with `--format json`: the other settings of the walk. `all`
+    /// then has the given ones, from `explicit_settings` in its `config` (named said before version
+    /// 2).
     std::vector<FileSetting> beside_said{};
 };
 

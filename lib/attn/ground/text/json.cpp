@@ -1,5 +1,7 @@
 #include "attn/ground/text/json.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -60,14 +62,67 @@ std::string json_list(const std::vector<std::string>& texts) {
     return "[" + json + "]";
 }
 
-/// Returns the separator after a key, with a space if there is one before the next.
-static const char* colon(std::string_view between) { return between.ends_with(' ') ? ": " : ":"; }
+std::span<const RenamedKey> renamed_keys() {
+    static constexpr std::array all{
+        RenamedKey{"after", "behind"},
+        RenamedKey{"at_these_sizes", "here"},
+        RenamedKey{"comparisons", "same"},
+        RenamedKey{"dependents_right", "alone"},
+        RenamedKey{"detected", "shown"},
+        RenamedKey{"disagreement", "dispute"},
+        RenamedKey{"droppable_keys", "dropped"},
+        RenamedKey{"exceeding_cells", "beyond"},
+        RenamedKey{"expected", "should_be"},
+        RenamedKey{"explicit_settings", "said"},
+        RenamedKey{"first_divergence", "parting"},
+        RenamedKey{"float64_shapes", "held"},
+        RenamedKey{"given_parameters", "given"},
+        RenamedKey{"harmless_difference", "beside"},
+        RenamedKey{"inferred_loss", "assumed"},
+        RenamedKey{"logit_difference", "here"},
+        RenamedKey{"matrix", "place"},
+        RenamedKey{"max_difference", "apart"},
+        RenamedKey{"mismatches", "off"},
+        RenamedKey{"not_visible", "blind"},
+        RenamedKey{"open_questions", "open"},
+        RenamedKey{"other_id", "other"},
+        RenamedKey{"patches", "carried"},
+        RenamedKey{"peak_fraction", "peak_part"},
+        RenamedKey{"predicted", "said"},
+        RenamedKey{"reference", "against"},
+        RenamedKey{"reference_value", "against_value"},
+        RenamedKey{"restored", "share"},
+        RenamedKey{"second_harmless_difference", "also_beside"},
+        RenamedKey{"skip_reason", "left_out"},
+        RenamedKey{"skipped_lines", "passed_over"},
+        RenamedKey{"source_ids", "from"},
+        RenamedKey{"source_logit_difference", "there"},
+        RenamedKey{"suggestion", "fits"},
+        RenamedKey{"tensor", "theirs"},
+        RenamedKey{"undetermined", "open"},
+        RenamedKey{"visible_in_step", "inside"},
+        RenamedKey{"walk_flags", "begins"}};
+    return all;
+}
+
+std::string_view former_name(std::string_view key) {
+    const auto keys = renamed_keys();
+    const auto found = std::ranges::find(keys, key, &RenamedKey::now);
+    return found == keys.end() ? std::string_view() : found->before;
+}
+
+std::string json_member(std::string_view key, std::string_view value, std::string_view between) {
+    const std::string_view colon = between.ends_with(' ') ? ": " : ":", before = former_name(key);
+    std::string text = json_string(key) + std::string(colon) + std::string(value);
+    if (!before.empty()) text += std::string(between) + json_member(before, value, between);
+    return text;
+}
 
 JsonText::JsonText(std::initializer_list<std::pair<std::string_view, JsonText>> members,
                    std::string_view between) {
     for (const auto& [key, value] : members) {
-        text += (text.empty() ? "{" : std::string(between)) + json_string(key) + colon(between) +
-                value.text;
+        text +=
+            (text.empty() ? "{" : std::string(between)) + json_member(key, value.text, between);
     }
     text += "}";
 }
@@ -83,7 +138,7 @@ JsonText JsonText::with(std::string_view key, const JsonText& value,
                         std::string_view between) const {
     JsonText object = *this;
     object.text.pop_back();
-    object.text += std::string(between) + json_string(key) + colon(between) + value.text + "}";
+    object.text += std::string(between) + json_member(key, value.text, between) + "}";
     return object;
 }
 

@@ -2,6 +2,7 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,38 @@ std::string json_number(double number);
 
 /// Returns a JSON list of strings.
 std::string json_list(const std::vector<std::string>& texts);
+
+/// A key of this program's output that had another name before version 2. Each is written under
+/// both names in version 2, and under the new one alone afterwards.
+struct RenamedKey {
+    std::string_view now, before;
+};
+std::span<const RenamedKey> renamed_keys();
+/// Returns the former name of a key; empty if it was not renamed.
+std::string_view former_name(std::string_view key);
+
+/// Adds each renamed key of an nlohmann-json document under its former name as well, after the new
+/// one.
+template <class Json>
+Json with_former_names(const Json& json) {
+    if (!json.is_structured()) return json;
+    Json all = json.is_array() ? Json::array() : Json::object();
+    for (const auto& [key, value] : json.items()) {
+        const Json inner = with_former_names(value);
+        if (json.is_array()) {
+            all.push_back(inner);
+            continue;
+        }
+        all[key] = inner;
+        const std::string before(former_name(key));
+        if (!before.empty()) all[before] = inner;
+    }
+    return all;
+}
+
+/// Returns `"key": value`, with the former name of a renamed key after it.
+std::string json_member(std::string_view key, std::string_view value,
+                        std::string_view between = ",");
 
 /// The JSON text of a value, converted implicitly.
 struct JsonText {

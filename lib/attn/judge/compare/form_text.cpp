@@ -57,7 +57,7 @@ JsonText json_of(const FormComparison& compared) {
     return {{"name", step.name},
             {"left", compared.left},
             {"right", compared.right},
-            {"apart", step.distance.absolute},
+            {"max_difference", step.distance.absolute},
             {"bound", step.tolerance.absolute},
             {"same", compared.equal()},
             {"proof", is_proved    ? "proved"
@@ -71,7 +71,7 @@ JsonText json_of(const FormComparison& compared) {
                                           : "holds"},
             {"why", proof.why + compared.refuted_at},
             {"shapes", compared.shapes},
-            {"held", compared.held},
+            {"float64_shapes", compared.held},
             {"cell", compared.equal() ? std::vector<std::int64_t>() : cell}};
 }
 

@@ -212,8 +212,8 @@ nlohmann::ordered_json json_of(const Finding& finding) {
                                    beside = ids_in(finding.as(Role::beside)),
                                    pairs = ids_in(finding.as(Role::pairs));
     if (makes.size() > 1) json["second"] = makes[1];
-    if (!beside.empty()) json["beside"] = beside[0];
-    if (beside.size() > 1) json["also_beside"] = beside[1];
+    if (!beside.empty()) json["harmless_difference"] = beside[0];
+    if (beside.size() > 1) json["second_harmless_difference"] = beside[1];
     json["ties"] = ids_in(finding.as(Role::ties));
     for (std::size_t i = 0; i < pairs.size(); i += 2) {
         json["pairs"].push_back({pairs[i], pairs[i + 1]});
@@ -344,14 +344,14 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
                                  {"global_difference", number(step.global_difference)},
                                  {"local", words[static_cast<std::size_t>(step.local)]},
                                  {"local_difference", number(step.local_difference)},
-                                 {"theirs", step.theirs_name},
+                                 {"tensor", step.theirs_name},
                                  {"layout", step.layout},
                                  {"harmless", step.harmless}});
         if (!step.within) continue;
         const WithinBall& within = *step.within;
         nlohmann::ordered_json rounding{{"largest", number(within.difference)},
                                         {"allowed", number(within.allowed)},
-                                        {"beyond", within.beyond}};
+                                        {"exceeding_cells", within.beyond}};
         if (within.beyond > 0) rounding["first"] = indices_of(within.first, step.expected);
         json["steps"].back()["rounding"] = std::move(rounding);
     }
@@ -362,8 +362,8 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
         json["skipped"].push_back({{"name", skipped.name}, {"reason", skipped.reason}});
     }
     json["remarks"] = diagnosis.remarks;
-    if (!diagnosis.open.empty()) json["open"] = diagnosis.open;
-    return json_text(json);
+    if (!diagnosis.open.empty()) json["open_questions"] = diagnosis.open;
+    return json_text(with_former_names(json));
 }
 
 std::string power_text(const Power& power) {
@@ -398,12 +398,12 @@ std::string power_json(const Power& power) {
     nlohmann::ordered_json json;
     json["groups"] = nlohmann::ordered_json::array();
     for (const auto& group : power.groups) json["groups"].push_back(ids_in(group));
-    json["inside"] = ids_in(power.inside);
-    json["blind"] = nlohmann::ordered_json::array();
+    json["visible_in_step"] = ids_in(power.inside);
+    json["not_visible"] = nlohmann::ordered_json::array();
     for (const Power::Blind& blind : power.blind) {
-        json["blind"].push_back({{"id", blind.mistake->id}, {"reason", blind.reason}});
+        json["not_visible"].push_back({{"id", blind.mistake->id}, {"reason", blind.reason}});
     }
-    return json_text(json);
+    return json_text(with_former_names(json));
 }
 
 }  // namespace attn

@@ -158,12 +158,12 @@ JsonText row_json(const BenchRow& row) {
     return series_json(row.series)
         .with("shape", shape_json(row.shape))
         .with("kv_groups", row.shape.kv_groups())
-        .with("left_out", row.left_out.empty() ? std::nullopt : std::optional(row.left_out))
+        .with("skip_reason", row.left_out.empty() ? std::nullopt : std::optional(row.left_out))
         .with("seconds", if_timed(row.seconds))
         .with("gflops", if_timed(row.gflops))
-        .with("peak_part", row.peak_part)
+        .with("peak_fraction", row.peak_part)
         .with("memory_bytes", whole(row.held_bytes))
-        .with("apart", row.apart)
+        .with("max_difference", row.apart)
         .with("tolerance", if_timed(row.tolerance));
 }
 
@@ -179,12 +179,12 @@ JsonText growth_json(const BenchLine& growth) {
 
 JsonText dispute_json(const BenchDispute& dispute) {
     return series_json(dispute.series)
-        .with("against", series_json(dispute.against))
+        .with("reference", series_json(dispute.against))
         .with("shape", shape_json(dispute.shape))
         .with("index", dispute.where.index)
         .with("value", dispute.where.got)
-        .with("against_value", dispute.where.expected)
-        .with("apart", dispute.where.apart)
+        .with("reference_value", dispute.where.expected)
+        .with("max_difference", dispute.where.apart)
         .with("tolerance", dispute.tolerance);
 }
 
@@ -275,7 +275,7 @@ std::string bench_json(const BenchReport& report) {
                      {"agree", !report.dispute},
                      {"results", {rows, ",\n  "}},
                      {"growth", {growths, ",\n  "}},
-                     {"dispute", dispute}},
+                     {"disagreement", dispute}},
                     ",\n ")
                .text +
            "\n";

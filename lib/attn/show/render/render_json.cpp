@@ -104,7 +104,7 @@ std::string json_tokens(const Document& document, std::string (*shown)(std::stri
 std::string json_config(const Document& document) {
     std::string text;
     for (const auto& [name, value] : document.config) {
-        text += (text.empty() ? "{" : ",") + json_string(name) + ":" + value;
+        text += (text.empty() ? "{" : ",") + json_member(name, value);
     }
     return text.empty() ? "{}" : text + "}";
 }

@@ -238,7 +238,7 @@ class Live {
         body.replaceChildren(...[...body.children].filter((one) => /^(no)?script$/i.test(one.tagName)));
         const told = JSON.parse(root.getElementById("knobs").textContent);
         const now = this.knobs.map(({ name, field }) => [name, field.value || undefined]);
-        const knobs = told.knobs.map((knob) => ({ ...knob, said: new Map(now).get(knob.name) }));
+        const knobs = told.knobs.map((knob) => ({ ...knob, value: new Map(now).get(knob.name) }));
         const words = [...told.words, ...this.othersSaid()];
         page.querySelector("#knobs").textContent = JSON.stringify({ ...told, words, knobs }).replaceAll("<", "\\u003c");
         const address = this.app.selected && this.app.selected.section.address(this.app.selected.flat);
@@ -251,7 +251,7 @@ class Live {
     // --- the controls
 
     /** Returns the field of a flag, by the type of its value. */
-    knobOf({ name, help, takes, choices, usual, said }) {
+    knobOf({ name, help, takes, choices, default: usual, value: start }) {
         const act = () => this.turn(knob);
         const about = { title: `${name}: ${help}`, "data-knob": name, onchange: act };
         const none = usual || (takes === "text" ? "" : "none");
@@ -266,12 +266,12 @@ class Live {
             number: () => element("input", { ...typed, type: "number", step: "any" }),
         };
         const field = fields[takes]();
-        field.value = said ?? "";
+        field.value = start ?? "";
         const offered = choices.map((value) => element("option", { value }));
         const below = list ? element("datalist", { id: list }, offered) : "";
         const word = element("span", plainly[name.slice(2)] ?? "", " ", element("small", name));
         const label = element(takes === "text" ? "label.broad" : "label", word, field, below);
-        const knob = { name, field, label, first: said ?? "" };
+        const knob = { name, field, label, first: start ?? "" };
         return knob;
     }
 

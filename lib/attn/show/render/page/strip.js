@@ -57,7 +57,7 @@ function percent(weight) {
 /** Returns the settings of a walk that change its layer alone, not the next word of the model. */
 function ofOneLayer({ config }, { bug }) {
     const ofAll = ["model_file", "text", "ids", "layer", "variant", "seed", bug ? "bug" : ""];
-    return Object.keys(config.said ?? {}).filter((name) => !ofAll.includes(name));
+    return Object.keys(config.explicit_settings ?? {}).filter((name) => !ofAll.includes(name));
 }
 
 class Strip {
@@ -99,7 +99,7 @@ class Strip {
      */
     open(queries) {
         const { state, tabs, walk, model } = this.app;
-        const [trained, made, last] = [isTrained(walk), walk.config.said?.example, queries - 1];
+        const [trained, made, last] = [isTrained(walk), walk.config.explicit_settings?.example, queries - 1];
         const heads = model ? [tabs.chosen.head ?? 0] : times(Math.max(1, tabs.extents.head), (i) => i);
         const fits = ({ key, label }, query) => (trained ? key > 0 && key < query - 1 && /\p{L}{2}/u.test(label) : key !== query);
         this.opening = { head: heads[0], query: last >> 1 };
@@ -275,7 +275,7 @@ class Strip {
     /** Returns the mistake or rule in this walk, the origin of its parameters, and what is unusual. */
     origin(keys = []) {
         const { walk, tabs } = this.app;
-        const { seed, weights, layer, model_file: file, said } = walk.config;
+        const { seed, weights, layer, model_file: file, explicit_settings: said } = walk.config;
         const isDrawn = seed !== undefined && weights === "none" && walk.sections.some((one) => one.kind === "parameter");
         const drawn = isDrawn ? `The weights are random (seed ${seed}): this model has learned nothing yet.` : "";
         const head = tabs.extents.head > 1 ? `, head ${tabs.chosen.head}` : "";
