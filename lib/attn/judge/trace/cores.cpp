@@ -45,8 +45,7 @@ bool is_softmax_call(const std::string& text) {
 /// Finds cores, each starting from its softmax.
 class Finder {
 public:
-    Finder(const std::vector<Traced>& trace, const std::vector<std::string>& statements)
-        : trace_(trace), statements_(statements) {
+    Finder(const Trace& trace) : trace_(trace) {
         for (std::size_t i = 0; i < trace.size(); ++i) {
             const bool is_float =
                 trace[i].dtype != DType::int64 && trace[i].dtype != DType::boolean;
@@ -86,7 +85,7 @@ private:
         if (tensor.rank() < 2 || !is_float) return false;
         int points = 0;
         if (std::ranges::any_of(tensor.all, is_hidden_score)) return false;
-        const std::string statement = lower(trimmed(statements_[w]));
+        const std::string statement = lower(trimmed(trace_[w].statement));
         const bool says_so =
             is_softmax_call(lower(tensor.name)) ||
             (tensor.is_variable() && !statement.starts_with("def ") && is_softmax_call(statement));
@@ -257,7 +256,7 @@ private:
         const bool is_named_at_all = is_named || !called(trace_[core.scores]).empty() ||
                                      called(trace_[w]) == "weights" ||
                                      is_softmax_call(lower(trace_[w].name)) ||
-                                     is_softmax_call(lower(trimmed(statements_[w])));
+                                     is_softmax_call(lower(trimmed(trace_[w].statement)));
         if (!is_named_at_all && !is_softmax_of_scores(core, false)) return std::nullopt;
         // A value of the weights' shape that is computed after the scores may be any tensor.
         const bool is_sure_value = !core.value || *core.value < core.scores ||
@@ -373,8 +372,7 @@ private:
         return kept;
     }
 
-    const std::vector<Traced>& trace_;
-    const std::vector<std::string>& statements_;
+    const Trace& trace_;
     std::vector<bool> usable_;
 };
 
@@ -389,15 +387,11 @@ std::string called(const Traced& tensor) {
     std::vector<std::string> names = tensor.other_names;
     if (tensor.is_variable()) names.insert(names.begin(), tensor.name);
     for (const std::string& name : names) {
-        const std::vector<std::string> steps = known_steps(name);
-        if (!steps.empty()) return steps.front();
+        if (std::string step = likeliest_step(name); !step.empty()) return step;
     }
     return {};
 }
 
-std::vector<Core> cores_in(const std::vector<Traced>& trace,
-                           const std::vector<std::string>& statements) {
-    return Finder(trace, statements).run();
-}
+std::vector<Core> cores_in(const Trace& trace) { return Finder(trace).run(); }
 
 }  // namespace attn

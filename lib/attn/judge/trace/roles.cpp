@@ -20,17 +20,6 @@ bool is_near(double a, double b, double unit) {
     return same_number(a, b) || std::abs(a - b) <= 8 * unit * std::abs(b);
 }
 
-/// Returns the axes of a tensor for these axes of the result (or, if negative, for these sums).
-std::vector<int> axes_for(const std::vector<int>& of_operand, const std::vector<int>& wanted) {
-    std::vector<int> axes;
-    for (const int want : wanted) {
-        const auto found = std::ranges::find(of_operand, want);
-        axes.push_back(found == of_operand.end() ? -1
-                                                 : static_cast<int>(found - of_operand.begin()));
-    }
-    return axes;
-}
-
 std::vector<int> as_int(const std::vector<std::size_t>& axes) { return {axes.begin(), axes.end()}; }
 
 /// Returns the axes of the result that x has, samples first.
@@ -50,6 +39,16 @@ std::vector<int> summed(const Contraction& product) {
 }
 
 }  // namespace
+
+std::vector<int> axes_for(const std::vector<int>& of_operand, const std::vector<int>& wanted) {
+    std::vector<int> axes;
+    for (const int want : wanted) {
+        const auto found = std::ranges::find(of_operand, want);
+        axes.push_back(found == of_operand.end() ? -1
+                                                 : static_cast<int>(found - of_operand.begin()));
+    }
+    return axes;
+}
 
 Tensor Arranged::tensor() const {
     const auto made = [&](auto zero) {
@@ -100,6 +99,18 @@ Arranged beside(const Arranged& a, const Arranged& b, std::size_t axis) {
     return both;
 }
 
+bool has_samples_first(const Traced& merged, const Arranged& context) {
+    const Shape& by = context.shape;
+    if (merged.shape[0] != by[0] || merged.shape[1] != by[2]) return false;
+    for (std::size_t i = 0; i < context.all.size(); ++i) {
+        const std::size_t feature = i % by[3], token = i / by[3] % by[2];
+        const std::size_t head = i / by[3] / by[2] % by[1], sample = i / by[3] / by[2] / by[1];
+        const std::size_t at = ((sample * by[2] + token) * by[1] + head) * by[3] + feature;
+        if (!same_number(merged.all[at], context.all[i])) return false;
+    }
+    return true;
+}
+
 void Origin::turn() {
     if (tokens.size() != 2) return;
     std::ranges::reverse(tokens);
@@ -112,7 +123,7 @@ std::vector<std::size_t> all_channels(const Origin& origin) {
     return all;
 }
 
-Origins::Origins(const std::vector<Traced>& trace) : trace_(trace) {
+Origins::Origins(const Trace& trace) : trace_(trace) {
     for (const Traced& each : trace) sorted_.push_back(in_order(each.all));
 }
 

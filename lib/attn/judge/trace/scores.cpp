@@ -75,7 +75,7 @@ double cap_between(const Traced& from, const Traced& to) {
 }
 
 /// True if the weights are computed from this tensor: by softmax, or after masking some cells.
-bool leads_to_weights(const std::vector<Traced>& trace, const Core& core, std::size_t place) {
+bool leads_to_weights(const Trace& trace, const Core& core, std::size_t place) {
     const Traced& from = trace[place];
     for (std::size_t axis = 0; axis < from.rank(); ++axis) {
         if (is_softmax(from, trace[core.softmaxed], axis)) return true;
@@ -104,7 +104,7 @@ std::optional<Arranged> added_between(const Arranged& from, const Arranged& to) 
 
 /// True if some tensor of the trace was added to or subtracted from these scores. An addend that
 /// was computed from the scores themselves, or a mask of two numbers, is no bias.
-bool has_addend(const std::vector<Traced>& trace, std::size_t from, std::size_t to) {
+bool has_addend(const Trace& trace, std::size_t from, std::size_t to) {
     const std::vector<double>&before = trace[from].all, &after = trace[to].all;
     const double slack = slack_of(trace[from], trace[to]);
     for (std::size_t i = 0; i < to; ++i) {
@@ -174,7 +174,7 @@ std::optional<std::vector<int>> axes_in(const Shape& from, const std::vector<int
 
 }  // namespace
 
-std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const Core& core,
+std::vector<ScoreStep> steps_of_scores(const Trace& trace, const Core& core,
                                        const std::vector<int>& axes, ScoreChanges& changes) {
     const Traced& product = trace[core.scores];
     Shape lengths;
@@ -262,7 +262,7 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
     return steps;
 }
 
-std::optional<Arranged> sink_of(const std::vector<Traced>& trace, const Core& core,
+std::optional<Arranged> sink_of(const Trace& trace, const Core& core,
                                 const std::vector<int>& axes) {
     const std::optional<std::size_t> softmax = softmax_with_sink(trace, core.softmaxed);
     if (!softmax) return std::nullopt;
@@ -285,34 +285,30 @@ std::optional<Arranged> sink_of(const std::vector<Traced>& trace, const Core& co
 }
 
 std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps) {
+    if (steps.empty()) return std::nullopt;
     const Arranged* shown = nullptr;
-    bool are_weights = false;
     for (const ScoreStep& each : steps) {
         if (each.step == "masked_scores") shown = &each.numbers;
     }
-    if (shown == nullptr && !steps.empty()) {
+    const bool are_weights = shown == nullptr;
+    if (are_weights) {
         const bool drops = steps.back().step == "dropped_weights";
         shown = &steps[steps.size() - (drops ? 2 : 1)].numbers;
-        are_weights = true;
     }
-    if (shown == nullptr) return std::nullopt;
     double high = -HUGE_VAL;
     for (const double number : shown->all) {
         if (std::isfinite(number)) high = std::max(high, number);
     }
     Arranged hidden{shown->shape, std::vector<double>(shown->all.size()), DType::boolean};
-    bool any = false;
     for (std::size_t i = 0; i < hidden.all.size(); ++i) {
         const double number = shown->all[i];
-        const bool is_hidden =
-            are_weights ? number == 0 : number <= most_of_hidden && number < high - 50;
-        hidden.all[i] = is_hidden;
-        any = any || is_hidden;
+        hidden.all[i] = are_weights ? number == 0 : number <= most_of_hidden && number < high - 50;
     }
-    return any ? std::optional(std::move(hidden)) : std::nullopt;
+    const bool hides = std::ranges::count(hidden.all, 1) > 0;
+    return hides ? std::optional(std::move(hidden)) : std::nullopt;
 }
 
-std::optional<Before> scaled_before(const std::vector<Traced>& trace, std::size_t place) {
+std::optional<Before> scaled_before(const Trace& trace, std::size_t place) {
     const auto largest = [](const Traced& tensor) {
         double most = 0;
         for (const double number : tensor.all) most = std::max(most, std::abs(number));
@@ -340,7 +336,7 @@ std::optional<Before> scaled_before(const std::vector<Traced>& trace, std::size_
     return std::nullopt;
 }
 
-std::optional<Before> rotated_before(const std::vector<Traced>& trace, const Operand& operand) {
+std::optional<Before> rotated_before(const Trace& trace, const Operand& operand) {
     const Arranged& to = operand.numbers;
     const std::size_t features = to.shape.back();
     if (features < 2 || features % 2 != 0) return std::nullopt;
