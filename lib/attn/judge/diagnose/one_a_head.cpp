@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "attn/ground/tensor/matrix_view.hpp"

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <set>
 
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/judge/diagnose/judged_tensors.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
@@ -48,10 +49,8 @@ double share_dropped(const std::vector<double>& before, const std::vector<double
 }
 
 void set_shown_dropout(double share, const Tensor& after, Dropout& dropout) {
-    Array<double> keep = empty_array<double>(after.shape());
-    each_number(after, [&](std::size_t i, double cell) { keep.data()[i] = cell == 0 ? 0 : 1; });
     dropout.p = share;
-    dropout.keep = Tensor(after.axes(), std::move(keep));
+    dropout.keep = tensor_like(after, [&](std::size_t i) { return after.at(i) == 0 ? 0.0 : 1.0; });
 }
 
 bool has_cut_decimals(const Ledger& tensors, int digits) {
@@ -111,6 +110,10 @@ double Printed::cut(double number) const {
                            : 0.5 * std::pow(10.0, -count) * tie;
 }
 
+namespace {
+
+/// Returns how far printed tensors may be from those in the code; `digits_of` has the digits of
+/// each, none if it was not cut.
 Ledger radii_of_printed(const Ledger& tensors,
                         const std::function<Printed(const Ledger::Entry&)>& digits_of) {
     Ledger radii;
@@ -118,15 +121,16 @@ Ledger radii_of_printed(const Ledger& tensors,
         const Tensor& tensor = entry.tensor;
         const Printed digits = tensor.is_floating() ? digits_of(entry) : Printed();
         if (digits.count == 0) continue;
-        Array<double> radius = empty_array<double>(tensor.shape());
-        each_number(tensor, [&](std::size_t i, double x) {
-            constexpr double fill = -1e4;  // hides a key
-            radius.data()[i] = std::isfinite(x) && x > fill ? digits.cut(x) : 0;
-        });
-        radii.record(entry.name, Tensor(tensor.axes(), std::move(radius)));
+        radii.record(entry.name, tensor_like(tensor, [&](std::size_t i) {
+                         constexpr double fill = -1e4;  // hides a key
+                         const double x = tensor.at(i);
+                         return std::isfinite(x) && x > fill ? digits.cut(x) : 0;
+                     }));
     }
     return radii;
 }
+
+}  // namespace
 
 /// Returns how far printed numbers may be from those in the code.
 Ledger Judge::printed_radii(const Ledger& used) const {

@@ -134,15 +134,6 @@ bool has_cut_decimals(const Ledger& tensors, int digits);
 /// The digits that a tensor was printed with, judged by its own numbers; none for whole numbers.
 Printed printed_alone(const Tensor& tensor);
 
-/// Returns how far printed tensors may be from those in the code; `digits_of` has the digits of
-/// each, none if it was not cut.
-Ledger radii_of_printed(const Ledger& tensors,
-                        const std::function<Printed(const Ledger::Entry&)>& digits_of);
-
-/// Returns how far printed numbers may be from those in the code, for the tensors that have digits.
-Ledger radii_of_printed(const Ledger& tensors,
-                        const std::function<Printed(const Ledger::Entry&)>& digits_of);
-
 /// One way to read a mask: which cells it hides, over (batch, head, query, key).
 struct MaskReading {
     Tensor hidden;           ///< bool, with all axes of the scores
