@@ -110,31 +110,9 @@ double Printed::cut(double number) const {
                            : 0.5 * std::pow(10.0, -count) * tie;
 }
 
-namespace {
-
-/// Returns how far printed tensors may be from those in the code; `digits_of` has the digits of
-/// each, none if it was not cut.
-Ledger radii_of_printed(const Ledger& tensors,
-                        const std::function<Printed(const Ledger::Entry&)>& digits_of) {
-    Ledger radii;
-    for (const Ledger::Entry& entry : tensors.entries()) {
-        const Tensor& tensor = entry.tensor;
-        const Printed digits = tensor.is_floating() ? digits_of(entry) : Printed();
-        if (digits.count == 0) continue;
-        radii.record(entry.name, tensor_like(tensor, [&](std::size_t i) {
-                         constexpr double fill = -1e4;  // hides a key
-                         const double x = tensor.at(i);
-                         return std::isfinite(x) && x > fill ? digits.cut(x) : 0;
-                     }));
-    }
-    return radii;
-}
-
-}  // namespace
-
-/// Returns how far printed numbers may be from those in the code.
+/// Returns how far printed numbers may be from those in the code, for the tensors that were cut.
 Ledger Judge::printed_radii(const Ledger& used) const {
-    return radii_of_printed(used, [&](const Ledger::Entry& entry) {
+    const auto digits_of = [&](const Ledger::Entry& entry) {
         Printed digits = printed_digits(entry.tensor);
         // Inputs may have been chosen with fewer digits than results.
         if (!given_.has(entry.name)) return digits;
@@ -145,7 +123,19 @@ Ledger Judge::printed_radii(const Ledger& used) const {
         }
         if (!digits.are_significant) digits.count = *options_.decimals;
         return digits;
-    });
+    };
+    Ledger radii;
+    for (const Ledger::Entry& entry : used.entries()) {
+        const Tensor& tensor = entry.tensor;
+        const Printed digits = tensor.is_floating() ? digits_of(entry) : Printed();
+        if (digits.count == 0) continue;
+        radii.record(entry.name, tensor_like(tensor, [&](std::size_t i) {
+                         constexpr double fill = -1e4;  // hides a key
+                         const double x = tensor.at(i);
+                         return std::isfinite(x) && x > fill ? digits.cut(x) : 0;
+                     }));
+    }
+    return radii;
 }
 
 /// Returns the tolerance for printed numbers of a mistake, which have no radius of their own.

@@ -6,6 +6,7 @@
 #include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {
 
@@ -116,9 +117,7 @@ std::vector<OtherSettings> other_settings(const AskedWalk& asked, const Diagnose
     if (!asked.said.projection && config.projection == Projection::fused) {
         add_one_of({"projection fused-by-head"}, others);
     }
-    const std::size_t axes = query != nullptr ? query->dimension() : 0;
-    const bool square = axes >= 2 && query->shape()[axes - 2] == query->shape().back();
-    if (!asked.said.weight_layout && square && !config.weight_layout) {
+    if (!asked.said.weight_layout && has_square_matrix(config) && !config.weight_layout) {
         add_one_of({"weight-layout in-out"}, others);
     }
     if (asked.may_have_positions) {

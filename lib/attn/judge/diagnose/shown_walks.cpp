@@ -271,10 +271,9 @@ struct RightProjections {
 void show_layout(const DiagnoseOptions& options, std::vector<ShownWalk>& walks) {
     const AskedWalk& asked = walks.front().asked;
     const WalkConfig& config = asked.config;
-    const Tensor* query = config.parameters.find("w_query");
-    const std::size_t axes = query != nullptr ? query->dimension() : 0;
-    const bool square = axes >= 2 && query->shape()[axes - 2] == query->shape().back();
-    if (!square || asked.said.weight_layout || config.weight_layout || asked.of_modules) return;
+    if (!has_square_matrix(config) || asked.said.weight_layout || config.weight_layout ||
+        asked.of_modules)
+        return;
     ShownWalk other = walks.front();
     configure(other.asked.config, "weight-layout in-out");
     const RightProjections out_in(asked, options), in_out(other.asked, options);

@@ -62,6 +62,9 @@ bool looks_like_parameter(const std::string& name);
 /// `in_proj_bias` and `c_attn.weight`; empty if there is none. `w_kv` is key and value in one.
 std::string parameter_called(const std::string& name);
 
+/// True if the matrix of the query is square, so that its shape does not show its layout.
+bool has_square_matrix(const WalkConfig& config);
+
 /// Renames the tensors of a file to the steps that fit their names and shapes; the others keep
 /// their names.
 Ledger named_by_step(const Ledger& file, const Plan& plan);

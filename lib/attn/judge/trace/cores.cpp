@@ -90,7 +90,8 @@ private:
             is_softmax_call(lower(tensor.name)) ||
             (tensor.is_variable() && !statement.starts_with("def ") && is_softmax_call(statement));
         // Softmax over an axis of one number gives ones.
-        if (has_two_values(tensor) && !(says_so && tensor.all == ones(tensor))) return false;
+        const bool is_ones = std::ranges::count(tensor.all, 1) == std::ssize(tensor.all);
+        if (has_two_values(tensor) && !(says_so && is_ones)) return false;
         if (softmax_with_sink(trace_, w)) points += 3;
         if (says_so || is_divided_exponential(w)) points += 2;
         if (tensor.name.size() > 1 && called(tensor) == "weights") points += 2;
@@ -102,10 +103,6 @@ private:
             }
         }
         return points >= 2;
-    }
-
-    static std::vector<double> ones(const Traced& like) {
-        return std::vector<double>(like.all.size(), 1);
     }
 
     /// True if the tensor is exp of a tensor shortly before it, divided by positive numbers.

@@ -82,6 +82,12 @@ Arranged arranged(const Traced& tensor, const std::vector<int>& axes, const Shap
     return made;
 }
 
+Arranged arranged(const Traced& tensor, const std::vector<int>& axes) {
+    Shape lengths;
+    for (const int axis : axes) lengths.push_back(tensor.shape[static_cast<std::size_t>(axis)]);
+    return arranged(tensor, axes, lengths);
+}
+
 Arranged beside(const Arranged& a, const Arranged& b, std::size_t axis) {
     Arranged both{a.shape, {}, a.dtype};
     both.shape[axis] += b.shape[axis];
@@ -263,10 +269,7 @@ Arranged Origins::matrix(const Origin& origin, const std::vector<std::size_t>& c
     const std::vector<std::size_t> out = origin.product.axes_of_b(false);
     std::vector<int> wanted = as_int(out);
     std::ranges::copy(summed(origin.product), std::back_inserter(wanted));
-    const std::vector<int> axes = axes_for(origin.product.b, wanted);
-    Shape lengths;
-    for (const int axis : axes) lengths.push_back(w.shape[static_cast<std::size_t>(axis)]);
-    const Arranged whole = arranged(w, axes, lengths);
+    const Arranged whole = arranged(w, axes_for(origin.product.b, wanted));
     const std::size_t width = whole.all.size() / origin.channels;
     Arranged rows{{channels.size(), width}, {}, w.dtype};
     for (const std::size_t channel : channels) {
@@ -286,13 +289,9 @@ Arranged Origins::bias(const Origin& origin, const std::vector<std::size_t>& cha
 }
 
 Arranged Origins::input(const Origin& origin) const {
-    const Traced& x = trace_[origin.x];
     std::vector<int> wanted = token_axes(origin);
     std::ranges::copy(summed(origin.product), std::back_inserter(wanted));
-    const std::vector<int> axes = axes_for(origin.product.a, wanted);
-    Shape lengths;
-    for (const int axis : axes) lengths.push_back(x.shape[static_cast<std::size_t>(axis)]);
-    Arranged made = arranged(x, axes, lengths);
+    Arranged made = arranged(trace_[origin.x], axes_for(origin.product.a, wanted));
     made.shape = origin.tokens;
     made.shape.push_back(made.all.size() / std::max<std::size_t>(origin.rows(), 1));
     return made;
@@ -302,9 +301,7 @@ Arranged Origins::output(const Origin& origin, const std::vector<std::size_t>& c
     const Traced& result = trace_[origin.result];
     std::vector<int> axes = token_axes(origin);
     std::ranges::copy(as_int(origin.product.axes_of_b(false)), std::back_inserter(axes));
-    Shape lengths;
-    for (const int axis : axes) lengths.push_back(result.shape[static_cast<std::size_t>(axis)]);
-    const Arranged whole = arranged(result, axes, lengths);
+    const Arranged whole = arranged(result, axes);
     Arranged made{origin.tokens, {}, result.dtype};
     made.shape.push_back(channels.size());
     for (std::size_t row = 0; row < origin.rows(); ++row) {

@@ -19,6 +19,8 @@ struct Arranged {
 /// Reads a tensor with these of its axes, in this order; -1 broadcasts it along an axis of that
 /// length.
 Arranged arranged(const Traced& tensor, const std::vector<int>& axes, const Shape& lengths);
+/// Reads it with these of its axes alone.
+Arranged arranged(const Traced& tensor, const std::vector<int>& axes);
 
 /// Returns the axes of an operand for these axes of the result (or, if negative, for these sums);
 /// -1 for those that it lacks.

@@ -177,15 +177,13 @@ std::optional<std::vector<int>> axes_in(const Shape& from, const std::vector<int
 std::vector<ScoreStep> steps_of_scores(const Trace& trace, const Core& core,
                                        const std::vector<int>& axes, ScoreChanges& changes) {
     const Traced& product = trace[core.scores];
-    Shape lengths;
-    for (const int axis : axes) lengths.push_back(product.shape[static_cast<std::size_t>(axis)]);
     std::vector<ScoreStep> steps;
     const auto drop = [&](const std::string& step) {
         std::erase_if(steps, [&](const ScoreStep& each) { return each.step == step; });
     };
     const auto take = [&](const char* step, std::size_t place) {
         drop(step);
-        steps.push_back({step, place, arranged(trace[place], axes, lengths)});
+        steps.push_back({step, place, arranged(trace[place], axes)});
     };
     const bool is_hidden = std::ranges::any_of(product.all, is_hidden_score);
     changes.factor = core.product.factor;
@@ -212,8 +210,7 @@ std::vector<ScoreStep> steps_of_scores(const Trace& trace, const Core& core,
                 take("capped_scores", i);
             } else if (step == "masked_scores") {
                 // Scaled after masking: record both in the usual order.
-                ScoreStep masked{"masked_scores", steps.back().place,
-                                 arranged(trace[i], axes, lengths)};
+                ScoreStep masked{"masked_scores", steps.back().place, arranged(trace[i], axes)};
                 drop("masked_scores");
                 drop("scaled_scores");
                 changes.factor *= *factor;
@@ -238,8 +235,7 @@ std::vector<ScoreStep> steps_of_scores(const Trace& trace, const Core& core,
             changes.softcap = cap;
         } else if (!leads_to_weights(trace, core, i) || is_lowered_by_top(from, to)) {
             continue;
-        } else if (auto added =
-                       added_between(arranged(from, axes, lengths), arranged(to, axes, lengths))) {
+        } else if (auto added = added_between(arranged(from, axes), arranged(to, axes))) {
             take("biased_scores", i);
             changes.added = std::move(added);
             if (!has_addend(trace, last, i)) changes.unexplained = i;
@@ -275,11 +271,7 @@ std::optional<Arranged> sink_of(const Trace& trace, const Core& core,
         for (std::size_t cell = columns - 1; cell < trace[i].all.size(); cell += columns) {
             column.all.push_back(trace[i].all[cell]);
         }
-        Shape lengths;
-        for (const int axis : axes) {
-            lengths.push_back(column.shape[static_cast<std::size_t>(axis)]);
-        }
-        return arranged(column, axes, lengths);
+        return arranged(column, axes);
     }
     return std::nullopt;
 }
