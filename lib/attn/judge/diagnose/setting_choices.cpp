@@ -83,7 +83,8 @@ void add_shown_mask(const AskedWalk& asked, std::vector<OtherSettings>& others) 
     const std::size_t before = others.size();
     for (const auto& [name, tensor] : asked.theirs.entries()) {
         if (likeliest_step(name) != "weights" || tensor.dimension() < 2) continue;
-        const Tensor hidden = tensor_like(tensor, [&](std::size_t i) { return tensor.at(i) == 0; });
+        const Tensor hidden =
+            tensor_like(tensor, [&tensor = tensor](std::size_t i) { return tensor.at(i) == 0; });
         const bool hides = count_cells(hidden, std::identity()) > 0;
         for (std::size_t i = 0; hides && i < before; ++i) {
             others.push_back(others[i]);

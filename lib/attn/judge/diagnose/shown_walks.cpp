@@ -168,8 +168,8 @@ std::optional<SavedMask> mask_in_scores(const Ledger& theirs, const Plan& plan) 
     for (const auto& [name, tensor] : theirs.entries()) {
         const std::vector<std::string> steps = known_steps(name);
         if (std::ranges::count(steps, "masked_scores") == 0 || !tensor.is_floating()) continue;
-        const Tensor hidden =
-            tensor_like(tensor, [&](std::size_t i) { return tensor.at(i) < below_any_score; });
+        const Tensor hidden = tensor_like(
+            tensor, [&tensor = tensor](std::size_t i) { return tensor.at(i) < below_any_score; });
         if (count_cells(hidden, std::identity()) == 0) continue;
         const std::vector<Reading> ways =
             readings(hidden, plan.per_head_axes("query", "key"),
