@@ -10,6 +10,7 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/setting_choices.hpp"
 #include "attn/judge/diagnose/shown_walks.hpp"
+#include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {
 namespace {
