@@ -242,14 +242,13 @@ Flag python_flag(const std::string& programs) {
 attn::Explanation explanation_of(const TracedProgram& program, const attn::AskedWalk& base,
                                  const attn::DiagnoseOptions& options,
                                  const attn::Ledger& answers) {
-    std::vector<attn::Traced> trace = attn::traced(program.tensors);
-    std::vector<std::string> statements;
+    attn::Trace trace = attn::traced(program.tensors);
     for (attn::Traced& each : trace) {
         const auto names = program.names.find(each.label);
         if (names != program.names.end()) each.other_names = names->second;
-        statements.push_back(each.file.empty() ? program.line(each.line) : std::string());
+        if (each.file.empty()) each.statement = program.line(each.line);
     }
-    attn::Explanation found = attn::explain(trace, statements, base, options, answers);
+    attn::Explanation found = attn::explain(trace, base, options, answers);
     const bool has_torch = std::ranges::any_of(
         program.source, [](const std::string& line) { return line.find("torch") != line.npos; });
     for (attn::ExplainedAttention& each : found.attentions) {

@@ -50,9 +50,9 @@ public:
 
     /// The lines, 0 for those that belong to no attention.
     Explanation explained() const {
-        const std::vector<Traced> all = traced(trace);
+        const Trace all = traced(trace);
         AskedWalk base;
-        return explain(all, std::vector<std::string>(all.size()), base, {});
+        return explain(all, base, {});
     }
 
 private:
@@ -269,8 +269,8 @@ TEST_SUITE("judge: traces") {
             hidden.data()[i] = std::max(sum, 0.0);
         }
         trace.record("3:h", Tensor(numbered_axes(2), std::move(hidden)));
-        const std::vector<Traced> all = traced(trace);
-        CHECK(explain(all, std::vector<std::string>(all.size()), {}, {}).attentions.empty());
+        const Trace all = traced(trace);
+        CHECK(explain(all, {}, {}).attentions.empty());
     }
 
     TEST_CASE("the iterations of a loop form one more axis") {
@@ -282,7 +282,7 @@ TEST_SUITE("judge: traces") {
             trace.record("model.py:7:row@" + std::to_string(pass),
                          Tensor(numbered_axes(1), std::move(row)));
         }
-        const std::vector<Traced> all = traced(trace);
+        const Trace all = traced(trace);
         REQUIRE(all.size() == 4);
         CHECK(all.front().is_row);
         const Traced& joined = all.back();

@@ -11,6 +11,7 @@
 #include "attn/explain/bounds/bounds.hpp"
 #include "attn/explain/bounds/radius.hpp"
 #include "attn/explain/document/cost.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -52,8 +53,7 @@ std::optional<Tensor> allowed_between(const WalkedForm& one, const WalkedForm& o
     const Tensor& tensor = one.made[step];
     const Ledger shared = shared_by(one, other);
     const Rounding rounding = rounding_of(coarser_type(tensor, other.made[step]));
-    Array<double> both = empty_array<double>(tensor.shape());
-    std::fill(both.begin(), both.end(), 0.0);
+    auto both = Array<double>::filled(tensor.shape(), 0);
     for (const WalkedForm* form : {&one, &other}) {
         Bounds bounds(form->plan, form->table, shared, rounding);
         const std::optional<Ball> ball = bounds.of(step);
@@ -118,11 +118,9 @@ StepTable table_of(const Plan& plan, bool goes_back) {
         const bool may_be_last = step.kind == Step::Kind::computed && step.applies(plan);
         if (!may_be_last || step.chain != Chain::contexts) continue;
         const Outline last = step.outline(plan);
-        Array<float> numbers = empty_array<float>(last.shape);
-        for (std::size_t i = 0; i < numbers.size(); ++i) {
-            numbers.data()[i] = static_cast<float>(i * 37 % 19) / 8 - 1;
-        }
-        loss.target = Tensor(last.axes, std::move(numbers));
+        loss.target = tensor_by(last.axes, last.shape, [](std::size_t i) {
+            return static_cast<float>(i * 37 % 19) / 8 - 1;
+        });
     }
     return with_gradients(std::move(table), plan, loss);
 }

@@ -1,7 +1,6 @@
 #include "attn/judge/compare/split_weight.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "attn/core/rules/print.hpp"
 #include "attn/ground/tensor/error.hpp"

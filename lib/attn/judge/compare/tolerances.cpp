@@ -12,6 +12,7 @@
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/bounds/bounds.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 
@@ -90,12 +91,11 @@ std::string reason_of(const PlannedStep& of) {
 /// usual distance of other code within the bound, which covers all code.
 Tensor moved(const Tensor& tensor, const Tensor& radius, std::minstd_rand& random) {
     constexpr double middle = std::minstd_rand::max() / 2.0, share = 1 / 8.0;
-    Array<double> cells = empty_array<double>(tensor.shape());
-    for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Tensor other = tensor_like(tensor, [&](std::size_t i) {
         const double off = share * radius.at(i) * (static_cast<double>(random()) / middle - 1);
-        cells.data()[i] = tensor.at(i) + (std::isfinite(off) ? off : 0);
-    }
-    return cast(Tensor(tensor.axes(), std::move(cells)), tensor.dtype());
+        return tensor.at(i) + (std::isfinite(off) ? off : 0);
+    });
+    return cast(other, tensor.dtype());
 }
 
 /// Returns for each step the root mean square distance between the walk and some walks with

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/judge/compare/compare.hpp"
 
 namespace attn {
@@ -33,9 +34,7 @@ std::optional<Tensor> bound_of(Bounds& bounds, const Step* step, const Tensor& t
     if (step == nullptr || !tensor.is_floating()) return std::nullopt;
     const std::optional<Ball> ball = bounds.of(step->name);
     if (!ball || ball->radius.shape() != tensor.shape()) return std::nullopt;
-    Array<double> cells = ball->radius.as<double>();
-    for (double& cell : cells) cell *= 2;
-    return Tensor(tensor.axes(), std::move(cells));
+    return mapped(ball->radius, [](double radius) { return 2 * radius; }).renamed(tensor.axes());
 }
 
 OfTwoTypes::OfTwoTypes(const Plan& plan, const StepTable& table, const Ledger& left,
@@ -99,11 +98,9 @@ bool OfTwoTypes::reads_unexplained(const Step& step) const {
 Tensor OfTwoTypes::near(const Tensor& a, const Tensor& b) const {
     const Rounding &one = sides_[0].second, &other = sides_[1].second;
     const double units = one.unit + other.unit, least = one.least + other.least;
-    Array<double> cells = empty_array<double>(a.shape());
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-        cells.data()[i] = units * std::max(std::abs(a.at(i)), std::abs(b.at(i))) + least;
-    }
-    return {a.axes(), std::move(cells)};
+    return tensor_like(a, [&](std::size_t i) {
+        return units * std::max(std::abs(a.at(i)), std::abs(b.at(i))) + least;
+    });
 }
 
 bool OfTwoTypes::follows_from_its_own(const std::string& step) const {

@@ -291,7 +291,7 @@ bool may_be_rounded(const CaseTensors& taken) {
 
 }  // namespace
 
-std::vector<const Mistake*> NamedMistakes::as(Role role) const {
+std::vector<const Mistake*> StepExplanation::as(Role role) const {
     std::vector<const Mistake*> all;
     for (const auto& [known, mistake] : named) {
         if (known == role) all.push_back(mistake);
@@ -299,12 +299,12 @@ std::vector<const Mistake*> NamedMistakes::as(Role role) const {
     return all;
 }
 
-const Mistake* NamedMistakes::mistake() const {
+const Mistake* StepExplanation::mistake() const {
     const auto makes = std::ranges::find(named, Role::makes, &decltype(named)::value_type::first);
     return makes != named.end() ? makes->second : nullptr;
 }
 
-std::vector<const Mistake*> NamedMistakes::made() const {
+std::vector<const Mistake*> StepExplanation::made() const {
     std::vector<const Mistake*> all = as(Role::beside);
     std::ranges::copy(as(Role::makes), std::back_inserter(all));
     return all;

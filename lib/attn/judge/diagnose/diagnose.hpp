@@ -32,7 +32,8 @@ std::string followed_rule(const Finding& finding);
 /// empty if there is none.
 std::string fix_of(const Diagnosis& diagnosis, const Finding& finding);
 
-/// Joins the ids of mistakes: `a, b, c`.
+/// Returns the ids of mistakes; joined, `a, b, c`.
+std::vector<std::string> ids_in(const std::vector<const Mistake*>& mistakes);
 std::string ids_of(const std::vector<const Mistake*>& mistakes);
 
 /// Reports steps as undecided if a tolerance would accept zeros in their place.

@@ -15,12 +15,9 @@ struct GradientsAsked {
     std::optional<Loss> loss{};  ///< if the user named one; else it is inferred from the gradients
 };
 
-/// The explanation of wrong gradients.
-struct GradientFinding : NamedMistakes {
-    std::string step{};  ///< empty if it explains all of them together
+/// The explanation of wrong gradients; its step is empty if it explains all of them together.
+struct GradientFinding : StepExplanation {
     bool alone = false;  ///< other gradients that depend on it are right
-    std::vector<std::string> evidence{};
-    std::string follows{}, followed_by{};  ///< as in Finding
 };
 
 /// Verdicts on the user's gradients.

@@ -197,12 +197,6 @@ void add_finding(std::string& text, const Diagnosis& diagnosis, const Finding& f
     }
 }
 
-std::vector<std::string> ids_in(const std::vector<const Mistake*>& mistakes) {
-    std::vector<std::string> ids;
-    for (const Mistake* mistake : mistakes) ids.push_back(mistake->id);
-    return ids;
-}
-
 nlohmann::ordered_json json_of(const Finding& finding) {
     nlohmann::ordered_json json;
     json["step"] = finding.step;
@@ -240,12 +234,13 @@ nlohmann::ordered_json json_of(const Finding& finding) {
     return json;
 }
 
-void add_lines(std::string& text, const std::string& head, const std::string& body) {
-    text += head + "\n";
-    for (const std::string& line : wrap(body, 76)) text += "  " + line + "\n";
-}
-
 }  // namespace
+
+std::vector<std::string> ids_in(const std::vector<const Mistake*>& mistakes) {
+    std::vector<std::string> ids;
+    for (const Mistake* mistake : mistakes) ids.push_back(mistake->id);
+    return ids;
+}
 
 std::string ids_of(const std::vector<const Mistake*>& mistakes) { return joined(ids_in(mistakes)); }
 
@@ -363,46 +358,6 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
     }
     json["remarks"] = diagnosis.remarks;
     if (!diagnosis.open.empty()) json["open_questions"] = diagnosis.open;
-    return json_text(with_former_names(json));
-}
-
-std::string power_text(const Power& power) {
-    std::vector<const Mistake*> alone;
-    std::string together;
-    for (const auto& group : power.groups) {
-        if (group.size() == 1) {
-            alone.push_back(group.front());
-        } else {
-            together += "  " + ids_of(group) + "\n";
-        }
-    }
-    std::string text;
-    add_lines(text,
-              std::to_string(alone.size()) +
-                  " mistakes are visible in the result and can be distinguished:",
-              ids_of(alone));
-    if (!together.empty())
-        text += "these are visible in the result, but indistinguishable:\n" + together;
-    if (!power.inside.empty()) {
-        add_lines(text,
-                  "these are visible only if the step itself is given:", ids_of(power.inside));
-    }
-    if (!power.blind.empty()) text += "these are not visible with this input:\n";
-    for (const Power::Blind& blind : power.blind) {
-        text += fmt::format("  {:<27} {}\n", blind.mistake->id, blind.reason);
-    }
-    return text;
-}
-
-std::string power_json(const Power& power) {
-    nlohmann::ordered_json json;
-    json["groups"] = nlohmann::ordered_json::array();
-    for (const auto& group : power.groups) json["groups"].push_back(ids_in(group));
-    json["visible_in_step"] = ids_in(power.inside);
-    json["not_visible"] = nlohmann::ordered_json::array();
-    for (const Power::Blind& blind : power.blind) {
-        json["not_visible"].push_back({{"id", blind.mistake->id}, {"reason", blind.reason}});
-    }
     return json_text(with_former_names(json));
 }
 

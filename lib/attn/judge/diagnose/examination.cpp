@@ -92,15 +92,13 @@ void Examination::take(const std::string& step, const Tensor& tensor) {
     uses_theirs_ = true;
 }
 
-void Examination::make(const Mistake& mistake) { replay_.make(mistake); }
-
 void Examination::enter(const TheirTensor& theirs, const std::string& step, Match match) {
     std::optional<Judged> answer;
     diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading, answer));
     // With few digits each cell passes on its own, but a common factor in all of them does not.
     if (answer && answer->slope && is_result_step(case_.plan, step)) results_are_wrong_ = true;
     for (const Mistake* made : match.finding.made()) {
-        make(*made);
+        replay_.make(*made);
         if (made->rewrites_result) judge_.accept(*made);
     }
     take(step, match.reading.tensor);
@@ -117,7 +115,7 @@ void Examination::enter_mask(const TheirTensor& theirs) {
     if (!answer.finding) return;
     diagnosis_.findings.push_back(*answer.finding);
     if (answer.right) return;
-    if (answer.finding->mistake() != nullptr) return make(*answer.finding->mistake());
+    if (answer.finding->mistake() != nullptr) return replay_.make(*answer.finding->mistake());
     if (answer.hidden) take("mask", *answer.hidden);
 }
 

@@ -49,7 +49,6 @@ protected:
 
 private:
     void take(const std::string& step, const Tensor& tensor);
-    void make(const Mistake& mistake);
 };
 
 }  // namespace attn

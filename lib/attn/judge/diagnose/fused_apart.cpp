@@ -27,8 +27,7 @@ Widths widths_of(const Ledger& file) {
     for (const auto& [name, tensor] : file.entries()) {
         if (tensor.dimension() < 2) continue;
         const std::size_t last = tensor.shape().back();
-        const std::vector<std::string> steps = known_steps(name);
-        const std::string step = steps.empty() ? "" : steps.front();
+        const std::string step = likeliest_step(name);
         if (step == "x") widths.x = last;
         if (step == "output" || step == "merged") widths.output = last;
         if (parameter_called(name) == "w_qkv" && tensor.dimension() == 2) {
@@ -87,14 +86,10 @@ Ledger fused_apart(const Ledger& file, const std::map<std::string, std::string>&
     const Widths widths = widths_of(file);
     Ledger apart;
     for (const auto& [name, tensor] : file.entries()) {
-        const std::vector<std::string> steps = known_steps(name);
         const std::string parameter = parameter_called(name);
-        Fused fused;
-        if (!parameter.empty()) {
-            fused = fused_parameter(parameter, tensor.shape(), widths);
-        } else if (!steps.empty()) {
-            fused = fused_activation(steps.front(), tensor.shape(), widths);
-        }
+        const Fused fused = parameter.empty()
+                                ? fused_activation(likeliest_step(name), tensor.shape(), widths)
+                                : fused_parameter(parameter, tensor.shape(), widths);
         const bool is_fused = fused.count > 0 && !said.contains(name) &&
                               fused.axis < tensor.dimension() &&
                               tensor.shape()[fused.axis] % fused.count == 0;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "attn/core/rules/print.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/judge/diagnose/search.hpp"
 #include "attn/judge/mistakes/gradient_mistakes.hpp"
@@ -70,8 +70,9 @@ void GradientSearch::leave_out_unknown() {
 
 void GradientSearch::skip(const TheirGradient& each, const std::string& missing) {
     const bool is_loss = missing == last_;
-    result_.skipped.push_back({each.name, is_loss ? "it needs the gradient of " + missing.substr(2)
-                                                  : "there is no " + missing + " to compute it with"});
+    result_.skipped.push_back({each.name, is_loss
+                                              ? "it needs the gradient of " + missing.substr(2)
+                                              : "there is no " + missing + " to compute it with"});
     std::erase(result_.compared, each.steps.front());
 }
 
@@ -123,9 +124,10 @@ std::optional<std::pair<std::string, Reading>> GradientSearch::right(const Their
     for (const std::string& step : theirs.steps) {
         if (!step.ends_with("scores")) continue;
         if (auto reading = as(theirs, step, ours, factor * std::numbers::ln2)) {
-            Array<double> cells = cast(reading->tensor, DType::float64).as<double>();
-            for (double& cell : cells) cell /= std::numbers::ln2;
-            return {{step, {Tensor(reading->tensor.axes(), std::move(cells)), "in log2"}}};
+            const Tensor all = cast(reading->tensor, DType::float64);
+            return {
+                {step,
+                 {mapped(all, [](double cell) { return cell / std::numbers::ln2; }), "in log2"}}};
         }
     }
     return std::nullopt;
@@ -284,38 +286,26 @@ void GradientSearch::follow(const TheirGradient& each, const Ledger& ours, const
     finding.evidence = evidence_of(step, tensor, ours[step]);
     read_off_axes(tensor, ours[step], finding.evidence);
     if (ratio_between(tensor, ours[step])) return;
-    const auto follows = [&](const std::string& made, const Ledger& known, const auto& is_theirs) {
-        const Step& card = find_step(table, made);
-        const auto found = mutation_behind({ours[made].axes(), ours[made].shape()},
-                                           {way_.plan, table, card}, known, is_theirs);
-        if (!found) return false;
-        finding.follows = found->told;
-        finding.followed_by = found->kind;
-        return true;
-    };
-    const auto is_it = [&](const Tensor& made) { return is_near(each, step, tensor, made); };
-    if (follows(step, ours.without(step), is_it)) return;
     // An earlier gradient that the user did not save may have the error.
     constexpr std::size_t most_numbers = 20'000;
-    const std::size_t last = place_of(table, step);
-    Ledger before;
-    for (const auto& [name, made] : ours.entries()) {
-        if (place_of(table, name) < last) before.record(name, made);
-    }
-    for (std::size_t i = last; tensor.size() * way_.plan.key_len <= most_numbers && i-- > 0;) {
-        const std::string& earlier = table[i].name;
-        if (earlier == "loss") return;
-        if (!before.has(earlier) || taken_.has(earlier) || earlier == last_) continue;
-        before = before.without(earlier);
-        const bool found = follows(earlier, before, [&](const Tensor& made) {
-            Ledger with_it = taken_;
-            with_it.record(earlier, made);
-            const Ledger then = way_.gradients(table, with_it);
-            const Tensor* outcome = then.find(step);
-            return outcome != nullptr && is_it(*outcome);
-        });
-        if (found) return;
-    }
+    const bool is_small = tensor.size() * way_.plan.key_len <= most_numbers;
+    const auto may_differ = [&](const std::string& made) {
+        return is_small && place_of(table, made) > place_of(table, "loss") && !taken_.has(made) &&
+               made != last_;
+    };
+    const auto gives_theirs = [&](const std::string& made, const Tensor& result) {
+        if (made == step) return is_near(each, step, tensor, result);
+        Ledger with_it = taken_;
+        with_it.record(made, result);
+        const Ledger then = way_.gradients(table, with_it);
+        const Tensor* outcome = then.find(step);
+        return outcome != nullptr && is_near(each, step, tensor, *outcome);
+    };
+    const auto found = changed_rule({way_.plan, table, find_step(table, step)}, ours.without(step),
+                                    gives_theirs, may_differ);
+    if (!found) return;
+    finding.follows = found->told;
+    finding.followed_by = found->kind;
 }
 
 double GradientSearch::distance_of(const TheirGradient& each, const Ledger& made) {

@@ -1,9 +1,9 @@
 #include "attn/judge/diagnose/gradient_search.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/text/number_text.hpp"
 
 // Start of the backward pass: one of the user's gradients, or an inferred loss.
@@ -76,9 +76,8 @@ void GradientSearch::begin_before_last() {
 
 void GradientSearch::take(const BackwardStart& start) {
     taken_ = Ledger();
-    Array<double> cells = start.tensor.as<double>();
-    for (double& cell : cells) cell *= start.factor;
-    taken_.record(start.step, Tensor(start.tensor.axes(), std::move(cells)));
+    taken_.record(start.step,
+                  mapped(start.tensor, [&](double cell) { return cell * start.factor; }));
     way_.shake(taken_);
     result_.assumed = start.words;
     result_.used = start.other;
@@ -144,9 +143,7 @@ std::vector<BackwardStart> GradientSearch::starts_of_losses() const {
     std::vector<BackwardStart> all;
     const auto add = [&](const std::string& of, const std::string& other, double power,
                          const auto& cell) {
-        Array<double> made = empty_array<double>(out.shape());
-        for (std::size_t i = 0; i < made.size(); ++i) made.data()[i] = power * cell(i);
-        const Tensor tensor(out.axes(), std::move(made));
+        const Tensor tensor = tensor_like(out, [&](std::size_t i) { return power * cell(i); });
         all.push_back({"the sum of " + of, last_, tensor, 1, true, other});
         all.push_back({"the mean of " + of, last_, tensor, 1 / cells, true, other});
         all.push_back({"half the sum of " + of, last_, tensor, 0.5, false, other});

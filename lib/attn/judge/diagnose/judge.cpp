@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "attn/core/plan/mask_kinds.hpp"
-#include "attn/ground/tensor/tensor.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/diagnose.hpp"
@@ -341,14 +341,11 @@ bool Judge::right_where_read(const std::string& step, const TheirTensor& theirs,
         if (!is_number && expected.at(i) > lowest) return false;
     }
     // Rows without readers count as right; the others keep their bounds.
-    Array<double> cells = empty_array<double>(shape);
-    std::fill_n(cells.data(), cells.size(), 1.0);
-    const Tensor is_read = without_padded_rows(plan_, Tensor(tensor.axes(), cells));
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        cells.data()[i] = is_read.at(i) == 1 ? tensor.at(i) : expected.at(i);
-    }
-    const Tensor read = cast({tensor.axes(), std::move(cells)}, tensor.dtype());
-    return (*this)(step, theirs, read, expected, from_theirs).right();
+    const Tensor is_read =
+        without_padded_rows(plan_, tensor_like(tensor, [](std::size_t) { return 1.0; }));
+    const Tensor read = tensor_like(
+        tensor, [&](std::size_t i) { return is_read.at(i) == 1 ? tensor.at(i) : expected.at(i); });
+    return (*this)(step, theirs, cast(read, tensor.dtype()), expected, from_theirs).right();
 }
 
 void refuse_wide_tolerance(const DiagnoseOptions& options, Diagnosis& diagnosis) {

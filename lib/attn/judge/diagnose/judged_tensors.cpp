@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <numeric>
 
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/judge/compare/compare.hpp"
 
@@ -78,26 +79,21 @@ Tensor as_seen(const Tensor& tensor, const Tensor& expected, const Tensor& mask)
         };
         if (mask.at(along(hides)) == 0) seen[along(holds)] = true;
     }
-    Array<double> cells = empty_array<double>(expected.shape());
-    for (std::size_t i = 0; i < seen.size(); ++i) {
-        cells.data()[i] = (seen[i] ? tensor : expected).at(i);
-    }
-    return {expected.axes(), std::move(cells)};
+    return tensor_like(expected,
+                       [&](std::size_t i) { return (seen[i] ? tensor : expected).at(i); });
 }
 
 Tensor as_shifted(const Tensor& tensor, const Tensor& expected, std::ptrdiff_t offset) {
     const Shape shape = expected.shape();
     const std::size_t keys = shape.back(), queries = shape[shape.size() - 2];
-    Array<double> cells = empty_array<double>(shape);
-    for (std::size_t i = 0; i < cells.size(); ++i) {
+    return tensor_like(expected, [&](std::size_t i) {
         const std::size_t row = i / keys;
         const auto own = static_cast<std::ptrdiff_t>(row % queries) + offset;
         const auto last = static_cast<std::ptrdiff_t>(keys) - 1;
         const std::size_t at =
             row * keys + static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(own, 0, last));
-        cells.data()[i] = tensor.at(i) + (expected.at(at) - tensor.at(at));
-    }
-    return {expected.axes(), std::move(cells)};
+        return tensor.at(i) + (expected.at(at) - tensor.at(at));
+    });
 }
 
 Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key) {

@@ -3,7 +3,6 @@
 #include <mutex>
 
 #include "attn/core/walk/step_rule.hpp"
-#include "attn/ground/tensor/error.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
@@ -19,6 +18,18 @@ bool keeps_sums(const Plan& plan) {
     return sums_keys(plan) && plan.context_heads() == plan.heads && plan.value_dim > 0;
 }
 
+/// Returns a step divided by log(2).
+KeptStep in_log2(const std::string& step, bool (*applies)(const Plan&) = nullptr) {
+    const std::string name = step + "_base_two",
+                      letters = step.ends_with("scores") ? "[q,k]" : "[q]";
+    return {.name = name,
+            .of = step,
+            .after = step,
+            .rule = PlanRule(name + letters + " = " + step + letters + " / log(2)"),
+            .words = "numbers in units of log2 (for exp2)",
+            .applies = applies};
+}
+
 const std::vector<KeptStep>& kept_steps() {
     static const std::vector<KeptStep> all{
         {.name = "scaled_query",
@@ -29,22 +40,9 @@ const std::vector<KeptStep>& kept_steps() {
          .words = "scaled before the product with the keys",
          .by_name = true,
          .applies = &Plan::scales},
-        {.name = "scaled_scores_base_two",
-         .of = "scaled_scores",
-         .after = "scaled_scores",
-         .rule = PlanRule("scaled_scores_base_two[q,k] = scaled_scores[q,k] / log(2)"),
-         .words = "numbers in units of log2 (for exp2)"},
-        {.name = "masked_scores_base_two",
-         .of = "masked_scores",
-         .after = "masked_scores",
-         .rule = PlanRule("masked_scores_base_two[q,k] = masked_scores[q,k] / log(2)"),
-         .words = "numbers in units of log2 (for exp2)"},
-        {.name = "row_max_base_two",
-         .of = "row_max",
-         .after = "row_max",
-         .rule = PlanRule("row_max_base_two[q] = row_max[q] / log(2)"),
-         .words = "numbers in units of log2 (for exp2)",
-         .applies = sums_keys},
+        in_log2("scaled_scores"),
+        in_log2("masked_scores"),
+        in_log2("row_max", sums_keys),
         {.name = "log_sum_exp",
          .of = "row_sum",
          .after = "row_sum",
@@ -52,12 +50,7 @@ const std::vector<KeptStep>& kept_steps() {
          .rule = PlanRule("log_sum_exp[q] = row_max[q] + log(row_sum[q])"),
          .words = "row_max + log(row_sum), for the backward pass of online softmax",
          .applies = sums_keys},
-        {.name = "log_sum_exp_base_two",
-         .of = "log_sum_exp",
-         .after = "log_sum_exp",
-         .rule = PlanRule("log_sum_exp_base_two[q] = log_sum_exp[q] / log(2)"),
-         .words = "numbers in units of log2 (for exp2)",
-         .applies = sums_keys},
+        in_log2("log_sum_exp", sums_keys),
         {.name = "averaged_weights",
          .of = "weights",
          .after = "weights",

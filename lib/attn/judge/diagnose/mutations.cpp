@@ -90,11 +90,10 @@ std::optional<Rule> carried_over(const Rule& rule, const Outline& made) {
     return other;
 }
 
-}  // namespace
-
-std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& of,
-                                        const Ledger& read,
-                                        const std::function<bool(const Tensor&)>& is_theirs) {
+/// Returns the first mutation whose result `gives_theirs` accepts; nullopt if there is none.
+std::optional<Mutation> mutation_behind(const PlannedStep& of, const Ledger& read,
+                                        const GivesTheirs& gives_theirs) {
+    const Outline made = of.step.outline(of.plan);
     constexpr std::size_t most_cells = 100'000;
     const std::optional<Rule> right = readable(of, read);
     if (!right || element_count(made.shape) > most_cells) return std::nullopt;
@@ -112,7 +111,7 @@ std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& 
         try {
             const Tensor other =
                 evaluate_rule(each.rule, made.axes, made.shape, of.plan.compute_dtype, scope);
-            if (!is_theirs(other)) continue;
+            if (!gives_theirs(of.step.name, other)) continue;
         } catch (const Error&) {
             continue;  // it is out of range, or reads a missing tensor
         }
@@ -126,6 +125,41 @@ std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& 
         found = std::move(each);
     }
     return found;
+}
+
+/// Returns the tensors of a ledger for whose names `is_such` is true.
+Ledger part_of(const Ledger& ledger, const auto& is_such) {
+    Ledger part;
+    for (const auto& [name, tensor] : ledger.entries()) {
+        if (is_such(name)) part.record(name, tensor);
+    }
+    return part;
+}
+
+}  // namespace
+
+std::optional<Mutation> changed_rule(const PlannedStep& of, Ledger read,
+                                     const GivesTheirs& gives_theirs,
+                                     const std::function<bool(const std::string&)>& may_differ) {
+    const StepTable& table = of.table;
+    const std::size_t last = place_of(table, of.step.name);
+    for (std::size_t i = last + 1; i-- > 0;) {
+        const Step& step = table[i];
+        if (i < last && !(read.has(step.name) && may_differ(step.name))) continue;
+        if (i < last) {
+            read = part_of(read, [&](const auto& name) { return place_of(table, name) < i; });
+        }
+        const PlannedStep made{of.plan, table, step};
+        std::optional<Mutation> found = mutation_behind(made, read, gives_theirs);
+        if (!found && step.name == "weights") {  // softmax as one rule
+            const auto is_whole = [&](const std::string& name) {
+                return find_step(table, name).kind != Step::Kind::detail;
+            };
+            found = mutation_behind(made, part_of(read, is_whole), gives_theirs);
+        }
+        if (found) return found;
+    }
+    return std::nullopt;
 }
 
 }  // namespace attn

@@ -225,6 +225,12 @@ std::vector<std::string> steps_called(const std::string& name, const Plan& plan)
     return steps;
 }
 
+bool has_square_matrix(const WalkConfig& config) {
+    const Tensor* const query = config.parameters.find("w_query");
+    const std::size_t axes = query != nullptr ? query->dimension() : 0;
+    return axes >= 2 && query->shape()[axes - 2] == query->shape().back();
+}
+
 Ledger named_by_step(const Ledger& file, const Plan& plan) {
     Ledger named;
     for (const auto& [name, tensor] : file.entries()) {

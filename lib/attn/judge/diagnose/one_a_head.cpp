@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cctype>
 #include <map>
 
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/tensor/matrix_view.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
@@ -63,22 +63,16 @@ bool is_counted(const std::string& name, const Tensor& each) {
 Tensor in_one(const std::vector<const Tensor*>& heads) {
     Shape shape = heads.front()->shape();
     const std::size_t at = shape.size() < 2 ? 0 : shape.size() - 2;
-    const std::size_t each = element_count(shape);
     shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(at), heads.size());
     const std::size_t inner = axis_view(shape, at).inner;
     const bool is_floating = heads.front()->is_floating();
-    return with_floating(is_floating ? heads.front()->dtype() : DType::float32,
-                         [&](auto zero) -> Tensor {
-                             Array<decltype(zero)> cells = empty_array<decltype(zero)>(shape);
-                             for (std::size_t head = 0; head < heads.size(); ++head) {
-                                 for (std::size_t i = 0; i < each; ++i) {
-                                     const std::size_t row = i / inner * heads.size() + head;
-                                     cells.data()[row * inner + i % inner] =
-                                         static_cast<decltype(zero)>(heads[head]->at(i));
-                                 }
-                             }
-                             return {Axes(shape.size(), "axis"), std::move(cells)};
-                         });
+    return with_floating(is_floating ? heads.front()->dtype() : DType::float32, [&]<class T>(T) {
+        return tensor_by(Axes(shape.size(), "axis"), shape, [&](std::size_t i) {
+            const std::size_t row = i / inner, head = row % heads.size();
+            const std::size_t cell = row / heads.size() * inner + i % inner;
+            return static_cast<T>(heads[head]->at(cell));
+        });
+    });
 }
 
 }  // namespace

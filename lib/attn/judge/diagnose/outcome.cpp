@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "attn/core/plan/draw_list.hpp"
-#include "attn/core/rules/print.hpp"
 #include "attn/judge/diagnose/search.hpp"
 
 // The cost of a reading of all tensors, and which findings are harmless.
@@ -129,51 +128,28 @@ void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::stri
         const Tensor* made = each.applies(about.plan) ? replay.step(each.name) : nullptr;
         if (made != nullptr) before.record(each.name, *made);
     }
-    const auto is_theirs = [&](const Tensor& made) {
-        return about.judge(step, theirs, tensor, made, true).right();
-    };
     const Tensor* right = replay.step(step);
     if (right == nullptr || right->shape() != tensor.shape()) return;
-    const auto follows = [&](const Step& made, const auto& is_it) {
-        const PlannedStep of{about.plan, table, made};
-        const Outline outline = made.outline(about.plan);
-        std::optional<Mutation> found = mutation_behind(outline, of, before, is_it);
-        if (!found && made.name == "weights") {  // softmax as one rule
-            Ledger whole;
-            for (const Ledger::Entry& each : before.entries()) {
-                const bool is_part = find_step(table, each.name).kind == Step::Kind::detail;
-                if (!is_part) whole.record(each.name, each.tensor);
-            }
-            found = mutation_behind(outline, of, whole, is_it);
-        }
-        if (!found) return false;
-        finding.follows = found->told;
-        finding.followed_by = found->kind;
-        if (!found->also.empty()) finding.evidence.push_back("so do they: " + found->also);
-        return true;
+    const auto gives_theirs = [&](const std::string& made, const Tensor& result) {
+        if (made == step) return about.judge(step, theirs, tensor, result, true).right();
+        const Tensor ours = *replay.step(made);
+        if (result.dtype() != ours.dtype() || same_cells(result, ours)) return false;
+        Replay other = replay;
+        other.take(made, result);
+        const Tensor* outcome = other.step(step);
+        return outcome != nullptr && about.judge(step, theirs, tensor, *outcome, true).right();
     };
-    if (follows(find_step(table, step), is_theirs)) return;
     const bool is_small = tensor.size() * about.plan.key_len <= most_sums;
-    for (std::size_t i = place_of(table, step); is_small && i-- > 0;) {
-        const Step& earlier = table[i];
-        const bool is_made = before.has(earlier.name) && earlier.kind == Step::Kind::computed;
-        if (!is_made || replay.is_given(earlier.name)) continue;
-        const Tensor ours = before[earlier.name];
-        Ledger all = std::move(before);
-        before = Ledger();
-        for (const Ledger::Entry& entry : all.entries()) {
-            if (place_of(table, entry.name) < i) before.record(entry.name, entry.tensor);
-        }
-        const bool found = follows(earlier, [&](const Tensor& made) {
-            if (made.dtype() != ours.dtype() || same_cells(made, ours)) return false;
-            Replay other = replay;
-            other.take(earlier.name, made);
-            const Tensor* outcome = other.step(step);
-            return outcome != nullptr && is_theirs(*outcome);
-        });
-        if (found) return;
-    }
-    read_off(about.plan, step, tensor, replay, finding.evidence);
+    const auto may_differ = [&](const std::string& made) {
+        return is_small && find_step(table, made).kind == Step::Kind::computed &&
+               !replay.is_given(made);
+    };
+    const auto found = changed_rule({about.plan, table, find_step(table, step)}, std::move(before),
+                                    gives_theirs, may_differ);
+    if (!found) return read_off(about.plan, step, tensor, replay, finding.evidence);
+    finding.follows = found->told;
+    finding.followed_by = found->kind;
+    if (!found->also.empty()) finding.evidence.push_back("so do they: " + found->also);
 }
 
 void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, bool undone,

@@ -4,10 +4,16 @@
 #include <cmath>
 #include <optional>
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/settings/settings.hpp"
-#include "attn/ground/tensor/error.hpp"
+#include "attn/ground/tensor/cells.hpp"
+#include "attn/ground/text/json.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/judge/compare/compare.hpp"
+#include "attn/judge/diagnose/diagnose.hpp"
 
 namespace attn {
 namespace {
@@ -16,15 +22,6 @@ bool any_step_differs(const Judge& judge, const Ledger& wrong, const Ledger& ref
     return std::ranges::any_of(reference.entries(), [&](const Ledger::Entry& right) {
         const Tensor* const other = wrong.find(right.name);
         return other == nullptr || !judge(right.name, {}, *other, right.tensor, false).right();
-    });
-}
-
-/// Returns a floating-point tensor times a number, in its own type.
-Tensor times(const Tensor& tensor, double factor) {
-    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
-        Array<decltype(zero)> cells = tensor.as<decltype(zero)>();
-        for (auto& cell : cells) cell = static_cast<decltype(zero)>(cell * factor);
-        return {tensor.axes(), std::move(cells)};
     });
 }
 
@@ -37,10 +34,16 @@ std::optional<Ledger> with_usual_sizes(const Ledger& given) {
         const double size = usual_size(tensor);
         const bool is_quiet =
             size > 0 && size < 0.1 && tensor.is_floating() && tensor.dimension() > 1;
-        louder.record(name, is_quiet ? times(tensor, 1 / size) : tensor);
+        louder.record(
+            name, is_quiet ? mapped(tensor, [&](auto cell) { return cell * (1 / size); }) : tensor);
         any = any || is_quiet;
     }
     return any ? std::optional(std::move(louder)) : std::nullopt;
+}
+
+void add_lines(std::string& text, const std::string& head, const std::string& body) {
+    text += head + "\n";
+    for (const std::string& line : wrap(body, 76)) text += "  " + line + "\n";
 }
 
 }  // namespace
@@ -134,7 +137,7 @@ WalkConfig probe_config(WalkConfig asked) {
         // Scales the input so that scores come near the cap; small scores would not be capped.
         const double loudest = usual_size(walk(plan, drawn)["scaled_scores"]);
         const double factor = std::sqrt(0.3 * plan.config.softcap / loudest);
-        if (factor > 1) asked.input = times(*x, factor);
+        if (factor > 1) asked.input = mapped(*x, [&](auto cell) { return cell * factor; });
     }
     // Gains of 1 and biases of 0, as at initialisation, are replaced by distinct numbers, so that
     // one left out or exchanged shows. Matrices keep the values that the options set.
@@ -147,15 +150,53 @@ WalkConfig probe_config(WalkConfig asked) {
             (first == 0 || first == 1) &&
             std::ranges::count(all, first) == static_cast<std::ptrdiff_t>(all.size());
         if (!learns || !is_even || name.starts_with("w_") || asked.parameters.has(name)) continue;
-        Array<double> cells = empty_array<double>(even.shape());
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-            const auto step = static_cast<double>((i * 3 + uneven) % 7);
-            cells.data()[i] = first - 0.5 + 0.25 * step;
-        }
+        asked.parameters.record(name, tensor_like(even, [&](std::size_t i) {
+                                    return first - 0.5 +
+                                           0.25 * static_cast<double>((i * 3 + uneven) % 7);
+                                }));
         ++uneven;
-        asked.parameters.record(name, {even.axes(), std::move(cells)});
     }
     return asked;
+}
+
+std::string power_text(const Power& power) {
+    std::vector<const Mistake*> alone;
+    std::string together;
+    for (const auto& group : power.groups) {
+        if (group.size() == 1) {
+            alone.push_back(group.front());
+        } else {
+            together += "  " + ids_of(group) + "\n";
+        }
+    }
+    std::string text;
+    add_lines(text,
+              std::to_string(alone.size()) +
+                  " mistakes are visible in the result and can be distinguished:",
+              ids_of(alone));
+    if (!together.empty())
+        text += "these are visible in the result, but indistinguishable:\n" + together;
+    if (!power.inside.empty()) {
+        add_lines(text,
+                  "these are visible only if the step itself is given:", ids_of(power.inside));
+    }
+    if (!power.blind.empty()) text += "these are not visible with this input:\n";
+    for (const Power::Blind& blind : power.blind) {
+        text += fmt::format("  {:<27} {}\n", blind.mistake->id, blind.reason);
+    }
+    return text;
+}
+
+std::string power_json(const Power& power) {
+    nlohmann::ordered_json json;
+    json["groups"] = nlohmann::ordered_json::array();
+    for (const auto& group : power.groups) json["groups"].push_back(ids_in(group));
+    json["visible_in_step"] = ids_in(power.inside);
+    json["not_visible"] = nlohmann::ordered_json::array();
+    for (const Power::Blind& blind : power.blind) {
+        json["not_visible"].push_back({{"id", blind.mistake->id}, {"reason", blind.reason}});
+    }
+    return json_text(with_former_names(json));
 }
 
 }  // namespace attn

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <set>
 
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/judge/diagnose/judged_tensors.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
@@ -48,10 +49,8 @@ double share_dropped(const std::vector<double>& before, const std::vector<double
 }
 
 void set_shown_dropout(double share, const Tensor& after, Dropout& dropout) {
-    Array<double> keep = empty_array<double>(after.shape());
-    each_number(after, [&](std::size_t i, double cell) { keep.data()[i] = cell == 0 ? 0 : 1; });
     dropout.p = share;
-    dropout.keep = Tensor(after.axes(), std::move(keep));
+    dropout.keep = tensor_like(after, [&](std::size_t i) { return after.at(i) == 0 ? 0.0 : 1.0; });
 }
 
 bool has_cut_decimals(const Ledger& tensors, int digits) {
@@ -111,26 +110,9 @@ double Printed::cut(double number) const {
                            : 0.5 * std::pow(10.0, -count) * tie;
 }
 
-Ledger radii_of_printed(const Ledger& tensors,
-                        const std::function<Printed(const Ledger::Entry&)>& digits_of) {
-    Ledger radii;
-    for (const Ledger::Entry& entry : tensors.entries()) {
-        const Tensor& tensor = entry.tensor;
-        const Printed digits = tensor.is_floating() ? digits_of(entry) : Printed();
-        if (digits.count == 0) continue;
-        Array<double> radius = empty_array<double>(tensor.shape());
-        each_number(tensor, [&](std::size_t i, double x) {
-            constexpr double fill = -1e4;  // hides a key
-            radius.data()[i] = std::isfinite(x) && x > fill ? digits.cut(x) : 0;
-        });
-        radii.record(entry.name, Tensor(tensor.axes(), std::move(radius)));
-    }
-    return radii;
-}
-
-/// Returns how far printed numbers may be from those in the code.
+/// Returns how far printed numbers may be from those in the code, for the tensors that were cut.
 Ledger Judge::printed_radii(const Ledger& used) const {
-    return radii_of_printed(used, [&](const Ledger::Entry& entry) {
+    const auto digits_of = [&](const Ledger::Entry& entry) {
         Printed digits = printed_digits(entry.tensor);
         // Inputs may have been chosen with fewer digits than results.
         if (!given_.has(entry.name)) return digits;
@@ -141,7 +123,19 @@ Ledger Judge::printed_radii(const Ledger& used) const {
         }
         if (!digits.are_significant) digits.count = *options_.decimals;
         return digits;
-    });
+    };
+    Ledger radii;
+    for (const Ledger::Entry& entry : used.entries()) {
+        const Tensor& tensor = entry.tensor;
+        const Printed digits = tensor.is_floating() ? digits_of(entry) : Printed();
+        if (digits.count == 0) continue;
+        radii.record(entry.name, tensor_like(tensor, [&](std::size_t i) {
+                         constexpr double fill = -1e4;  // hides a key
+                         const double x = tensor.at(i);
+                         return std::isfinite(x) && x > fill ? digits.cut(x) : 0;
+                     }));
+    }
+    return radii;
 }
 
 /// Returns the tolerance for printed numbers of a mistake, which have no radius of their own.

@@ -7,7 +7,7 @@
 #include <ranges>
 #include <set>
 
-#include "attn/core/cards/step_table.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/tensor/matrix_view.hpp"
 #include "attn/ground/tensor/slice.hpp"
 
@@ -24,13 +24,11 @@ std::vector<std::size_t> all_axes(const Shape& shape) {
 Tensor of_type(const Tensor& tensor, DType dtype) {
     if (tensor.dtype() == dtype) return tensor;
     const auto with_type = [&]<class T>(T) -> Tensor {
-        Array<T> cells = empty_array<T>(tensor.shape());
-        for (std::size_t i = 0; i < cells.size(); ++i) {
+        return tensor_like(tensor, [&](std::size_t i) {
             const double number = tensor.at(i);
             const bool fits = !std::is_same_v<T, std::int64_t> || std::abs(number) < 9e18;
-            cells.data()[i] = fits ? static_cast<T>(number) : T{};
-        }
-        return {tensor.axes(), std::move(cells)};
+            return fits ? static_cast<T>(number) : T{};
+        });
     };
     if (dtype == DType::int64) return with_type(std::int64_t{});
     if (dtype == DType::boolean) return with_type(false);
@@ -124,8 +122,7 @@ std::optional<Reading> widened(const Tensor& theirs, const Axes& axes, const Sha
     const std::size_t queries = shape[shape.size() - 2];
     if (queries > keys || keys - queries + 1 >= width) return std::nullopt;
     const double beyond = theirs.at(0);
-    Array<double> cells = empty_array<double>(shape);
-    std::ranges::fill(cells, beyond);
+    auto cells = Array<double>::filled(shape, beyond);
     for (std::size_t i = 0; i < theirs.size(); ++i) {
         const std::size_t row = i / width;
         const std::size_t end = row % queries + keys - queries + 1, key = end + i % width;
@@ -323,12 +320,12 @@ std::vector<MaskReading> mask_readings(const Tensor& theirs, const Plan& plan) {
         const Tensor everywhere = strided(theirs, full, stride);
         for (const bool says_keep : {false, true}) {
             if (values->added && says_keep) continue;
-            Array<bool> hidden = empty_array<bool>(plan.per_head_shape(full[2], full[3]));
-            for (std::size_t i = 0; i < hidden.size(); ++i) {
-                hidden.data()[i] = (everywhere.at(i) == values->second) != says_keep;
-            }
-            const Axes axes = plan.per_head_axes("query", "key");
-            result.push_back({Tensor(axes, std::move(hidden)), says_keep, layout});
+            const auto hides = [&](std::size_t i) {
+                return (everywhere.at(i) == values->second) != says_keep;
+            };
+            result.push_back({tensor_by(plan.per_head_axes("query", "key"),
+                                        plan.per_head_shape(full[2], full[3]), hides),
+                              says_keep, layout});
         }
     }
     return result;

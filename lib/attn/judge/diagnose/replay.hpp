@@ -1,5 +1,4 @@
 #pragma once
-#include <map>
 #include <optional>
 #include <set>
 #include <string>

@@ -215,11 +215,15 @@ struct Mutation {
 /// Returns all mutations of a completed rule that read tensors of `read`, the likeliest first.
 std::vector<Mutation> mutations_of(const Rule& rule, const Ledger& read, const Outline& made);
 
-/// Returns the first mutation whose result, of that outline, `is_theirs` accepts; nullopt if there
-/// is none. A step that is not in `read` is computed by its rule.
-std::optional<Mutation> mutation_behind(const Outline& made, const PlannedStep& of,
-                                        const Ledger& read,
-                                        const std::function<bool(const Tensor&)>& is_theirs);
+/// True if a tensor, as the result of a step, gives the user's numbers.
+using GivesTheirs = std::function<bool(const std::string& step, const Tensor& made)>;
+
+/// Returns the first mutation of a step's rule whose result `gives_theirs` accepts, or of the rule
+/// of an earlier step, the latest first, for which `may_differ` is true; nullopt if there is none.
+/// Steps that are not in `read` are computed by their rules.
+std::optional<Mutation> changed_rule(const PlannedStep& of, Ledger read,
+                                     const GivesTheirs& gives_theirs,
+                                     const std::function<bool(const std::string&)>& may_differ);
 
 /// True if a step is the weights or depends on them.
 bool is_result_step(const Plan& plan, const std::string& step);

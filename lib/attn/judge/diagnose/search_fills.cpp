@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/judge/diagnose/search.hpp"
 #include "attn/judge/mistakes/change.hpp"
@@ -42,13 +43,8 @@ struct Newton {
 
 /// Returns `tensor` with -inf in the cells that `hidden` marks.
 Tensor with_infinity(const Tensor& tensor, const std::vector<bool>& hidden) {
-    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        Array<T> cells = tensor.as<T>();
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-            if (hidden[i]) cells.data()[i] = -std::numeric_limits<T>::infinity();
-        }
-        return {tensor.axes(), std::move(cells)};
+    return mapped(tensor, [&, i = std::size_t{0}](double cell) mutable {
+        return hidden[i++] ? -HUGE_VAL : cell;
     });
 }
 

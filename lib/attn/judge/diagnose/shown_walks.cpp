@@ -5,6 +5,7 @@
 
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/settings/settings.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
@@ -167,13 +168,11 @@ std::optional<SavedMask> mask_in_scores(const Ledger& theirs, const Plan& plan) 
     for (const auto& [name, tensor] : theirs.entries()) {
         const std::vector<std::string> steps = known_steps(name);
         if (std::ranges::count(steps, "masked_scores") == 0 || !tensor.is_floating()) continue;
-        Array<bool> hidden = empty_array<bool>(tensor.shape());
-        for (std::size_t i = 0; i < hidden.size(); ++i) {
-            hidden.data()[i] = tensor.at(i) < below_any_score;
-        }
-        if (std::ranges::count(hidden, true) == 0) continue;
-        std::vector<Reading> ways =
-            readings({tensor.axes(), std::move(hidden)}, plan.per_head_axes("query", "key"),
+        const Tensor hidden = tensor_like(
+            tensor, [&tensor = tensor](std::size_t i) { return tensor.at(i) < below_any_score; });
+        if (count_cells(hidden, std::identity()) == 0) continue;
+        const std::vector<Reading> ways =
+            readings(hidden, plan.per_head_axes("query", "key"),
                      plan.per_head_shape(plan.query_len, plan.key_len), DType::boolean);
         if (!ways.empty()) return SavedMask{name, {ways.front().tensor, false, ""}};
     }
@@ -272,10 +271,9 @@ struct RightProjections {
 void show_layout(const DiagnoseOptions& options, std::vector<ShownWalk>& walks) {
     const AskedWalk& asked = walks.front().asked;
     const WalkConfig& config = asked.config;
-    const Tensor* query = config.parameters.find("w_query");
-    const std::size_t axes = query != nullptr ? query->dimension() : 0;
-    const bool square = axes >= 2 && query->shape()[axes - 2] == query->shape().back();
-    if (!square || asked.said.weight_layout || config.weight_layout || asked.of_modules) return;
+    if (!has_square_matrix(config) || asked.said.weight_layout || config.weight_layout ||
+        asked.of_modules)
+        return;
     ShownWalk other = walks.front();
     configure(other.asked.config, "weight-layout in-out");
     const RightProjections out_in(asked, options), in_out(other.asked, options);
@@ -307,8 +305,7 @@ void show_rotation(std::vector<ShownWalk>& walks) {
     if (config.rotary.pairing || config.latent.rank || !config.attentions.empty()) return;
     for (const char* step : {"rotated_query", "rotated_key"}) {
         for (const auto& [name, tensor] : asked.theirs.entries()) {
-            const std::vector<std::string> steps = known_steps(name);
-            if (steps.empty() || steps.front() != step || tensor.dimension() < 2) continue;
+            if (likeliest_step(name) != step || tensor.dimension() < 2) continue;
             const std::string by = ", by " + visible(name);
             return show_one_of({"rope half", "rope interleaved"}, by, walks);
         }

@@ -1,10 +1,10 @@
 #include "attn/judge/diagnose/their_tensors.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <ranges>
 #include <set>
 
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/compare/compare.hpp"
 
@@ -21,9 +21,7 @@ bool fits(const Plan& plan, const Judge& judge, const TheirTensor& theirs,
 
 /// True if some cell is far below any score.
 bool looks_masked(const Tensor& tensor) {
-    bool is_masked = false;
-    each_number(tensor, [&](std::size_t, double cell) { is_masked |= cell < -5000; });
-    return is_masked;
+    return count_cells(tensor, [](double cell) { return cell < -5000; }) > 0;
 }
 
 }  // namespace
@@ -31,9 +29,7 @@ bool looks_masked(const Tensor& tensor) {
 std::string no_such_step(const std::string& step) { return "this walk has no step " + step; }
 
 bool can_be_weights(const Tensor& tensor) {
-    bool is_negative = false;
-    each_number(tensor, [&](std::size_t, double cell) { is_negative |= cell < 0; });
-    return !is_negative;
+    return count_cells(tensor, [](double cell) { return cell < 0; }) == 0;
 }
 
 namespace {

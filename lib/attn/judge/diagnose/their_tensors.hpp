@@ -62,6 +62,9 @@ bool looks_like_parameter(const std::string& name);
 /// `in_proj_bias` and `c_attn.weight`; empty if there is none. `w_kv` is key and value in one.
 std::string parameter_called(const std::string& name);
 
+/// True if the matrix of the query is square, so that its shape does not show its layout.
+bool has_square_matrix(const WalkConfig& config);
+
 /// Renames the tensors of a file to the steps that fit their names and shapes; the others keep
 /// their names.
 Ledger named_by_step(const Ledger& file, const Plan& plan);
@@ -133,15 +136,6 @@ bool has_cut_decimals(const Ledger& tensors, int digits);
 
 /// The digits that a tensor was printed with, judged by its own numbers; none for whole numbers.
 Printed printed_alone(const Tensor& tensor);
-
-/// Returns how far printed tensors may be from those in the code; `digits_of` has the digits of
-/// each, none if it was not cut.
-Ledger radii_of_printed(const Ledger& tensors,
-                        const std::function<Printed(const Ledger::Entry&)>& digits_of);
-
-/// Returns how far printed numbers may be from those in the code, for the tensors that have digits.
-Ledger radii_of_printed(const Ledger& tensors,
-                        const std::function<Printed(const Ledger::Entry&)>& digits_of);
 
 /// One way to read a mask: which cells it hides, over (batch, head, query, key).
 struct MaskReading {

@@ -72,9 +72,14 @@ enum class Role {
     nearest,  ///< the nearest that does not match
 };
 
-/// The mistakes that a finding names, each in a role.
-struct NamedMistakes {
+/// An explanation of a wrong tensor: the mistakes that it names, each in a role, or a rule.
+struct StepExplanation {
+    std::string step{};
     std::vector<std::pair<Role, const Mistake*>> named{};
+    std::vector<std::string> evidence{};  ///< patterns in the numbers alone
+    /// If no mistake matches: a rule with one change that makes the numbers, and the name of that
+    /// change; empty if there is none.
+    std::string follows{}, followed_by{};
 
     void add(Role role, const Mistake* mistake) { named.emplace_back(role, mistake); }
     std::vector<const Mistake*> as(Role role) const;
@@ -85,8 +90,7 @@ struct NamedMistakes {
 };
 
 /// The explanation of one step that is wrong on its own.
-struct Finding : NamedMistakes {
-    std::string step{};
+struct Finding : StepExplanation {
     bool harmless = false;         ///< the results after this step are still correct
     bool asked = false;            ///< no mistake if it was saved before the step
     bool changes_weights = false;  ///< in float32, even if the user's type hides it
@@ -95,10 +99,6 @@ struct Finding : NamedMistakes {
     bool lacks_parameter = false;  ///< unknown, unless a parameter that is missing makes it
     double difference = 0;         ///< between the replay and the user's tensor
     double nearest_difference = 0;
-    std::vector<std::string> evidence{};  ///< patterns in the numbers alone
-    /// If no mistake matches: a rule with one change that makes the numbers, and the name of that
-    /// change; empty if there is none.
-    std::string follows{}, followed_by{};
 };
 
 /// A tensor that no step could be compared with.

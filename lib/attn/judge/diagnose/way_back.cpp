@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "attn/core/plan/draw_list.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
 
 namespace attn {
@@ -13,12 +14,10 @@ namespace {
 /// Returns the tensor with each number randomly a little larger or smaller.
 Tensor shaken(const Tensor& tensor, double by, std::uint64_t& state) {
     if (tensor.dtype() != DType::float64) return tensor;
-    Array<double> cells = tensor.as<double>();
-    for (double& cell : cells) {
+    return mapped(tensor, [&](double cell) {
         state = state * 6364136223846793005U + 1442695040888963407U;
-        cell *= (state >> 63U) == 0 ? 1 + by : 1 - by;
-    }
-    return {tensor.axes(), std::move(cells)};
+        return cell * ((state >> 63U) == 0 ? 1 + by : 1 - by);
+    });
 }
 
 }  // namespace

@@ -1,12 +1,16 @@
 #include "attn/judge/lint/lint.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <iterator>
 #include <sstream>
 
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/lint/lint_checks.hpp"
+#include "attn/judge/mistakes/change.hpp"
 
 /// The lines of rules.txt.
 extern "C" const char attn_lint_rules[];
@@ -22,13 +26,11 @@ struct Row {
 };
 constexpr Row rows[] = {
     {"softmax-axis", softmax_axis},
-    {"scale-dmodel", scale_dmodel},
     {"hidden-rows", hidden_rows},
     {"unmasked-padding", unmasked_padding},
     {"not-finite", not_finite},
     {"huge-numbers", huge_numbers},
     {"scale-missing", scale_missing},
-    {"scale-number", scale_number},
     {"saturated-softmax", saturated},
     {"no-gradient", no_gradient},
     {"exp-overflow", exp_overflow},
@@ -43,38 +45,58 @@ constexpr Row rows[] = {
     {"vocabulary-gaps", vocabulary_gaps},
     {"coincident-sizes", coincident_sizes},
     {"blind-padding", blind_padding},
-    {"past-positions", past_positions},
     {"sink-share", sink_share},
-    {"shared-heads", equal_groups},
-    {"window-not-causal", window_not_causal},
-    {"t5-scale", t5_scale},
-    {"t5-cross", t5_cross},
-    {"window-holds-all", window_holds_all},
     {"cap-without-effect", cap_without_effect},
     {"causal-lengths", causal_lengths},
-    {"no-output-projection", no_output_projection},
-    {"rotary-width", rotary_width},
-    {"fused-by-head", fused_by_head},
-    {"three-heads", three_heads},
     {"no-power", no_power},
 };
 
+/// Fills in `{EXPRESSION}` and `{EXPRESSION: NOUN}`, a number and its noun in the right form.
+std::string with_numbers(std::string_view sentence, const Plan& plan) {
+    return filled(sentence, [&](std::string_view says) -> std::optional<std::string> {
+        const std::size_t colon = std::min(says.find(": "), says.size());
+        const double number = plan_value(says.substr(0, colon))(plan);
+        const bool is_whole = number == std::floor(number);
+        const std::string text = is_whole ? six_digits(number) : brief(number);
+        if (colon == says.size()) return text;
+        return text + " " + std::string(says.substr(colon + 2)) + (number == 1 ? "" : "s");
+    });
+}
+
+/// Reads `when CONDITION` and `says SENTENCE`; the first of several that applies answers.
+void add_case(std::string_view when, std::string_view says, LintRule& rule) {
+    rule.check = [before = rule.check, holds = plan_value(when), says = std::string(says)](
+                     const Plan& plan, const Ledger& ledger) -> Answer {
+        if (before) {
+            if (Answer earlier = before(plan, ledger)) return earlier;
+        }
+        return holds(plan) != 0 ? Answer(with_numbers(says, plan)) : std::nullopt;
+    };
+}
+
 std::vector<LintRule> read_rules() {
     std::vector<LintRule> rules;
+    std::string when;
     std::istringstream text(operator""_told(attn_lint_rules, std::strlen(attn_lint_rules)));
     for (std::string line; std::getline(text, line);) {
         if (line.starts_with('#')) continue;
-        if (line.starts_with(' ')) {
+        const std::string_view words = trimmed(line);
+        if (line.starts_with("    ")) {
             std::string& lesson = rules.back().lesson;
-            lesson += (lesson.empty() ? "" : " ") + std::string(trimmed(line));
-            continue;
+            lesson += (lesson.empty() ? "" : " ") + std::string(words);
+        } else if (words.starts_with("when ")) {
+            when = words.substr(5);
+        } else if (words.starts_with("says ")) {
+            add_case(when, words.substr(5), rules.back());
+        } else {
+            const std::string grave = line.substr(0, line.find(' '));
+            const std::string id = line.substr(grave.size() + 1);
+            const Severity severity = grave == "error"     ? Severity::error
+                                      : grave == "warning" ? Severity::warning
+                                                           : Severity::info;
+            const auto* const row = std::ranges::find(rows, id, &Row::id);
+            rules.push_back({id, severity, row != std::end(rows) ? row->check : nullptr, ""});
         }
-        const std::string grave = line.substr(0, line.find(' '));
-        const std::string id = line.substr(grave.size() + 1);
-        const Severity severity = grave == "error"     ? Severity::error
-                                  : grave == "warning" ? Severity::warning
-                                                       : Severity::info;
-        rules.push_back({id, severity, std::ranges::find(rows, id, &Row::id)->check, ""});
     }
     return rules;
 }

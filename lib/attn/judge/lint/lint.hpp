@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ struct LintRule {
     std::string id;
     Severity severity;
     /// Returns one line with numbers of this walk; nullopt if the pitfall does not apply.
-    std::optional<std::string> (*check)(const Plan&, const Ledger&);
+    std::function<std::optional<std::string>(const Plan&, const Ledger&)> check;
     std::string lesson;
 };
 

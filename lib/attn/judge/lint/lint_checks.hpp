@@ -4,7 +4,8 @@
 
 #include "attn/core/walk/walk.hpp"
 
-/// The rules of lint. Each returns a line with numbers of this walk if it applies.
+/// The rules of lint that rules.txt does not express. Each returns a line with numbers of this walk
+/// if it applies.
 namespace attn::lint_checks {
 
 using Answer = std::optional<std::string>;
@@ -12,17 +13,15 @@ using Answer = std::optional<std::string>;
 using Check = Answer(const Plan&, const Ledger&);
 
 // Scale, softmax and scores.
-Check softmax_axis, scale_dmodel, scale_missing, scale_number, saturated, no_gradient, exp_overflow,
-    float16_scores, narrow_sums, rank_one;
+Check softmax_axis, scale_missing, saturated, no_gradient, exp_overflow, float16_scores,
+    narrow_sums, rank_one;
 // Tokens, masks and parameters.
 Check hidden_rows, unmasked_padding, not_finite, huge_numbers, positive_init, no_position,
     vocabulary_gaps, blind_padding;
 // Positions, sizes and layouts.
-Check beyond_training, equal_positions, unseen_scaling, rotary_width, coincident_sizes,
-    causal_lengths, no_output_projection, fused_by_head, three_heads, no_power;
-// Windows, caps and biases; shared heads, sinks and caches.
-Check window_not_causal, window_holds_all, t5_scale, t5_cross, cap_without_effect, equal_groups,
-    sink_share, past_positions;
+Check beyond_training, equal_positions, unseen_scaling, coincident_sizes, causal_lengths, no_power;
+// Caps and sinks.
+Check cap_without_effect, sink_share;
 
 /// True if this key (or query, without a memory) is padding.
 bool is_padding(const Plan& plan, std::size_t batch, std::size_t position);

@@ -1,8 +1,8 @@
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/judge/lint/lint_checks.hpp"
@@ -12,10 +12,7 @@ namespace {
 
 /// True if a weight has no negative number.
 bool is_positive(const Tensor& weight) {
-    for (std::size_t i = 0; i < weight.size(); ++i) {
-        if (!(weight.at(i) >= 0)) return false;
-    }
-    return weight.size() >= 8;
+    return weight.size() >= 8 && all_cells(weight, [](double number) { return number >= 0; });
 }
 
 /// The tokens of x or of memory: their ids, the name of a position, and the padding id.
@@ -88,10 +85,7 @@ Answer hidden_rows(const Plan& plan, const Ledger& ledger) {
     if (!plan.masks() || plan.config.softmax_axis != SoftmaxAxis::key) return std::nullopt;
     if (!ledger.has("row_max")) return std::nullopt;  // no softmax
     const Tensor& row_max = ledger["row_max"];
-    std::size_t empty = 0;
-    for (std::size_t i = 0; i < row_max.size(); ++i) {
-        empty += row_max.at(i) == -std::numeric_limits<double>::infinity() ? 1U : 0U;
-    }
+    const std::size_t empty = count_cells(row_max, [](double most) { return most == -HUGE_VAL; });
     if (empty == 0) return std::nullopt;
     return std::to_string(empty) + " of " + std::to_string(row_max.size()) +
            " rows are fully masked: all their scores are -inf";
@@ -133,11 +127,9 @@ Answer not_finite(const Plan& plan, const Ledger& ledger) {
     for (const auto& [name, tensor] : ledger.entries()) {
         if (hides_rows && name == "mask") break;  // later steps are nan because of it
         const bool may_hide = plan.masks() && (name == "masked_scores" || name == "row_max");
-        std::size_t count = 0;
-        for (std::size_t i = 0; i < tensor.size(); ++i) {
-            const bool hidden = may_hide && tensor.at(i) == -HUGE_VAL;
-            count += std::isfinite(tensor.at(i)) || hidden ? 0U : 1U;
-        }
+        const std::size_t count = count_cells(tensor, [&](double number) {
+            return !std::isfinite(number) && !(may_hide && number == -HUGE_VAL);
+        });
         if (count == 0) continue;
         found += (found.empty() ? "nan or inf in " : ", ") + name + " (" + std::to_string(count) +
                  " of " + std::to_string(tensor.size()) + ")";

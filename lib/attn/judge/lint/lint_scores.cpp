@@ -4,6 +4,7 @@
 #include "attn/core/plan/words.hpp"
 #include "attn/explain/notes/attention_rows.hpp"
 #include "attn/explain/notes/labels.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/tensor/matrix_view.hpp"
 #include "attn/ground/tensor/sixteen_bits.hpp"
 #include "attn/ground/text/json.hpp"
@@ -97,32 +98,11 @@ Answer softmax_axis(const Plan& plan, const Ledger&) {
            " axis: no row sums to 1 over the keys";
 }
 
-Answer scale_dmodel(const Plan& plan, const Ledger&) {
-    if (plan.config.scale.by != ScaleChoice::By::embed_dim || plan.embed_dim == plan.head_dim) {
-        return std::nullopt;
-    }
-    const double factor =
-        std::sqrt(static_cast<double>(plan.head_dim) / static_cast<double>(plan.embed_dim));
-    return "scores are divided by sqrt(embed_dim " + std::to_string(plan.embed_dim) +
-           "), but head_dim is " + std::to_string(plan.head_dim) + ": they come out " +
-           brief(factor) + " times what they should be";
-}
-
 Answer scale_missing(const Plan& plan, const Ledger& ledger) {
     if (plan.scales() || plan.head_dim == 1) return std::nullopt;
     return "scores are not scaled: sqrt(head_dim) is " +
            brief(std::sqrt(static_cast<double>(plan.head_dim))) + ", the largest score " +
            brief(largest_of(ledger["scores"]));
-}
-
-Answer scale_number(const Plan& plan, const Ledger&) {
-    const double usual = 1 / std::sqrt(static_cast<double>(plan.head_dim));
-    if (plan.config.scale.by != ScaleChoice::By::number ||
-        std::abs(plan.config.scale.number - usual) <= 1e-6 * usual) {
-        return std::nullopt;
-    }
-    return "scores are multiplied by " + brief(plan.config.scale.number) +
-           "; 1/sqrt(head_dim) is " + brief(usual);
 }
 
 Answer saturated(const Plan& plan, const Ledger& ledger) {
@@ -175,13 +155,11 @@ Answer exp_overflow(const Plan& plan, const Ledger& ledger) {
 Answer float16_scores(const Plan&, const Ledger& ledger) {
     const Tensor* const scores = ledger.find("scores");
     double largest = 0;
-    std::size_t beyond = 0;
-    for (std::size_t i = 0; scores != nullptr && i < scores->size(); ++i) {
-        const double size = std::abs(scores->at(i));
-        if (!(size > 65504)) continue;
-        ++beyond;
-        largest = std::max(largest, size);
-    }
+    const auto is_beyond = [&](double score) {
+        largest = std::fmax(largest, std::abs(score));
+        return std::abs(score) > 65504;
+    };
+    const std::size_t beyond = scores == nullptr ? 0 : count_cells(*scores, is_beyond);
     if (beyond == 0) return std::nullopt;
     return notes::counted(beyond, "score") + " before the scale, the largest of them " +
            brief(largest) + ": the largest float16 is 65504";

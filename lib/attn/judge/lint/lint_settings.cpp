@@ -10,19 +10,6 @@
 #include "attn/judge/lint/lint_checks.hpp"
 
 namespace attn::lint_checks {
-namespace {
-
-std::string window_text(const Plan& plan) {
-    return "a window of " + std::to_string(*plan.config.mask.window) +
-           (*plan.config.mask.window == 1 ? " key" : " keys");
-}
-
-bool is_t5(const Plan& plan) {
-    return plan.biases() && plan.config.position_bias->kind == PositionBias::Kind::t5;
-}
-
-}  // namespace
-
 Answer beyond_training(const Plan& plan, const Ledger&) {
     constexpr double usual_theta = 10000;
     constexpr std::int64_t usual_length = 4096;
@@ -61,16 +48,6 @@ Answer unseen_scaling(const Plan& plan, const Ledger& ledger) {
            " frequencies: leaving it out would go unnoticed";
 }
 
-Answer rotary_width(const Plan& plan, const Ledger&) {
-    const bool of_whole_heads = plan.rotates() && plan.first_rotated(plan.head_dim) == 0;
-    if (!of_whole_heads || plan.head_dim % 16 == 0) return std::nullopt;
-    return "head_dim " + std::to_string(plan.head_dim) +
-           " rotates here; onnxruntime's GroupQueryAttention rejects widths that are not a "
-           "multiple "
-           "of "
-           "16";
-}
-
 Answer coincident_sizes(const Plan& plan, const Ledger&) {
     struct Size {
         const char* name;
@@ -102,22 +79,6 @@ Answer causal_lengths(const Plan& plan, const Ledger&) {
            std::string(word(plan.config.causal_align));
 }
 
-Answer no_output_projection(const Plan& plan, const Ledger&) {
-    if (plan.config.output_projection || plan.context_heads() == 1) return std::nullopt;
-    return std::to_string(plan.context_heads()) +
-           " heads are side by side and nothing mixes them: no output projection";
-}
-
-Answer fused_by_head(const Plan& plan, const Ledger&) {
-    if (plan.config.projection != Projection::fused_by_head) return std::nullopt;
-    return "w_qkv is ordered head by head; GPT-2 and PyTorch order it query, key, value first";
-}
-
-Answer three_heads(const Plan& plan, const Ledger&) {
-    if (!plan.one_weight() || plan.heads != 3) return std::nullopt;
-    return "3 heads and 3 parts of w_qkv: cutting it in the wrong order keeps every shape";
-}
-
 Answer no_power(const Plan& plan, const Ledger&) {
     std::string reasons;
     if (plan.query_len == 1 || plan.key_len == 1) {
@@ -133,32 +94,6 @@ Answer no_power(const Plan& plan, const Ledger&) {
     return reasons.empty() ? std::nullopt : Answer(reasons);
 }
 
-Answer window_not_causal(const Plan& plan, const Ledger&) {
-    const MaskChoice& mask = plan.config.mask;
-    if (!mask.window || mask.causal || mask.prefix) return std::nullopt;
-    return window_text(plan) + " hides only earlier keys: every later one is visible";
-}
-
-Answer window_holds_all(const Plan& plan, const Ledger&) {
-    const auto last = static_cast<std::int64_t>(plan.query_len) - 1 + causal_offset(plan);
-    if (!plan.config.mask.window || *plan.config.mask.window <= last) return std::nullopt;
-    return window_text(plan) + " contains all keys of these " + std::to_string(plan.query_len) +
-           " queries: it hides nothing";
-}
-
-Answer t5_scale(const Plan& plan, const Ledger&) {
-    if (!is_t5(plan) || !plan.scales()) return std::nullopt;
-    return "the scores are scaled by " +
-           brief(plan.scale.operation == ScaleFactor::Operation::divide ? 1 / plan.scale.number
-                                                                        : plan.scale.number) +
-           " and have T5's bias: T5 was trained without a scale";
-}
-
-Answer t5_cross(const Plan& plan, const Ledger&) {
-    if (!is_t5(plan) || !plan.has_memory) return std::nullopt;
-    return "queries and keys come from two sources, and distances between them get a bias";
-}
-
 Answer cap_without_effect(const Plan& plan, const Ledger& ledger) {
     const Tensor* capped = ledger.find("capped_scores");
     if (!plan.caps() || capped == nullptr) return std::nullopt;
@@ -172,18 +107,6 @@ Answer cap_without_effect(const Plan& plan, const Ledger& ledger) {
            ": it changes almost nothing";
 }
 
-Answer equal_groups(const Plan& plan, const Ledger& ledger) {
-    if (!plan.shares_keys() || ledger.has("latent")) return std::nullopt;
-    const std::string keys = std::to_string(plan.kv_heads);
-    if (plan.kv_heads == 1) {
-        return "one key head for " + std::to_string(plan.heads) +
-               " query heads: repeated and tiled keys are the same";
-    }
-    if (plan.queries_per_key() != plan.kv_heads) return std::nullopt;
-    return keys + " key heads, and " + keys +
-           " query heads for each: confusing the two numbers would go unnoticed";
-}
-
 Answer sink_share(const Plan&, const Ledger& ledger) {
     const Tensor* taken = ledger.find("sink_weight");
     if (taken == nullptr || taken->size() == 0) return std::nullopt;
@@ -193,15 +116,6 @@ Answer sink_share(const Plan&, const Ledger& ledger) {
     if (!(share > 0.5)) return std::nullopt;
     return "the sink takes " + four_decimals(share) +
            " of the attention on average: the keys share what is left";
-}
-
-Answer past_positions(const Plan& plan, const Ledger&) {
-    const std::vector<std::int64_t>& positions = plan.config.positions;
-    if (plan.past_len == 0 || !plan.rotates() || positions.empty()) return std::nullopt;
-    if (positions.front() >= static_cast<std::int64_t>(plan.past_len)) return std::nullopt;
-    return "the tokens of x are at positions from " + std::to_string(positions.front()) +
-           " on, after a past of " + std::to_string(plan.past_len) +
-           " keys: their distances to these are wrong";
 }
 
 }  // namespace attn::lint_checks

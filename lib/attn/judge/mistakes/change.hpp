@@ -104,7 +104,12 @@ std::string no_room_for_repeats(const Plan& plan);
 std::string in_words(std::string_view pattern, const std::string& step, const Plan& plan);
 
 /// Returns a number or fact (1 or 0) of a plan; nullopt for an unknown name.
-std::function<double(const Plan&)> find_fact(std::string_view name);
+using PlanValue = std::function<double(const Plan&)>;
+PlanValue find_fact(std::string_view name);
+/// Parses an expression with numbers, facts, steps and conditions of a plan, and `N` for `number`.
+///
+/// Errors  ConfigError for an unknown name.
+PlanValue plan_value(std::string_view says, double number = 0);
 
 /// Parses `with STEPS: NAME NUMBER`.  Errors  ConfigError for an unknown name.
 PlanEdit plan_change(std::string_view says);
@@ -143,16 +148,6 @@ TableEdit zero_padded_rows(const std::string& step);
 inline const std::vector<std::string> projecting_steps{
     "projected_query", "projected_key", "projected_value", "qkv", "query", "key", "value"};
 
-/// Applies `f` to the cells of a floating-point tensor, in order.
-template <class F>
-Tensor mapped(const Tensor& tensor, F&& f) {
-    return with_floating(tensor.dtype(), [&]<class T>(T) -> Tensor {
-        Array<T> cells = tensor.as<T>();
-        for (T& cell : cells) cell = static_cast<T>(f(cell));
-        return {tensor.axes(), std::move(cells)};
-    });
-}
-
 /// One cell per score, true for hidden ones.
 struct Grid {
     std::vector<bool> cells;
@@ -160,28 +155,17 @@ struct Grid {
 /// Returns the mask of a walk, or the mask with a mistake, broadcast to its scores.
 Grid hidden_cells(const Plan& plan);
 Grid hidden_cells(const Plan& plan, const Mistake& mistake);
-/// Returns the outline of a tensor with one cell per score.
-Outline score_cells(const Plan& plan);
 
 /// Returns the factor of the scores.
 double effect_of(const ScaleFactor& factor);
 
 /// True if the reference table has a step of that name for this walk.
 bool walk_has(const Plan& plan, std::string_view step);
-/// True if query, key and value are x multiplied by weights, not made from a latent.
-bool projects_x(const Plan& plan);
 /// True if a relative_attention_bias was given with one column per head.
 bool has_table_of_t5(const Plan& plan);
 
 /// Sets the positions of a plan to 0, 1, 2, ...
 void count_from_zero(Plan& plan);
-/// Returns the smallest position.
-std::int64_t first_position_row(const Plan& plan);
 /// Returns the number of query features that are not rotated.
 std::size_t unturned(const Plan& plan);
-/// Returns the prefix of the names of the angles that rotate a step.
-inline std::string angle_prefix(const Plan& plan, const std::string& step) {
-    return step == "rotated_key" && plan.has_memory ? "memory_" : "";
-}
-
 }  // namespace attn

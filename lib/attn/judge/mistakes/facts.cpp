@@ -9,6 +9,7 @@
 #include "attn/core/plan/score_bias.hpp"
 #include "attn/core/plan/visibility.hpp"
 #include "attn/core/steps/rotary.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
 // Numbers and facts of a plan for `needs` in the texts of mistakes. A fact is 1 or 0.
@@ -23,17 +24,11 @@ bool walk_has(const Plan& plan, std::string_view step) {
     return has_step(step_table(plan), plan, step);
 }
 
-bool projects_x(const Plan& plan) { return walk_has(plan, "w_key") || walk_has(plan, "w_qkv"); }
-
 std::size_t unturned(const Plan& plan) { return plan.head_dim - 2 * plan.rotary_pairs(); }
 
 void count_from_zero(Plan& plan) {
     std::int64_t position = 0;
     for (std::int64_t& each : plan.config.positions) each = position++;
-}
-
-std::int64_t first_position_row(const Plan& plan) {
-    return *std::ranges::min_element(plan.config.positions);
 }
 
 namespace {
@@ -44,6 +39,9 @@ double number(const std::optional<std::int64_t>& size) {
 }
 
 // Weights.
+
+/// True if query, key and value are x multiplied by weights, not made from a latent.
+bool projects_x(const Plan& plan) { return walk_has(plan, "w_key") || walk_has(plan, "w_qkv"); }
 
 /// Returns the number of output features of one stored matrix of query, key or value.
 std::size_t stored_width(const Plan& plan, std::size_t part) {
@@ -86,10 +84,7 @@ bool has_gain(const Plan& plan, Holds holds) {
 
 bool has_gain_beside_one(const Plan& plan) {
     return has_gain(plan, [](const Tensor& gain) {
-        for (std::size_t i = 0; i < gain.size(); ++i) {
-            if (gain.at(i) != 1) return true;
-        }
-        return false;
+        return !all_cells(gain, [](double number) { return number == 1; });
     });
 }
 
@@ -158,11 +153,6 @@ bool truncating_matters(const Plan& plan) {
     return shares(other) != shares(*scaling);
 }
 
-template <PositionBias::Kind kind>
-bool has_bias(const Plan& plan) {
-    return plan.biases() && plan.config.position_bias->kind == kind;
-}
-
 bool buckets_fit_both_directions(const Plan& plan) {
     const PositionBias& bias = *plan.config.position_bias;
     return bias.buckets % 4 == 0 && bias.max_distance > bias.buckets / 2;
@@ -209,7 +199,8 @@ const NamedNumber numbers_of_plan[]{
     {"n", [](const Plan& plan) { return number(std::bit_floor(plan.heads)); }},
     {"norm_eps", [](const Plan& plan) { return plan.config.qk_norm.eps; }},
     {"type_eps", [](const Plan& plan) { return epsilon(plan.compute_dtype); }},
-    {"first_row", [](const Plan& plan) { return double(first_position_row(plan)); }},
+    {"first_row",
+     [](const Plan& plan) { return double(*std::ranges::min_element(plan.config.positions)); }},
     {"first_position", [](const Plan& plan) { return double(plan.config.positions[0]); }},
     {"first_memory_position",
      [](const Plan& plan) { return double(plan.config.memory_positions[0]); }},
@@ -234,7 +225,6 @@ struct NamedTruth {
 };
 const NamedTruth truths_of_plan[]{
     {"has_batch", [](const Plan& plan) { return plan.has_batch; }},
-    {"has_head", [](const Plan& plan) { return plan.has_head; }},
     {"has_memory", [](const Plan& plan) { return plan.has_memory; }},
     {"has_x", [](const Plan& plan) { return plan.has_x(); }},
     {"has_sink", [](const Plan& plan) { return plan.has_sink(); }},
@@ -264,7 +254,6 @@ const NamedTruth truths_of_plan[]{
      }},
     {"pads_in_front", pads_in_front},
     {"padding_counts", padding_counts},
-    {"rotates", [](const Plan& plan) { return plan.rotates(); }},
     {"half_pairs", [](const Plan& plan) { return plan.config.rotary.pairing == Pairing::half; }},
     {"interleaved_pairs",
      [](const Plan& plan) { return plan.config.rotary.pairing == Pairing::interleaved; }},
@@ -273,11 +262,13 @@ const NamedTruth truths_of_plan[]{
     {"truncating_matters", truncating_matters},
     {"scale_by_number",
      [](const Plan& plan) { return plan.config.scale.by == ScaleChoice::By::number; }},
+    {"scale_by_embed_dim",
+     [](const Plan& plan) { return plan.config.scale.by == ScaleChoice::By::embed_dim; }},
+    {"fused_by_head",
+     [](const Plan& plan) { return plan.config.projection == Projection::fused_by_head; }},
     {"scale_by_head_dim",
      [](const Plan& plan) { return plan.config.scale.by == ScaleChoice::By::head_dim; }},
     {"biases", [](const Plan& plan) { return plan.biases(); }},
-    {"alibi", has_bias<PositionBias::Kind::alibi>},
-    {"t5", has_bias<PositionBias::Kind::t5>},
     {"both_directions", buckets_fit_both_directions},
     {"table_of_t5", has_table_of_t5},
     {"padding", [](const Plan& plan) { return plan.config.mask.padding; }},
@@ -295,7 +286,7 @@ const NamedTruth truths_of_plan[]{
 
 }  // namespace
 
-std::function<double(const Plan&)> find_fact(std::string_view name) {
+PlanValue find_fact(std::string_view name) {
     const auto number = std::ranges::find(numbers_of_plan, name, &NamedNumber::name);
     if (number != std::end(numbers_of_plan)) return number->of;
     if (const auto known = walk_number(name)) return known;

@@ -1,17 +1,19 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/visibility.hpp"
 #include "attn/core/rules/evaluate.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
 // Wrong masks, the cells that they hide, and rows of padded queries.
 
 namespace attn {
 
+namespace {
+
+/// Returns the outline of a tensor with one cell per score.
 Outline score_cells(const Plan& plan) {
     return {plan.per_head_axes("query", "key"), plan.per_head_shape(plan.query_len, plan.key_len)};
 }
-
-namespace {
 
 /// Broadcasts a mask over all scores.
 Grid spread(const Plan& plan, const Tensor& mask) {

@@ -15,42 +15,39 @@
 namespace attn {
 namespace {
 
-/// A condition on a plan: an expression that is true unless its value is 0.
-using Value = std::function<double(const Plan&)>;
-
 struct Need {
-    Value value;
+    PlanValue value;     ///< true unless it is 0
     std::string reason;  ///< settings have a dollar before their name
 };
 
 /// Returns a fact of the plan; for a step, 1 in walks that have it; or a condition of attention
 /// files, with `_` in place of spaces.
-Value value_called(const std::string& name, const MistakeText& text) {
-    if (Value fact = find_fact(name)) return fact;
+PlanValue value_called(const std::string& name) {
+    if (PlanValue fact = find_fact(name)) return fact;
     if (std::ranges::find(step_table(), name, &Step::name) != step_table().end()) {
         return [name](const Plan& plan) { return double(walk_has(plan, name)); };
     }
     if (const auto condition = find_condition(replaced_all(name, "_", " "))) {
         return [condition](const Plan& plan) { return double(condition(plan)); };
     }
-    text.refuse("needs names '" + name + "', which is not a fact, a step or a condition");
+    throw ConfigError("needs names '" + name + "', which is not a fact, a step or a condition");
 }
 
-Value value_of(const RuleNode& node, const MistakeText& text, double number) {
+PlanValue value_of(const RuleNode& node, double number) {
     if (node.kind == RuleNode::Kind::number) {
         return [value = node.number](const Plan&) { return value; };
     }
     if (node.kind == RuleNode::Kind::name) {
         if (node.word == "N") return [number](const Plan&) { return number; };
-        return value_called(node.word, text);
+        return value_called(node.word);
     }
     const RuleFunction* const function = find_rule_function(node.word, node.parts.size());
-    if (function == nullptr) text.refuse("needs cannot contain '" + node.word + "'");
-    const Value left = value_of(*node.parts[0], text, number);
+    if (function == nullptr) throw ConfigError("needs cannot contain '" + node.word + "'");
+    const PlanValue left = value_of(*node.parts[0], number);
     if (node.parts.size() == 1) {
         return [=](const Plan& plan) { return function->value(left(plan), 0); };
     }
-    const Value right = value_of(*node.parts[1], text, number);
+    const PlanValue right = value_of(*node.parts[1], number);
     // The right side of `and` is defined only if the left side is true.
     if (node.word == "and") {
         return [=](const Plan& plan) { return left(plan) == 0 ? 0 : right(plan); };
@@ -69,8 +66,12 @@ Need need_of(std::string_view says, const MistakeText& text, double number) {
                     "' is not a named need, and lacks its reason, as "
                     "in needs Tk > 1 else there is only one key");
     }
-    return {value_of(*parse_expression(says.substr(0, at)), text, number),
-            std::string(says.substr(at + otherwise.size()))};
+    try {
+        return {plan_value(says.substr(0, at), number),
+                std::string(says.substr(at + otherwise.size()))};
+    } catch (const ConfigError& error) {
+        text.refuse(error.what());
+    }
 }
 
 std::vector<NotApplicable> reasons_of(const MistakeText& text, double number) {
@@ -102,6 +103,10 @@ std::vector<NotApplicable> reasons_of(const MistakeText& text, double number) {
 }
 
 }  // namespace
+
+PlanValue plan_value(std::string_view says, double number) {
+    return value_of(*parse_expression(says), number);
+}
 
 NotApplicable needs_of(std::shared_ptr<const MistakeText> text, double number) {
     // Parsed on first use: most mistakes are only listed.

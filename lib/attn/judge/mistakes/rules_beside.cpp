@@ -8,7 +8,6 @@
 #include "attn/core/rules/print.hpp"
 #include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/step_rule.hpp"
-#include "attn/ground/tensor/error.hpp"
 
 namespace attn {
 namespace {

@@ -6,6 +6,7 @@
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/codegen/step_lines.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/plan/projected.hpp"
@@ -70,97 +69,81 @@ std::string later_than_all_chunks(const Plan& plan) {
     return "k > q + Tq - min((floor(q / " + size + ") + 1) * " + size + ", Tq)";
 }
 
+/// Returns the prefix of the names of the angles that rotate a step.
+std::string angle_prefix(const Plan& plan, const std::string& step) {
+    return step == "rotated_key" && plan.has_memory ? "memory_" : "";
+}
+
+/// Words in addition to the numbers of find_fact().
 struct NamedWord {
     std::string_view name;
-    std::string (*of)(const Plan& plan, const std::string& step);
+    std::string (*of)(const Plan& plan);
 };
 const NamedWord words_of_plan[]{
-    {"B", [](const Plan& plan, const std::string&) { return text(plan.batch); }},
-    {"Hc", [](const Plan& plan, const std::string&) { return text(plan.context_heads()); }},
-    {"n", [](const Plan& plan, const std::string&) { return text(std::bit_floor(plan.heads)); }},
-    {"half", [](const Plan& plan, const std::string&) { return text(plan.head_dim / 2); }},
-    {"eps",
-     [](const Plan& plan, const std::string&) { return json_number(plan.config.qk_norm.eps); }},
-    {"W",
-     [](const Plan& plan, const std::string&) { return std::to_string(*plan.config.mask.window); }},
+    {"half", [](const Plan& plan) { return text(plan.head_dim / 2); }},
     // The head index of a rule if there are several heads, and the cell of its sink.
-    {"h",
-     [](const Plan& plan, const std::string&) { return std::string(plan.has_head ? "h," : ""); }},
-    {"head",
-     [](const Plan& plan, const std::string&) { return std::string(plan.has_head ? "h" : "0"); }},
-    {"sink", [](const Plan& plan, const std::string&) { return sink_cell(plan); }},
+    {"h", [](const Plan& plan) { return std::string(plan.has_head ? "h," : ""); }},
+    {"head", [](const Plan& plan) { return std::string(plan.has_head ? "h" : "0"); }},
+    {"sink", sink_cell},
     {"and sink",
-     [](const Plan& plan, const std::string&) {
+     [](const Plan& plan) {
          return plan.has_sink() ? " + exp(" + sink_cell(plan) + ")" : std::string();
      }},
-    // Words for query, key and value: source, heads, features per head, tokens.
-    {"value source",
-     [](const Plan& plan, const std::string&) { return projected_of('v').source(plan); }},
+    {"value source", [](const Plan& plan) { return projected_of('v').source(plan); }},
     {"finished key",
-     [](const Plan& plan, const std::string&) {
+     [](const Plan& plan) {
          return std::string(walk_has(plan, "projected_key") ? "projected_key" : "key");
      }},
-    {"heads", [](const Plan& plan,
-                 const std::string& step) { return text(projected_of(step.front()).heads(plan)); }},
-    {"width", [](const Plan& plan,
-                 const std::string& step) { return text(projected_of(step.front()).width(plan)); }},
-    {"tokens",
-     [](const Plan& plan, const std::string& step) {
-         return text(step == "query" ? plan.query_len : plan.new_keys());
-     }},
     {"both",  // the key features that are not rotated, and the value features
-     [](const Plan& plan, const std::string&) { return text(unturned(plan) + plan.value_dim); }},
+     [](const Plan& plan) { return text(unturned(plan) + plan.value_dim); }},
     // The scale of the scores and its inverse, and its root for each of query and key.
-    {"scale", [](const Plan& plan,
-                 const std::string&) { return scale(plan, " * ", " / ", scale_number(plan)); }},
-    {"unscaled", [](const Plan& plan,
-                    const std::string&) { return scale(plan, " / ", " * ", scale_number(plan)); }},
+    {"scale", [](const Plan& plan) { return scale(plan, " * ", " / ", scale_number(plan)); }},
+    {"unscaled", [](const Plan& plan) { return scale(plan, " / ", " * ", scale_number(plan)); }},
     {"root",
-     [](const Plan& plan, const std::string&) {
+     [](const Plan& plan) {
          return scale(plan, " * ", " / ", "sqrt(" + scale_number(plan) + ")");
      }},
-    // The share of cells that dropout keeps, and the share that it drops.
-    {"kept share",
-     [](const Plan& plan, const std::string&) { return json_number(plan.config.dropout.share()); }},
-    {"dropped share",
-     [](const Plan& plan, const std::string&) { return json_number(plan.config.dropout.p); }},
-    // Rotations: positions, cosines and sines, and the inputs of the frequencies.
-    {"memory", [](const Plan& plan,
-                  const std::string&) { return std::string(plan.has_memory ? "memory_" : ""); }},
-    {"angles", [](const Plan& plan, const std::string& step) { return angle_prefix(plan, step); }},
-    {"p", [](const Plan& plan,
-             const std::string& step) { return angle_prefix(plan, step) + "positions"; }},
+    {"kept share", [](const Plan& plan) { return json_number(plan.config.dropout.share()); }},
+    // Rotations: positions, and the inputs of the frequencies.
+    {"memory", [](const Plan& plan) { return std::string(plan.has_memory ? "memory_" : ""); }},
     {"factor",
-     [](const Plan& plan, const std::string&) {
+     [](const Plan& plan) {
          const double factor = plan.rotary_factor();
          return factor == 1 ? std::string() : " * " + json_number(factor);
      }},
-    {"r", [](const Plan& plan, const std::string&) { return text(2 * plan.rotary_pairs()); }},
-    {"base", [](const Plan& plan, const std::string&) { return json_number(plan.rotary_base()); }},
-    {"first_row",
-     [](const Plan& plan, const std::string&) { return std::to_string(first_position_row(plan)); }},
+    {"r", [](const Plan& plan) { return text(2 * plan.rotary_pairs()); }},
+    {"base", [](const Plan& plan) { return json_number(plan.rotary_base()); }},
     {"kept",  // tokens that StreamingLLM never evicts, or all but one of them
-     [](const Plan& plan, const std::string&) {
-         return text(std::min<std::size_t>(4, plan.query_len - 1));
-     }},
+     [](const Plan& plan) { return text(std::min<std::size_t>(4, plan.query_len - 1)); }},
     {"padded queries",
-     [](const Plan& plan, const std::string&) {
-         return where_true(plan.key_padding, plan.has_batch ? "bq" : "q");
-     }},
-    {"later than all chunks",
-     [](const Plan& plan, const std::string&) { return later_than_all_chunks(plan); }},
+     [](const Plan& plan) { return where_true(plan.key_padding, plan.has_batch ? "bq" : "q"); }},
+    {"later than all chunks", later_than_all_chunks},
 };
+
+/// Returns a word for this step: the heads, the features per head and the tokens of query, key or
+/// value, or the names of the angles and positions that rotate it.
+std::optional<std::string> word_of_step(std::string_view name, const Plan& plan,
+                                        const std::string& step) {
+    if (name == "heads") return text(projected_of(step.front()).heads(plan));
+    if (name == "width") return text(projected_of(step.front()).width(plan));
+    if (name == "tokens") return text(step == "query" ? plan.query_len : plan.new_keys());
+    if (name == "angles") return angle_prefix(plan, step);
+    if (name == "p") return angle_prefix(plan, step) + "positions";
+    if (!plan.rotates()) return std::nullopt;
+    constexpr std::string_view whole = "whole ";
+    const bool is_whole = name.starts_with(whole);
+    return Rotated(plan, step, is_whole).word(is_whole ? name.substr(whole.size()) : name);
+}
 
 }  // namespace
 
 std::string in_words(std::string_view pattern, const std::string& step, const Plan& plan) {
     return filled(pattern, [&](std::string_view name) -> std::optional<std::string> {
         const auto known = std::ranges::find(words_of_plan, name, &NamedWord::name);
-        if (known != std::end(words_of_plan)) return known->of(plan, step);
-        if (!plan.rotates()) return std::nullopt;
-        constexpr std::string_view whole = "whole ";
-        const bool is_whole = name.starts_with(whole);
-        return Rotated(plan, step, is_whole).word(is_whole ? name.substr(whole.size()) : name);
+        if (known != std::end(words_of_plan)) return known->of(plan);
+        if (std::optional<std::string> word = word_of_step(name, plan, step)) return word;
+        const PlanValue number = find_fact(name);
+        return number ? std::optional(json_number(number(plan))) : std::nullopt;
     });
 }
 

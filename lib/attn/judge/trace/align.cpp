@@ -7,18 +7,8 @@
 namespace attn {
 namespace {
 
-/// Maps axes of a result to an operand's, or to -1 if the operand has no such axis.
-std::vector<int> operand_axes(const std::vector<int>& operand, const std::vector<int>& of_result) {
-    std::vector<int> axes;
-    for (const int wanted : of_result) {
-        const auto found = std::ranges::find(operand, wanted);
-        axes.push_back(found == operand.end() ? -1 : static_cast<int>(found - operand.begin()));
-    }
-    return axes;
-}
-
 /// Reads a tensor with its axes in this order; `rest` has the lengths of axes that it may lack.
-Operand role_of(const std::vector<Traced>& trace, std::size_t place, const std::vector<int>& axes,
+Operand role_of(const Trace& trace, std::size_t place, const std::vector<int>& axes,
                 const Shape& rest) {
     Shape lengths;
     for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -30,17 +20,16 @@ Operand role_of(const std::vector<Traced>& trace, std::size_t place, const std::
 
 class Aligner {
 public:
-    Aligner(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-            const AskedWalk& base)
-        : trace_(trace), statements_(statements), base_(base), origins_(trace) {}
+    Aligner(const Trace& trace, const AskedWalk& base)
+        : trace_(trace), base_(base), origins_(trace) {}
 
     std::vector<Alignment> run() {
         std::vector<Heads> all;
-        for (const Core& core : cores_in(trace_, statements_)) all.push_back(heads_of(core));
+        for (const Core& core : cores_in(trace_)) all.push_back(heads_of(core));
         std::vector<Alignment> found = alignments_of_calls(trace_, base_);
         for (std::size_t i = 0; i < all.size();) {
             const std::size_t count = heads_from(all, i);
-            found.push_back(alignment_of(trace_, statements_, origins_,
+            found.push_back(alignment_of(trace_, origins_,
                                          {all.begin() + static_cast<std::ptrdiff_t>(i),
                                           all.begin() + static_cast<std::ptrdiff_t>(i + count)},
                                          base_));
@@ -66,9 +55,9 @@ private:
         const int of_query = static_cast<int>(core.query_token);
         const int of_key = static_cast<int>(core.key_token);
         heads.query = role_of(trace_, core.query,
-                              operand_axes(core.product.a, with(rest, of_query, -1)), lengths);
-        heads.key = role_of(trace_, core.key, operand_axes(core.product.b, with(rest, of_key, -1)),
-                            lengths);
+                              axes_for(core.product.a, with(rest, of_query, -1)), lengths);
+        heads.key =
+            role_of(trace_, core.key, axes_for(core.product.b, with(rest, of_key, -1)), lengths);
         heads.scores = steps_of_scores(trace_, core, with(rest, q, k), heads.changes);
         heads.changes.sink = sink_of(trace_, core, with(rest, q, k));
         if (core.sum) {
@@ -82,9 +71,9 @@ private:
             // If it was summed over the queries by mistake, its tokens are the keys.
             const bool is_turned = in_context(k) >= 0;
             const int summed = is_turned ? q : k, token = is_turned ? k : q;
-            heads.value = role_of(
-                trace_, *core.value,
-                operand_axes(core.sum->b, with(outer, in_context(summed), feature)), lengths);
+            heads.value =
+                role_of(trace_, *core.value,
+                        axes_for(core.sum->b, with(outer, in_context(summed), feature)), lengths);
             heads.context =
                 role_of(trace_, *core.context, with(outer, in_context(token), feature), lengths)
                     .numbers;
@@ -203,18 +192,15 @@ private:
         return 1;
     }
 
-    const std::vector<Traced>& trace_;
-    const std::vector<std::string>& statements_;
+    const Trace& trace_;
     const AskedWalk& base_;
     Origins origins_;
 };
 
 }  // namespace
 
-std::vector<Alignment> alignments(const std::vector<Traced>& trace,
-                                  const std::vector<std::string>& statements,
-                                  const AskedWalk& base) {
-    return Aligner(trace, statements, base).run();
+std::vector<Alignment> alignments(const Trace& trace, const AskedWalk& base) {
+    return Aligner(trace, base).run();
 }
 
 }  // namespace attn

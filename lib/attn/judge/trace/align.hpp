@@ -29,16 +29,19 @@ struct Alignment {
     std::size_t from = 0;                   ///< the first place of the attention in the trace
     bool takes_projections = false;         ///< starts from query, key and value
     bool ends_at_weights = false;           ///< no line multiplies them by values
+
+    /// Adds a question about the line of a tensor.
+    void ask(const Traced& tensor, std::string text) {
+        questions.push_back({tensor.file, tensor.line, std::move(text)});
+    }
 };
 
 /// Finds the attentions of a trace by their numbers: which tensors are products of which, and which
-/// operations changed the scores in between. `statements` as for cores_in. Settings of `base` that
-/// the user made are kept.
+/// operations changed the scores in between. Settings of `base` that the user made
+/// are kept.
 ///
 /// Returns  one alignment per attention, in order of time; heads that are computed one after
 ///         another are one attention.
-std::vector<Alignment> alignments(const std::vector<Traced>& trace,
-                                  const std::vector<std::string>& statements,
-                                  const AskedWalk& base);
+std::vector<Alignment> alignments(const Trace& trace, const AskedWalk& base);
 
 }  // namespace attn

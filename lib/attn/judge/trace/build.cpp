@@ -13,13 +13,9 @@ namespace {
 /// Builds an alignment, step by step.
 class Builder {
 public:
-    Builder(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-            const Origins& origins, const std::vector<Heads>& heads, const AskedWalk& base)
-        : trace_(trace),
-          statements_(statements),
-          origins_(origins),
-          heads_(heads),
-          one_(heads.front()) {
+    Builder(const Trace& trace, const Origins& origins, const std::vector<Heads>& heads,
+            const AskedWalk& base)
+        : trace_(trace), origins_(origins), heads_(heads), one_(heads.front()) {
         made_.asked.config = base.config;
         made_.asked.said = base.said;
     }
@@ -31,9 +27,9 @@ public:
         take_mask();
         take_after();
         ask_about_scores(trace_, one_, made_);
-        ask_about_context(trace_, statements_, one_, made_);
-        if (!has_input) ask_about_sources(trace_, statements_, origins_, one_, made_);
-        ask_about_roles(trace_, statements_, origins_, one_, has_input, output_, made_);
+        ask_about_context(trace_, one_, made_);
+        if (!has_input) ask_about_sources(trace_, origins_, one_, made_);
+        ask_about_roles(trace_, origins_, one_, has_input, output_, made_);
         SaidSettings said = made_.asked.said;
         said.heads = said.projection = said.source = true;
         if (has_input) {
@@ -273,7 +269,7 @@ private:
         Arranged after = together([](const Heads& head) { return head.scores.back().numbers; });
         set_shown_dropout(one_.changes.dropout, broadcast(std::move(after)).tensor(),
                           config().dropout);
-        ask_about_dropout(trace_[dropped.place], statements_[dropped.place], made_);
+        ask_about_dropout(trace_[dropped.place], made_);
     }
 
     void take_later(const std::string& step, std::optional<Operand> Heads::*member) {
@@ -288,7 +284,7 @@ private:
         const bool is_square = queries_ == keys_ && keys_ > 1;
         const bool has_tensor = is_square && has_causal_tensor(trace_, one_.core.softmaxed, keys_);
         if (has_tensor && !hidden && hides_nothing(one_)) {
-            made_.questions.push_back(asked_of(trace_[one_.core.softmaxed], no_mask_here));
+            made_.ask(trace_[one_.core.softmaxed], no_mask_here);
             return;
         }
         if (hidden) ask_about_hidden(trace_, one_, *hidden, made_);
@@ -334,7 +330,7 @@ private:
             const Traced& made = trace_[*merged];
             const Shape shape{samples_, queries_, width};
             const bool is_turned =
-                has_tokens_first() && made.rank() == 3 && !starts_with_samples(made, context);
+                has_tokens_first() && made.rank() == 3 && !has_samples_first(made, context);
             is_merged_by_samples_ = !is_turned;
             take("merged", *merged,
                  is_turned ? arranged(made, {1, 0, 2}, shape)
@@ -349,20 +345,6 @@ private:
                 }
             }
         }
-    }
-
-    /// True if the numbers by (sample, head, token, feature) are (sample, token, head * feature) in
-    /// this tensor.
-    static bool starts_with_samples(const Traced& merged, const Arranged& context) {
-        const Shape& by = context.shape;
-        if (merged.shape[0] != by[0] || merged.shape[1] != by[2]) return false;
-        for (std::size_t i = 0; i < context.all.size(); ++i) {
-            const std::size_t feature = i % by[3], token = i / by[3] % by[2];
-            const std::size_t head = i / by[3] / by[2] % by[1], sample = i / by[3] / by[2] / by[1];
-            const std::size_t at = ((sample * by[2] + token) * by[1] + head) * by[3] + feature;
-            if (!same_number(merged.all[at], context.all[i])) return false;
-        }
-        return true;
     }
 
     bool has_tokens_first() const {
@@ -393,8 +375,7 @@ private:
         return true;
     }
 
-    const std::vector<Traced>& trace_;
-    const std::vector<std::string>& statements_;
+    const Trace& trace_;
     const Origins& origins_;
     const std::vector<Heads>& heads_;
     const Heads& one_;
@@ -408,10 +389,9 @@ private:
 
 }  // namespace
 
-Alignment alignment_of(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                       const Origins& origins, const std::vector<Heads>& heads,
+Alignment alignment_of(const Trace& trace, const Origins& origins, const std::vector<Heads>& heads,
                        const AskedWalk& base) {
-    return Builder(trace, statements, origins, heads, base).run();
+    return Builder(trace, origins, heads, base).run();
 }
 
 }  // namespace attn

@@ -14,8 +14,7 @@ Arranged whole(const Traced& tensor) {
     return {tensor.is_row ? Shape{tensor.all.size()} : tensor.shape, tensor.all, tensor.dtype};
 }
 
-Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size_t last,
-                  const AskedWalk& base) {
+Alignment of_call(const Trace& trace, std::size_t first, std::size_t last, const AskedWalk& base) {
     Alignment made;
     made.asked.config = base.config;
     made.from = first;
@@ -33,10 +32,9 @@ Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size
         }
     }
     if (given.find("dropout") != nullptr) {
-        made.questions.push_back(
-            asked_of(trace[first],
-                     "dropout is on, so this result is random and was not judged: call .eval() "
-                     "of the model first"));
+        made.ask(trace[first],
+                 "dropout is on, so this result is random and was not judged: call .eval() "
+                 "of the model first");
         return made;
     }
     Ledger start;
@@ -66,7 +64,7 @@ Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size
     const bool has_tensor = tokens > 1 && has_causal_tensor(trace, first, tokens);
     const bool is_of_itself = given.has("x") && !given.has("memory");
     if (has_tensor && (hidden == nullptr || (is_of_itself && !is_causal_call))) {
-        made.questions.push_back(asked_of(trace[first], no_mask_here));
+        made.ask(trace[first], no_mask_here);
     }
     if (is_causal_call && tokens > 1 && (beside || (has_tensor && hidden != nullptr))) {
         made.asked.config.mask.causal = true;  // together with the mask
@@ -95,8 +93,7 @@ Alignment of_call(const std::vector<Traced>& trace, std::size_t first, std::size
 
 }  // namespace
 
-std::vector<Alignment> alignments_of_calls(const std::vector<Traced>& trace,
-                                           const AskedWalk& base) {
+std::vector<Alignment> alignments_of_calls(const Trace& trace, const AskedWalk& base) {
     std::vector<Alignment> found;
     for (std::size_t i = 0; i < trace.size(); ++i) {
         if (!is_of_call(trace[i])) continue;

@@ -45,8 +45,7 @@ bool is_softmax_call(const std::string& text) {
 /// Finds cores, each starting from its softmax.
 class Finder {
 public:
-    Finder(const std::vector<Traced>& trace, const std::vector<std::string>& statements)
-        : trace_(trace), statements_(statements) {
+    Finder(const Trace& trace) : trace_(trace) {
         for (std::size_t i = 0; i < trace.size(); ++i) {
             const bool is_float =
                 trace[i].dtype != DType::int64 && trace[i].dtype != DType::boolean;
@@ -86,12 +85,13 @@ private:
         if (tensor.rank() < 2 || !is_float) return false;
         int points = 0;
         if (std::ranges::any_of(tensor.all, is_hidden_score)) return false;
-        const std::string statement = lower(trimmed(statements_[w]));
+        const std::string statement = lower(trimmed(trace_[w].statement));
         const bool says_so =
             is_softmax_call(lower(tensor.name)) ||
             (tensor.is_variable() && !statement.starts_with("def ") && is_softmax_call(statement));
         // Softmax over an axis of one number gives ones.
-        if (has_two_values(tensor) && !(says_so && tensor.all == ones(tensor))) return false;
+        const bool is_ones = std::ranges::count(tensor.all, 1) == std::ssize(tensor.all);
+        if (has_two_values(tensor) && !(says_so && is_ones)) return false;
         if (softmax_with_sink(trace_, w)) points += 3;
         if (says_so || is_divided_exponential(w)) points += 2;
         if (tensor.name.size() > 1 && called(tensor) == "weights") points += 2;
@@ -103,10 +103,6 @@ private:
             }
         }
         return points >= 2;
-    }
-
-    static std::vector<double> ones(const Traced& like) {
-        return std::vector<double>(like.all.size(), 1);
     }
 
     /// True if the tensor is exp of a tensor shortly before it, divided by positive numbers.
@@ -257,7 +253,7 @@ private:
         const bool is_named_at_all = is_named || !called(trace_[core.scores]).empty() ||
                                      called(trace_[w]) == "weights" ||
                                      is_softmax_call(lower(trace_[w].name)) ||
-                                     is_softmax_call(lower(trimmed(statements_[w])));
+                                     is_softmax_call(lower(trimmed(trace_[w].statement)));
         if (!is_named_at_all && !is_softmax_of_scores(core, false)) return std::nullopt;
         // A value of the weights' shape that is computed after the scores may be any tensor.
         const bool is_sure_value = !core.value || *core.value < core.scores ||
@@ -373,8 +369,7 @@ private:
         return kept;
     }
 
-    const std::vector<Traced>& trace_;
-    const std::vector<std::string>& statements_;
+    const Trace& trace_;
     std::vector<bool> usable_;
 };
 
@@ -389,15 +384,11 @@ std::string called(const Traced& tensor) {
     std::vector<std::string> names = tensor.other_names;
     if (tensor.is_variable()) names.insert(names.begin(), tensor.name);
     for (const std::string& name : names) {
-        const std::vector<std::string> steps = known_steps(name);
-        if (!steps.empty()) return steps.front();
+        if (std::string step = likeliest_step(name); !step.empty()) return step;
     }
     return {};
 }
 
-std::vector<Core> cores_in(const std::vector<Traced>& trace,
-                           const std::vector<std::string>& statements) {
-    return Finder(trace, statements).run();
-}
+std::vector<Core> cores_in(const Trace& trace) { return Finder(trace).run(); }
 
 }  // namespace attn

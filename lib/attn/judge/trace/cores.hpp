@@ -23,13 +23,11 @@ struct Core {
     std::vector<std::size_t> rest;  ///< the other axes of scores: batch, heads
 };
 
-/// Finds the attentions of a trace, in order of time. `statements` has the source line of each
-/// tensor, empty if unknown: a line with the word softmax is a hint.
+/// Finds the attentions of a trace, in order of time.
 ///
 /// A softmax is found by its numbers: rows that sum to 1 between two products. Names and words are
 /// hints.
-std::vector<Core> cores_in(const std::vector<Traced>& trace,
-                           const std::vector<std::string>& statements);
+std::vector<Core> cores_in(const Trace& trace);
 
 /// The step that the name of a variable most likely means; empty for an expression, or a name that
 /// means none.
@@ -37,7 +35,7 @@ std::string called(const Traced& tensor);
 
 /// The place of a softmax with one more column than these weights, which are all but its last: that
 /// of a sink.
-std::optional<std::size_t> softmax_with_sink(const std::vector<Traced>& trace, std::size_t weights);
+std::optional<std::size_t> softmax_with_sink(const Trace& trace, std::size_t weights);
 
 /// True if an expression multiplies tensors and adds the products.
 bool is_product(const std::string& text);

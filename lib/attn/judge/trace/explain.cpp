@@ -27,7 +27,7 @@ LineVerdict verdict_of(const StepVerdict& row, const Finding* finding) {
 }
 
 /// True if a program names neither the factors of its scores nor the matrices that they come from.
-bool names_no_roles(const Alignment& alignment, const std::vector<Traced>& trace) {
+bool names_no_roles(const Alignment& alignment, const Trace& trace) {
     const auto is_named = [&](std::size_t place) {
         const std::string step = called(trace[place]);
         return step.ends_with("query") || step.ends_with("key") || step.ends_with("value");
@@ -41,7 +41,7 @@ bool names_no_roles(const Alignment& alignment, const std::vector<Traced>& trace
 }
 
 /// True if a program also does not name its scores and weights: it may not be attention.
-bool names_nothing(const Alignment& alignment, const std::vector<Traced>& trace) {
+bool names_nothing(const Alignment& alignment, const Trace& trace) {
     const auto is_named = [&](const auto& each) {
         const bool is_told = each.second.ends_with("scores") || each.second == "weights";
         return is_told && !called(trace[alignment.places.at(each.first)]).empty();
@@ -54,7 +54,7 @@ constexpr const char* not_scaled =
 
 /// A question in place of a mistake that is often made on purpose; empty for other lines.
 std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
-                          const std::vector<Traced>& trace) {
+                          const Trace& trace) {
     const bool is_coarse =
         std::ranges::any_of(alignment.asked.theirs.entries(),
                             [](const auto& entry) { return is_16_bit(entry.tensor.dtype()); });
@@ -102,7 +102,7 @@ bool has_scale_of_its_own(const Diagnosis& diagnosis) {
 }
 
 /// True if a scale is 1 / sqrt of a length of the parameters of query or key.
-bool is_of_known_width(const ScaleChoice& scale, const std::vector<Traced>& trace) {
+bool is_of_known_width(const ScaleChoice& scale, const Trace& trace) {
     if (scale.by != ScaleChoice::By::number) return false;
     for (const Traced& each : trace) {
         const std::string step = called(each);
@@ -118,7 +118,7 @@ bool is_of_known_width(const ScaleChoice& scale, const std::vector<Traced>& trac
 /// Asks about scores with a scale of their own, or about a missing scale, that another mistake
 /// hides.
 LineQuestion asked_about_scale(const Alignment& alignment, const ScaleChoice& scale,
-                               const std::vector<Traced>& trace) {
+                               const Trace& trace) {
     const bool is_number = scale.by == ScaleChoice::By::number;
     std::size_t place = alignment.from;
     for (const auto& [label, step] : alignment.steps) {
@@ -192,8 +192,7 @@ FittingDiagnosis judged(AskedWalk& walk, const DiagnoseOptions& options, double 
 
 /// Returns the answers for steps of an alignment, in its order of axes. Omits steps whose numbers
 /// are in another order.
-Ledger answers_to(const Alignment& alignment, const std::vector<Traced>& trace,
-                  const Ledger& answers) {
+Ledger answers_to(const Alignment& alignment, const Trace& trace, const Ledger& answers) {
     Ledger theirs;
     for (const auto& [label, tensor] : alignment.asked.theirs.entries()) {
         const Tensor* const answer = answers.find(label);
@@ -235,8 +234,7 @@ void move_to_missing_steps(const Diagnosis& diagnosis,
 }
 
 /// Adds the lines of the steps that were judged, and of those that were not.
-void add_lines(const Alignment& alignment, const std::vector<Traced>& trace,
-               ExplainedAttention& made) {
+void add_lines(const Alignment& alignment, const Trace& trace, ExplainedAttention& made) {
     std::map<std::size_t, ExplainedLine> lines;
     const auto line_at = [&](std::size_t place) -> ExplainedLine& {
         const Traced& each = trace[place];
@@ -284,7 +282,7 @@ std::size_t last_place(const Alignment& alignment) {
 
 /// The lines of the main program whose tensors are neither between the first and the last step of
 /// an attention nor its parameters.
-std::vector<std::size_t> lines_outside(const std::vector<Traced>& trace,
+std::vector<std::size_t> lines_outside(const Trace& trace,
                                        const std::vector<Alignment>& alignments) {
     std::vector<bool> belongs(trace.size());
     for (const Alignment& each : alignments) {
@@ -319,10 +317,10 @@ bool Explanation::is_right() const {
            });
 }
 
-Explanation explain(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                    const AskedWalk& base, const DiagnoseOptions& options, const Ledger& answers) {
+Explanation explain(const Trace& trace, const AskedWalk& base, const DiagnoseOptions& options,
+                    const Ledger& answers) {
     Explanation made;
-    const std::vector<Alignment> all = alignments(trace, statements, base);
+    const std::vector<Alignment> all = alignments(trace, base);
     made.passed_over = lines_outside(trace, all);
     for (const Alignment& each : all) {
         DiagnoseOptions of_this = options;

@@ -60,10 +60,9 @@ struct Explanation {
 
 /// Finds the attentions in a trace, judges each, and reports which line computes which step.
 ///
-/// `statements` as for cores_in; `base` is the walk that flags describe. `answers` are tensors, by
+/// `base` is the walk that flags describe. `answers` are tensors, by
 /// labels of the trace, to judge in place of the trace's own.
-Explanation explain(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                    const AskedWalk& base, const DiagnoseOptions& options,
+Explanation explain(const Trace& trace, const AskedWalk& base, const DiagnoseOptions& options,
                     const Ledger& answers = {});
 
 }  // namespace attn

@@ -23,12 +23,11 @@ struct Heads {
 };
 
 /// Builds an alignment from the heads of one attention, which have the same shapes.
-Alignment alignment_of(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                       const Origins& origins, const std::vector<Heads>& heads,
+Alignment alignment_of(const Trace& trace, const Origins& origins, const std::vector<Heads>& heads,
                        const AskedWalk& base);
 
 /// True if the program has a causal mask for that many tokens, before that place in its trace.
-bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std::size_t tokens);
+bool has_causal_tensor(const Trace& trace, std::size_t before, std::size_t tokens);
 
 /// Keys hidden in addition to a causal mask: none, or keys that no query sees.
 /// `hidden` holds square matrices: the cells above the diagonal (with or without it, or one row
@@ -40,18 +39,13 @@ std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidd
 inline constexpr const char* no_mask_here =
     "the program has a causal mask, and this attention does not use it: is this intended?";
 
-/// Returns a question about the line of a tensor.
-inline LineQuestion asked_of(const Traced& tensor, std::string text) {
-    return {tensor.file, tensor.line, std::move(text)};
-}
-
 /// Adds a question about a mask, square matrices of hidden cells, that hides each token from itself
 /// or from all later ones.
-void ask_about_mask(const std::vector<Traced>& trace, const Heads& heads,
-                    const std::vector<double>& hidden, std::size_t keys, Alignment& made);
+void ask_about_mask(const Trace& trace, const Heads& heads, const std::vector<double>& hidden,
+                    std::size_t keys, Alignment& made);
 
 /// Asks about a call of dropout that does not depend on the mode of the model.
-void ask_about_dropout(const Traced& dropped, const std::string& statement, Alignment& made);
+void ask_about_dropout(const Traced& dropped, Alignment& made);
 
 /// True if no score is hidden and no weight is changed after the softmax.
 bool hides_nothing(const Heads& heads);
@@ -71,29 +65,27 @@ void add_missing_biases(Ledger& given);
 
 /// Adds the questions that an unusual use of projections leaves to the user. `output`
 /// is the last projection, if there is one.
-void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                     const Origins& origins, const Heads& heads, bool has_input,
+void ask_about_roles(const Trace& trace, const Origins& origins, const Heads& heads, bool has_input,
                      const std::optional<Origin>& output, Alignment& made);
 
 /// Asks about a query, key or value that lines compute from a projection in a way that no step
 /// explains.
-void ask_about_sources(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                       const Origins& origins, const Heads& heads, Alignment& made);
+void ask_about_sources(const Trace& trace, const Origins& origins, const Heads& heads,
+                       Alignment& made);
 
 /// Asks about scores that are changed in a way that no step explains.
-void ask_about_scores(const std::vector<Traced>& trace, const Heads& heads, Alignment& made);
+void ask_about_scores(const Trace& trace, const Heads& heads, Alignment& made);
 
 /// Asks about a product of the weights that is not known as the context.
-void ask_about_context(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                       const Heads& heads, Alignment& made);
+void ask_about_context(const Trace& trace, const Heads& heads, Alignment& made);
 
 /// Asks about a mask, by (..., query, key), that is shifted, hides all keys of a query, or shows
 /// nothing but padding.
-void ask_about_hidden(const std::vector<Traced>& trace, const Heads& heads, const Arranged& hidden,
+void ask_about_hidden(const Trace& trace, const Heads& heads, const Arranged& hidden,
                       Alignment& made);
 
 /// Finds the attentions that PyTorch computes in a single call. A trace names the inputs and
 /// outputs `step query`, `step output`, ..., and ends each call with `step heads`.
-std::vector<Alignment> alignments_of_calls(const std::vector<Traced>& trace, const AskedWalk& base);
+std::vector<Alignment> alignments_of_calls(const Trace& trace, const AskedWalk& base);
 
 }  // namespace attn

@@ -13,7 +13,7 @@ namespace attn {
 namespace {
 
 /// Asks if the parts of one projection are not in the usual order: query, key, value.
-void ask_about_order(const std::vector<Traced>& trace, const Origins& origins, const Heads& heads,
+void ask_about_order(const Trace& trace, const Origins& origins, const Heads& heads,
                      Alignment& made) {
     struct Part {
         std::size_t result, channel;
@@ -36,14 +36,13 @@ void ask_about_order(const std::vector<Traced>& trace, const Origins& origins, c
     // The line that splits it.
     const Operand& first = *parts.front().operand;
     const auto cut = origins.same_numbers(first.numbers.all, parts.front().result, first.place + 1);
-    made.questions.push_back(asked_of(trace[cut.value_or(parts.front().result)],
-                                      "the parts of this projection are used as " + joined(roles) +
-                                          ", in this order: is this intended?"));
+    made.ask(trace[cut.value_or(parts.front().result)],
+             "the parts of this projection are used as " + joined(roles) +
+                 ", in this order: is this intended?");
 }
 
 /// Asks about an output matrix that no line uses.
-void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                      Alignment& made) {
+void ask_about_output(const Trace& trace, Alignment& made) {
     const auto is_output = [](const auto& each) { return each.second == "output"; };
     if (std::ranges::any_of(made.steps, is_output)) return;
     for (const Traced& each : trace) {
@@ -55,7 +54,7 @@ void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::s
         // A module's matrix is traced when the module is called.
         bool is_used = !is_unused && each.name.ends_with(".weight");
         for (std::size_t i = 0; i < trace.size() && !is_used; ++i) {
-            is_used = trace[i].line != each.line && has_name(statements[i], each.name);
+            is_used = trace[i].line != each.line && has_name(trace[i].statement, each.name);
         }
         if (is_used) return;
         const auto is_last = [](const auto& step) {
@@ -65,9 +64,8 @@ void ask_about_output(const std::vector<Traced>& trace, const std::vector<std::s
         for (const auto& step : made.steps) {
             if (is_last(step)) last = std::max(last, made.places.at(step.first));
         }
-        made.questions.push_back(asked_of(
-            trace[last],
-            "the context is not multiplied by " + visible(named.name) + ": is this intended?"));
+        made.ask(trace[last],
+                 "the context is not multiplied by " + visible(named.name) + ": is this intended?");
         return;
     }
 }
@@ -85,7 +83,7 @@ bool has_all(const Origin& origin) {
 }
 
 /// Projections that share a matrix.
-void ask_about_sharing(const std::vector<Traced>& trace, const Projections& all, Alignment& made) {
+void ask_about_sharing(const Trace& trace, const Projections& all, Alignment& made) {
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
             const Origin &one = *all[i].origin, &other = *all[j].origin;
@@ -93,16 +91,16 @@ void ask_about_sharing(const std::vector<Traced>& trace, const Projections& all,
                 trace[one.w].all == trace[other.w].all && one.product.b == other.product.b &&
                 (one.channel == other.channel || (has_all(one) && has_all(other)));
             if (!is_shared) continue;
-            made.questions.push_back(asked_of(trace[std::max(all[i].place, all[j].place)],
-                                              all[i].role + " and " + all[j].role +
-                                                  " come from the same matrix: is this intended?"));
+            made.ask(trace[std::max(all[i].place, all[j].place)],
+                     all[i].role + " and " + all[j].role +
+                         " come from the same matrix: is this intended?");
             return;
         }
     }
 }
 
 /// Asks about a square matrix that is used transposed, unlike the others.
-void ask_about_layout(const std::vector<Traced>& trace, const Projections& all, Alignment& made) {
+void ask_about_layout(const Trace& trace, const Projections& all, Alignment& made) {
     std::map<bool, std::vector<const RoleProjection*>> by_layout;
     for (const RoleProjection& each : all) {
         const Traced& w = trace[each.origin->w];
@@ -113,10 +111,9 @@ void ask_about_layout(const std::vector<Traced>& trace, const Projections& all, 
     if (by_layout.size() < 2 || all.size() < 3) return;
     for (const auto& [layout, those] : by_layout) {
         if (those.size() > 1) continue;
-        made.questions.push_back(
-            asked_of(trace[those[0]->origin->result],
-                     "the matrix of the " + those[0]->role +
-                         " is used transposed, unlike the others: is this intended?"));
+        made.ask(trace[those[0]->origin->result],
+                 "the matrix of the " + those[0]->role +
+                     " is used transposed, unlike the others: is this intended?");
         return;
     }
 }
@@ -132,10 +129,9 @@ std::vector<std::size_t> order_of_features(const Operand& role) {
 
 }  // namespace
 
-void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                     const Origins& origins, const Heads& heads, bool has_input,
+void ask_about_roles(const Trace& trace, const Origins& origins, const Heads& heads, bool has_input,
                      const std::optional<Origin>& output, Alignment& made) {
-    if (heads.context) ask_about_output(trace, statements, made);
+    if (heads.context) ask_about_output(trace, made);
     if (!has_input) return;
     ask_about_order(trace, origins, heads, made);
     Projections all{{"key", &*heads.key.origin, heads.key.place},
@@ -145,9 +141,8 @@ void ask_about_roles(const std::vector<Traced>& trace, const std::vector<std::st
     ask_about_sharing(trace, all, made);
     ask_about_layout(trace, all, made);
     if (order_of_features(heads.query) != order_of_features(heads.key)) {
-        made.questions.push_back(
-            asked_of(trace[heads.key.place],
-                     "the features of query and key are in different orders: is this intended?"));
+        made.ask(trace[heads.key.place],
+                 "the features of query and key are in different orders: is this intended?");
     }
 }
 
@@ -163,8 +158,8 @@ void add_missing_biases(Ledger& given) {
     }
 }
 
-void ask_about_mask(const std::vector<Traced>& trace, const Heads& heads,
-                    const std::vector<double>& hidden, std::size_t keys, Alignment& made) {
+void ask_about_mask(const Trace& trace, const Heads& heads, const std::vector<double>& hidden,
+                    std::size_t keys, Alignment& made) {
     const auto hides_all = [&](auto&& is_meant) {
         for (std::size_t i = 0; i < hidden.size(); ++i) {
             if (is_meant(i / keys % keys, i % keys) && hidden[i] == 0) return false;
@@ -175,9 +170,8 @@ void ask_about_mask(const std::vector<Traced>& trace, const Heads& heads,
     if (!hides_itself && !hides_all(std::greater<std::size_t>())) return;
     const auto masked = std::ranges::find(heads.scores, "masked_scores", &ScoreStep::step);
     const std::size_t place = masked == heads.scores.end() ? heads.core.softmaxed : masked->place;
-    made.questions.push_back(
-        asked_of(trace[place], hides_itself ? "no token sees itself: is this intended?"
-                                            : "no token sees an earlier one: is this intended?"));
+    made.ask(trace[place], hides_itself ? "no token sees itself: is this intended?"
+                                        : "no token sees an earlier one: is this intended?");
 }
 
 std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidden,
@@ -211,7 +205,7 @@ std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidd
     return is_nearly_causal() ? std::optional(std::move(padding)) : std::nullopt;
 }
 
-bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std::size_t tokens) {
+bool has_causal_tensor(const Trace& trace, std::size_t before, std::size_t tokens) {
     for (std::size_t i = 0; i < before; ++i) {
         const Traced& each = trace[i];
         if (each.all.size() != tokens * tokens || each.shape.back() != tokens) continue;
@@ -223,15 +217,15 @@ bool has_causal_tensor(const std::vector<Traced>& trace, std::size_t before, std
     return false;
 }
 
-void ask_about_dropout(const Traced& dropped, const std::string& statement, Alignment& made) {
+void ask_about_dropout(const Traced& dropped, Alignment& made) {
+    const std::string& statement = dropped.statement;
     const bool is_function = statement.find("F.dropout(") != statement.npos ||
                              statement.find("functional.dropout(") != statement.npos;
     const std::size_t mode = statement.find("training=");
     if (!is_function ||
         (mode != statement.npos && statement.compare(mode, 13, "training=True") != 0))
         return;
-    made.questions.push_back(
-        asked_of(dropped, "dropout stays on after model.eval() here: is this intended?"));
+    made.ask(dropped, "dropout stays on after model.eval() here: is this intended?");
 }
 
 bool hides_nothing(const Heads& heads) {

@@ -28,47 +28,39 @@ public:
           strides_b_(row_strides(b.shape)),
           unit_(std::max({unit_of(result.dtype), unit_of(a.dtype), unit_of(b.dtype)})) {}
 
-    std::optional<Contraction> run() { return assign_a(0) ? std::optional(found_) : std::nullopt; }
+    std::optional<Contraction> run() { return assign(0) ? std::optional(found_) : std::nullopt; }
 
 private:
     bool is_free(const std::vector<int>& taken, int axis) const {
         return std::ranges::find(taken, axis) == taken.end();
     }
 
-    bool assign_a(std::size_t i) {
-        if (i == a_.rank()) return !summed_.empty() && assign_b(0);
-        for (std::size_t axis = 0; axis < result_.rank(); ++axis) {
-            const int to = static_cast<int>(axis);
-            if (result_.shape[axis] != a_.shape[i] || !is_free(found_.a, to)) continue;
-            found_.a.push_back(to);
-            if (assign_a(i + 1)) return true;
-            found_.a.pop_back();
+    /// Assigns the axes of `a`, then those of `b`, from number `i` of both on: each to an axis of
+    /// the result, or to a sum, which begins with `a`.
+    bool assign(std::size_t i) {
+        if (i == a_.rank() && summed_.empty()) return false;
+        if (i == a_.rank() + b_.rank()) return covers() && holds();
+        const bool is_b = i >= a_.rank();
+        std::vector<int>& to = is_b ? found_.b : found_.a;
+        const std::size_t length = is_b ? b_.shape[i - a_.rank()] : a_.shape[i];
+        const auto leads_on = [&](int axis) {
+            to.push_back(axis);
+            if (assign(i + 1)) return true;
+            to.pop_back();
+            return false;
+        };
+        for (std::size_t which = 0; is_b && which < summed_.size(); ++which) {
+            const int sum = -static_cast<int>(which) - 1;
+            if (summed_[which] == length && is_free(to, sum) && leads_on(sum)) return true;
         }
-        if (summed_.size() == most_summed) return false;
-        summed_.push_back(i);
-        found_.a.push_back(-static_cast<int>(summed_.size()));
-        if (assign_a(i + 1)) return true;
-        found_.a.pop_back();
+        for (std::size_t axis = 0; axis < result_.rank(); ++axis) {
+            const int own = static_cast<int>(axis);
+            if (result_.shape[axis] == length && is_free(to, own) && leads_on(own)) return true;
+        }
+        if (is_b || summed_.size() == most_summed) return false;
+        summed_.push_back(length);
+        if (leads_on(-static_cast<int>(summed_.size()))) return true;
         summed_.pop_back();
-        return false;
-    }
-
-    bool assign_b(std::size_t i) {
-        if (i == b_.rank()) return covers() && holds();
-        for (std::size_t which = 0; which < summed_.size(); ++which) {
-            const int to = -static_cast<int>(which) - 1;
-            if (a_.shape[summed_[which]] != b_.shape[i] || !is_free(found_.b, to)) continue;
-            found_.b.push_back(to);
-            if (assign_b(i + 1)) return true;
-            found_.b.pop_back();
-        }
-        for (std::size_t axis = 0; axis < result_.rank(); ++axis) {
-            const int to = static_cast<int>(axis);
-            if (result_.shape[axis] != b_.shape[i] || !is_free(found_.b, to)) continue;
-            found_.b.push_back(to);
-            if (assign_b(i + 1)) return true;
-            found_.b.pop_back();
-        }
         return false;
     }
 
@@ -168,7 +160,7 @@ private:
     Shape strides_a_, strides_b_;
     double unit_;
     Contraction found_;
-    std::vector<std::size_t> summed_;
+    std::vector<std::size_t> summed_;  ///< lengths
 };
 
 std::vector<std::size_t> axes(const std::vector<int>& of, const std::vector<int>& other,

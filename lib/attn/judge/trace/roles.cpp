@@ -20,17 +20,6 @@ bool is_near(double a, double b, double unit) {
     return same_number(a, b) || std::abs(a - b) <= 8 * unit * std::abs(b);
 }
 
-/// Returns the axes of a tensor for these axes of the result (or, if negative, for these sums).
-std::vector<int> axes_for(const std::vector<int>& of_operand, const std::vector<int>& wanted) {
-    std::vector<int> axes;
-    for (const int want : wanted) {
-        const auto found = std::ranges::find(of_operand, want);
-        axes.push_back(found == of_operand.end() ? -1
-                                                 : static_cast<int>(found - of_operand.begin()));
-    }
-    return axes;
-}
-
 std::vector<int> as_int(const std::vector<std::size_t>& axes) { return {axes.begin(), axes.end()}; }
 
 /// Returns the axes of the result that x has, samples first.
@@ -50,6 +39,16 @@ std::vector<int> summed(const Contraction& product) {
 }
 
 }  // namespace
+
+std::vector<int> axes_for(const std::vector<int>& of_operand, const std::vector<int>& wanted) {
+    std::vector<int> axes;
+    for (const int want : wanted) {
+        const auto found = std::ranges::find(of_operand, want);
+        axes.push_back(found == of_operand.end() ? -1
+                                                 : static_cast<int>(found - of_operand.begin()));
+    }
+    return axes;
+}
 
 Tensor Arranged::tensor() const {
     const auto made = [&](auto zero) {
@@ -83,6 +82,12 @@ Arranged arranged(const Traced& tensor, const std::vector<int>& axes, const Shap
     return made;
 }
 
+Arranged arranged(const Traced& tensor, const std::vector<int>& axes) {
+    Shape lengths;
+    for (const int axis : axes) lengths.push_back(tensor.shape[static_cast<std::size_t>(axis)]);
+    return arranged(tensor, axes, lengths);
+}
+
 Arranged beside(const Arranged& a, const Arranged& b, std::size_t axis) {
     Arranged both{a.shape, {}, a.dtype};
     both.shape[axis] += b.shape[axis];
@@ -100,6 +105,18 @@ Arranged beside(const Arranged& a, const Arranged& b, std::size_t axis) {
     return both;
 }
 
+bool has_samples_first(const Traced& merged, const Arranged& context) {
+    const Shape& by = context.shape;
+    if (merged.shape[0] != by[0] || merged.shape[1] != by[2]) return false;
+    for (std::size_t i = 0; i < context.all.size(); ++i) {
+        const std::size_t feature = i % by[3], token = i / by[3] % by[2];
+        const std::size_t head = i / by[3] / by[2] % by[1], sample = i / by[3] / by[2] / by[1];
+        const std::size_t at = ((sample * by[2] + token) * by[1] + head) * by[3] + feature;
+        if (!same_number(merged.all[at], context.all[i])) return false;
+    }
+    return true;
+}
+
 void Origin::turn() {
     if (tokens.size() != 2) return;
     std::ranges::reverse(tokens);
@@ -112,7 +129,7 @@ std::vector<std::size_t> all_channels(const Origin& origin) {
     return all;
 }
 
-Origins::Origins(const std::vector<Traced>& trace) : trace_(trace) {
+Origins::Origins(const Trace& trace) : trace_(trace) {
     for (const Traced& each : trace) sorted_.push_back(in_order(each.all));
 }
 
@@ -252,10 +269,7 @@ Arranged Origins::matrix(const Origin& origin, const std::vector<std::size_t>& c
     const std::vector<std::size_t> out = origin.product.axes_of_b(false);
     std::vector<int> wanted = as_int(out);
     std::ranges::copy(summed(origin.product), std::back_inserter(wanted));
-    const std::vector<int> axes = axes_for(origin.product.b, wanted);
-    Shape lengths;
-    for (const int axis : axes) lengths.push_back(w.shape[static_cast<std::size_t>(axis)]);
-    const Arranged whole = arranged(w, axes, lengths);
+    const Arranged whole = arranged(w, axes_for(origin.product.b, wanted));
     const std::size_t width = whole.all.size() / origin.channels;
     Arranged rows{{channels.size(), width}, {}, w.dtype};
     for (const std::size_t channel : channels) {
@@ -275,13 +289,9 @@ Arranged Origins::bias(const Origin& origin, const std::vector<std::size_t>& cha
 }
 
 Arranged Origins::input(const Origin& origin) const {
-    const Traced& x = trace_[origin.x];
     std::vector<int> wanted = token_axes(origin);
     std::ranges::copy(summed(origin.product), std::back_inserter(wanted));
-    const std::vector<int> axes = axes_for(origin.product.a, wanted);
-    Shape lengths;
-    for (const int axis : axes) lengths.push_back(x.shape[static_cast<std::size_t>(axis)]);
-    Arranged made = arranged(x, axes, lengths);
+    Arranged made = arranged(trace_[origin.x], axes_for(origin.product.a, wanted));
     made.shape = origin.tokens;
     made.shape.push_back(made.all.size() / std::max<std::size_t>(origin.rows(), 1));
     return made;
@@ -291,9 +301,7 @@ Arranged Origins::output(const Origin& origin, const std::vector<std::size_t>& c
     const Traced& result = trace_[origin.result];
     std::vector<int> axes = token_axes(origin);
     std::ranges::copy(as_int(origin.product.axes_of_b(false)), std::back_inserter(axes));
-    Shape lengths;
-    for (const int axis : axes) lengths.push_back(result.shape[static_cast<std::size_t>(axis)]);
-    const Arranged whole = arranged(result, axes, lengths);
+    const Arranged whole = arranged(result, axes);
     Arranged made{origin.tokens, {}, result.dtype};
     made.shape.push_back(channels.size());
     for (std::size_t row = 0; row < origin.rows(); ++row) {

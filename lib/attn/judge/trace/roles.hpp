@@ -1,7 +1,5 @@
 #pragma once
-#include <map>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "attn/judge/trace/cores.hpp"
@@ -21,6 +19,16 @@ struct Arranged {
 /// Reads a tensor with these of its axes, in this order; -1 broadcasts it along an axis of that
 /// length.
 Arranged arranged(const Traced& tensor, const std::vector<int>& axes, const Shape& lengths);
+/// Reads it with these of its axes alone.
+Arranged arranged(const Traced& tensor, const std::vector<int>& axes);
+
+/// Returns the axes of an operand for these axes of the result (or, if negative, for these sums);
+/// -1 for those that it lacks.
+std::vector<int> axes_for(const std::vector<int>& of_operand, const std::vector<int>& wanted);
+
+/// True if the numbers by (sample, head, token, feature) are (sample, token, head * feature) in
+/// this tensor.
+bool has_samples_first(const Traced& merged, const Arranged& context);
 
 /// Concatenates two tensors along an axis.
 ///
@@ -57,7 +65,7 @@ struct Operand {
 /// same token of x . w.
 class Origins {
 public:
-    explicit Origins(const std::vector<Traced>& trace);
+    explicit Origins(const Trace& trace);
 
     /// Returns the origin of numbers (rest..., token, feature), among tensors before `before`.
     std::optional<Origin> of(const Arranged& numbers, std::size_t before) const;
@@ -83,7 +91,7 @@ private:
     /// Finds the channel of each number of a token; returns false if tokens differ in it.
     bool take_channels(Origin& origin, const Arranged& numbers) const;
 
-    const std::vector<Traced>& trace_;
+    const Trace& trace_;
     std::vector<std::vector<double>> sorted_;
 };
 

@@ -75,7 +75,7 @@ double cap_between(const Traced& from, const Traced& to) {
 }
 
 /// True if the weights are computed from this tensor: by softmax, or after masking some cells.
-bool leads_to_weights(const std::vector<Traced>& trace, const Core& core, std::size_t place) {
+bool leads_to_weights(const Trace& trace, const Core& core, std::size_t place) {
     const Traced& from = trace[place];
     for (std::size_t axis = 0; axis < from.rank(); ++axis) {
         if (is_softmax(from, trace[core.softmaxed], axis)) return true;
@@ -104,7 +104,7 @@ std::optional<Arranged> added_between(const Arranged& from, const Arranged& to) 
 
 /// True if some tensor of the trace was added to or subtracted from these scores. An addend that
 /// was computed from the scores themselves, or a mask of two numbers, is no bias.
-bool has_addend(const std::vector<Traced>& trace, std::size_t from, std::size_t to) {
+bool has_addend(const Trace& trace, std::size_t from, std::size_t to) {
     const std::vector<double>&before = trace[from].all, &after = trace[to].all;
     const double slack = slack_of(trace[from], trace[to]);
     for (std::size_t i = 0; i < to; ++i) {
@@ -174,18 +174,16 @@ std::optional<std::vector<int>> axes_in(const Shape& from, const std::vector<int
 
 }  // namespace
 
-std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const Core& core,
+std::vector<ScoreStep> steps_of_scores(const Trace& trace, const Core& core,
                                        const std::vector<int>& axes, ScoreChanges& changes) {
     const Traced& product = trace[core.scores];
-    Shape lengths;
-    for (const int axis : axes) lengths.push_back(product.shape[static_cast<std::size_t>(axis)]);
     std::vector<ScoreStep> steps;
     const auto drop = [&](const std::string& step) {
         std::erase_if(steps, [&](const ScoreStep& each) { return each.step == step; });
     };
     const auto take = [&](const char* step, std::size_t place) {
         drop(step);
-        steps.push_back({step, place, arranged(trace[place], axes, lengths)});
+        steps.push_back({step, place, arranged(trace[place], axes)});
     };
     const bool is_hidden = std::ranges::any_of(product.all, is_hidden_score);
     changes.factor = core.product.factor;
@@ -212,8 +210,7 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
                 take("capped_scores", i);
             } else if (step == "masked_scores") {
                 // Scaled after masking: record both in the usual order.
-                ScoreStep masked{"masked_scores", steps.back().place,
-                                 arranged(trace[i], axes, lengths)};
+                ScoreStep masked{"masked_scores", steps.back().place, arranged(trace[i], axes)};
                 drop("masked_scores");
                 drop("scaled_scores");
                 changes.factor *= *factor;
@@ -238,8 +235,7 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
             changes.softcap = cap;
         } else if (!leads_to_weights(trace, core, i) || is_lowered_by_top(from, to)) {
             continue;
-        } else if (auto added =
-                       added_between(arranged(from, axes, lengths), arranged(to, axes, lengths))) {
+        } else if (auto added = added_between(arranged(from, axes), arranged(to, axes))) {
             take("biased_scores", i);
             changes.added = std::move(added);
             if (!has_addend(trace, last, i)) changes.unexplained = i;
@@ -262,7 +258,7 @@ std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const C
     return steps;
 }
 
-std::optional<Arranged> sink_of(const std::vector<Traced>& trace, const Core& core,
+std::optional<Arranged> sink_of(const Trace& trace, const Core& core,
                                 const std::vector<int>& axes) {
     const std::optional<std::size_t> softmax = softmax_with_sink(trace, core.softmaxed);
     if (!softmax) return std::nullopt;
@@ -275,44 +271,36 @@ std::optional<Arranged> sink_of(const std::vector<Traced>& trace, const Core& co
         for (std::size_t cell = columns - 1; cell < trace[i].all.size(); cell += columns) {
             column.all.push_back(trace[i].all[cell]);
         }
-        Shape lengths;
-        for (const int axis : axes) {
-            lengths.push_back(column.shape[static_cast<std::size_t>(axis)]);
-        }
-        return arranged(column, axes, lengths);
+        return arranged(column, axes);
     }
     return std::nullopt;
 }
 
 std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps) {
+    if (steps.empty()) return std::nullopt;
     const Arranged* shown = nullptr;
-    bool are_weights = false;
     for (const ScoreStep& each : steps) {
         if (each.step == "masked_scores") shown = &each.numbers;
     }
-    if (shown == nullptr && !steps.empty()) {
+    const bool are_weights = shown == nullptr;
+    if (are_weights) {
         const bool drops = steps.back().step == "dropped_weights";
         shown = &steps[steps.size() - (drops ? 2 : 1)].numbers;
-        are_weights = true;
     }
-    if (shown == nullptr) return std::nullopt;
     double high = -HUGE_VAL;
     for (const double number : shown->all) {
         if (std::isfinite(number)) high = std::max(high, number);
     }
     Arranged hidden{shown->shape, std::vector<double>(shown->all.size()), DType::boolean};
-    bool any = false;
     for (std::size_t i = 0; i < hidden.all.size(); ++i) {
         const double number = shown->all[i];
-        const bool is_hidden =
-            are_weights ? number == 0 : number <= most_of_hidden && number < high - 50;
-        hidden.all[i] = is_hidden;
-        any = any || is_hidden;
+        hidden.all[i] = are_weights ? number == 0 : number <= most_of_hidden && number < high - 50;
     }
-    return any ? std::optional(std::move(hidden)) : std::nullopt;
+    const bool hides = std::ranges::count(hidden.all, 1) > 0;
+    return hides ? std::optional(std::move(hidden)) : std::nullopt;
 }
 
-std::optional<Before> scaled_before(const std::vector<Traced>& trace, std::size_t place) {
+std::optional<Before> scaled_before(const Trace& trace, std::size_t place) {
     const auto largest = [](const Traced& tensor) {
         double most = 0;
         for (const double number : tensor.all) most = std::max(most, std::abs(number));
@@ -340,7 +328,7 @@ std::optional<Before> scaled_before(const std::vector<Traced>& trace, std::size_
     return std::nullopt;
 }
 
-std::optional<Before> rotated_before(const std::vector<Traced>& trace, const Operand& operand) {
+std::optional<Before> rotated_before(const Trace& trace, const Operand& operand) {
     const Arranged& to = operand.numbers;
     const std::size_t features = to.shape.back();
     if (features < 2 || features % 2 != 0) return std::nullopt;

@@ -33,13 +33,12 @@ struct ScoreChanges {
 /// was added. `axes` are those of scores in our order.
 ///
 /// Returns  the steps in order of time, the weights last, as they were before and after dropout.
-std::vector<ScoreStep> steps_of_scores(const std::vector<Traced>& trace, const Core& core,
+std::vector<ScoreStep> steps_of_scores(const Trace& trace, const Core& core,
                                        const std::vector<int>& axes, ScoreChanges& changes);
 
 /// The logits of a sink, by the axes of scores in our order, with one in place of the keys; nullopt
 /// if the softmax has none.
-std::optional<Arranged> sink_of(const std::vector<Traced>& trace, const Core& core,
-                                const std::vector<int>& axes);
+std::optional<Arranged> sink_of(const Trace& trace, const Core& core, const std::vector<int>& axes);
 
 /// Returns the hidden cells: masked scores far below all others, or weights of 0.
 std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps);
@@ -55,9 +54,9 @@ struct Before {
 
 /// Finds the tensor that was multiplied by a number less than 1 to give this one, in any order of
 /// axes.
-std::optional<Before> scaled_before(const std::vector<Traced>& trace, std::size_t place);
+std::optional<Before> scaled_before(const Trace& trace, std::size_t place);
 /// Finds the tensor whose pairs of features were rotated to give this one: each pair keeps its
 /// length, and the features are the last axis.
-std::optional<Before> rotated_before(const std::vector<Traced>& trace, const Operand& operand);
+std::optional<Before> rotated_before(const Trace& trace, const Operand& operand);
 
 }  // namespace attn

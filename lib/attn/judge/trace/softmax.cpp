@@ -6,8 +6,7 @@
 
 namespace attn {
 
-std::optional<std::size_t> softmax_with_sink(const std::vector<Traced>& trace,
-                                             std::size_t weights) {
+std::optional<std::size_t> softmax_with_sink(const Trace& trace, std::size_t weights) {
     constexpr std::size_t far_back = 8;
     const Traced& cut = trace[weights];
     if (cut.rank() < 2) return std::nullopt;

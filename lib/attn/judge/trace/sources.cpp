@@ -15,9 +15,7 @@ namespace {
 /// Finds the tensors from which others were computed, by the names in their lines.
 class Sources {
 public:
-    Sources(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-            const Origins& origins)
-        : trace_(trace), statements_(statements), origins_(origins) {}
+    Sources(const Trace& trace, const Origins& origins) : trace_(trace), origins_(origins) {}
 
     /// Returns a tensor from which the tokens of a role come and that no step explains. Tokens may
     /// be copied from several tensors: from a cache, from the line before.
@@ -127,7 +125,7 @@ private:
     /// The expression that computed a tensor; empty if it is unknown.
     std::string text_of(std::size_t place) const {
         if (!trace_[place].is_variable()) return trace_[place].name;
-        const std::string& statement = statements_[place];
+        const std::string& statement = trace_[place].statement;
         const std::size_t equals = statement.find('=');
         const bool is_definition = trimmed(statement).starts_with("def ");
         return equals == std::string::npos || is_definition ? "" : statement.substr(equals + 1);
@@ -170,8 +168,7 @@ private:
         return (has_parameters || is_product(text)) && origins_.product_at(place, std::nullopt);
     }
 
-    const std::vector<Traced>& trace_;
-    const std::vector<std::string>& statements_;
+    const Trace& trace_;
     const Origins& origins_;
 };
 
@@ -228,9 +225,9 @@ bool sees_one_token(const Heads& heads, const Arranged& hidden) {
 
 }  // namespace
 
-void ask_about_sources(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                       const Origins& origins, const Heads& heads, Alignment& made) {
-    const Sources sources(trace, statements, origins);
+void ask_about_sources(const Trace& trace, const Origins& origins, const Heads& heads,
+                       Alignment& made) {
+    const Sources sources(trace, origins);
     std::map<std::size_t, std::vector<std::string>> roles;  // by their first place in the trace
     for (const auto& [role, operand] :
          {std::pair{"query", &heads.query}, {"key", &heads.key}, {"value", &heads.value}}) {
@@ -242,21 +239,18 @@ void ask_about_sources(const std::vector<Traced>& trace, const std::vector<std::
     }
     for (const auto& [place, those] : roles) {
         if (those.size() > 1) continue;  // several roles that are one tensor: the input
-        made.questions.push_back(
-            asked_of(trace[place], "no step explains how the " + those.front() +
-                                       " is computed here, so it was not judged: is it intended?"));
+        made.ask(trace[place], "no step explains how the " + those.front() +
+                                   " is computed here, so it was not judged: is it intended?");
     }
 }
 
-void ask_about_scores(const std::vector<Traced>& trace, const Heads& heads, Alignment& made) {
+void ask_about_scores(const Trace& trace, const Heads& heads, Alignment& made) {
     if (const auto place = heads.changes.unexplained) {
-        made.questions.push_back(asked_of(
-            trace[*place], "no step explains how the scores change here: is this intended?"));
+        made.ask(trace[*place], "no step explains how the scores change here: is this intended?");
     }
 }
 
-void ask_about_context(const std::vector<Traced>& trace, const std::vector<std::string>& statements,
-                       const Heads& heads, Alignment& made) {
+void ask_about_context(const Trace& trace, const Heads& heads, Alignment& made) {
     if (heads.context) return;
     constexpr std::size_t far_on = 40;
     const Traced& weights = trace[heads.core.weights];
@@ -264,26 +258,25 @@ void ask_about_context(const std::vector<Traced>& trace, const std::vector<std::
     names.push_back(weights.name);
     for (std::size_t i = heads.core.weights + 1;
          i < std::min(trace.size(), heads.core.weights + far_on); ++i) {
-        const std::string& text = trace[i].is_variable() ? statements[i] : trace[i].name;
+        const std::string& text = trace[i].is_variable() ? trace[i].statement : trace[i].name;
         const bool is_used = std::ranges::any_of(names, [&](const std::string& name) {
             const std::size_t at = text.find(name);
             return at != text.npos && (has_name(text, name) || !weights.is_variable());
         });
         if (!is_used || !is_product(text)) continue;
-        made.questions.push_back(asked_of(
-            trace[i], "no step explains this product with the weights: is this intended?"));
+        made.ask(trace[i], "no step explains this product with the weights: is this intended?");
         return;
     }
     made.ends_at_weights = true;
 }
 
-void ask_about_hidden(const std::vector<Traced>& trace, const Heads& heads, const Arranged& hidden,
+void ask_about_hidden(const Trace& trace, const Heads& heads, const Arranged& hidden,
                       Alignment& made) {
     const auto masked = std::ranges::find(heads.scores, "masked_scores", &ScoreStep::step);
     const bool has_step = masked != heads.scores.end();
     const auto ask = [&](const std::string& text) {
         const std::size_t place = has_step ? masked->place : heads.core.softmaxed;
-        made.questions.push_back(asked_of(trace[place], text + ": is this intended?"));
+        made.ask(trace[place], text + ": is this intended?");
     };
     const std::size_t keys = hidden.shape.back();
     if (is_shifted(hidden)) {

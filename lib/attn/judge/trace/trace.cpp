@@ -85,7 +85,7 @@ bool is_trace(const Ledger& file) {
     });
 }
 
-std::vector<Traced> traced(const Ledger& file) {
+Trace traced(const Ledger& file) {
     std::vector<Traced> all;
     std::map<std::tuple<std::string, std::size_t, std::string, Shape>, Passes> loops;
     for (const auto& [name, tensor] : file.entries()) {

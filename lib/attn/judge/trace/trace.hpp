@@ -19,11 +19,15 @@ struct Traced {
     bool is_joined = false;                  ///< from the passes of a loop
     bool is_row = false;                     ///< it has one axis; its shape begins with 1
     std::vector<std::string> other_names{};  ///< variables that other lines assigned it to
+    std::string
+        statement{};  ///< its source line, in which the word softmax is a hint; may be empty
 
     /// True if the name is a variable, not an expression.
     bool is_variable() const;
     std::size_t rank() const { return shape.size(); }
 };
+
+using Trace = std::vector<Traced>;
 
 /// Reads a trace: the tensors of a program by `[FILE:]LINE:NAME`, in a loop with the number of the
 /// pass, `19:att@0`, or `19:att@2,3` for two nested loops. They are in order of time, or numbered
@@ -31,7 +35,7 @@ struct Traced {
 /// axis per loop.
 ///
 /// Returns  the tensors that have at least one axis and one number.
-std::vector<Traced> traced(const Ledger& file);
+Trace traced(const Ledger& file);
 
 /// True if the name of every tensor begins with a line.
 bool is_trace(const Ledger& file);
