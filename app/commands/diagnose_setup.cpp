@@ -307,10 +307,15 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         asked.assumed.emplace_back(
             "query and key are taken as given: there are no parameters to compute them from x");
     }
-    const attn::Tensor* shown = named.find("weights");
-    const bool begins_at_weights = begins_later && attn::given_beginning(named) == "weights";
-    if (may_begin_later && shown != nullptr && !begins_at_weights && !asked.said.mask &&
-        take_shown_mask(*shown, true, asked.config)) {
+    const attn::Tensor *const masked = named.find("masked_scores"), *const shown =
+                                                                        masked != nullptr
+                                                                            ? masked
+                                                                            : named.find("weights");
+    const bool begins_there =
+        begins_later && shown != nullptr &&
+        attn::given_beginning(named) == (masked != nullptr ? "masked_scores" : "weights");
+    if (may_begin_later && shown != nullptr && !begins_there && !asked.said.mask &&
+        take_shown_mask(*shown, masked == nullptr, asked.config)) {
         asked.said.mask = true;
         asked.assumed.emplace_back(hides_later);
     }

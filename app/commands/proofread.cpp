@@ -12,7 +12,8 @@
 #include "app/flags/pasted_tensors.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/files/io/read_tensor.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/input_file.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
@@ -166,7 +167,7 @@ std::vector<attn::Skipped> keep_last_walk(std::vector<attn::NamedTensor>& tensor
 }
 
 std::vector<attn::NamedTensor> tensors_in(const std::string& text, const std::string& label) {
-    std::vector<attn::NamedTensor> tensors = attn::TensorFile(text, label).read_all(report_note);
+    std::vector<attn::NamedTensor> tensors = attn::document_matrices(text, label);
     keep_one_name_each(tensors);
     return tensors;
 }
@@ -177,6 +178,11 @@ void judge_part(const Arguments& arguments, const std::string& label, ReadPart& 
     part.text = without_shortened(part.text, skipped);
     std::vector<std::string> tokens;
     std::vector<attn::NamedTensor> named = tensors_in(part.text, label);
+    if (named.empty()) {
+        part.reason = "no matrix was found";
+        part.diagnosis.skipped = std::move(skipped);
+        return;
+    }
     std::ranges::move(keep_last_walk(named), std::back_inserter(skipped));
     const attn::Ledger tensors = recognised(std::move(named), label, tokens);
     Looked looked = look_at(arguments, label, tensors, tokens);

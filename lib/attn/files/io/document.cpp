@@ -271,6 +271,12 @@ private:
     std::vector<std::string> words_;
 };
 
+Document document_in(std::string_view text, const std::string& label) {
+    const bool has_empty_fields = text.find("\t\t") != text.npos || text.find(",,") != text.npos ||
+                                  text.find(";;") != text.npos;
+    return {in_one_spelling(has_empty_fields ? tables_apart(text) : std::string(text)), label};
+}
+
 }  // namespace
 
 std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
@@ -278,10 +284,7 @@ std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
     constexpr std::size_t longest = std::size_t{1} << 20U;  // longer texts are data
     const bool is_latex = text.find("\\begin{") != text.npos;
     if (text.size() > longest) return std::nullopt;
-    const bool has_empty_fields = text.find("\t\t") != text.npos || text.find(",,") != text.npos ||
-                                  text.find(";;") != text.npos;
-    Document document(in_one_spelling(has_empty_fields ? tables_apart(text) : std::string(text)),
-                      label);
+    Document document = document_in(text, label);
     const bool is_document = is_latex || document.has_words() ||
                              (document.has_lists() && !looks_like_printed_array(text));
     if (!is_document) return std::nullopt;
@@ -291,6 +294,10 @@ std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
     }
     if (all.size() == 1 && all[0].name == "matrix_1") all[0].name.clear();
     return all;
+}
+
+std::vector<NamedTensor> document_matrices(std::string_view text, const std::string& label) {
+    return text.empty() ? std::vector<NamedTensor>() : document_in(text, label).read();
 }
 
 }  // namespace attn
