@@ -55,12 +55,13 @@ private:
             const std::size_t line = std::min(text_.find('\n', at), text_.size() - 1) + 1;
             std::optional<NumberGroup> group;
             if (at == 0 || text_[at - 1] == '\n') group = read_number_table(text_, at, label_);
-            const std::size_t bracket = group ? at : text_.find('[', at);
+            const std::string_view rest = std::string_view(text_).substr(at, line - at);
+            const std::size_t bracket = at + std::min(rest.find('['), rest.size());
             if (!group && bracket < line && may_be_list(bracket)) {
                 group = read_number_list(text_, bracket, label_);
             }
             if (!group) {
-                at = std::min(bracket == text_.npos ? line : bracket + 1, line);
+                at = std::min(bracket + 1, line);
                 continue;
             }
             at = group->end;
