@@ -19,7 +19,8 @@ extern "C" const char attn_practice_numpy[], attn_practice_torch[];
 namespace app {
 namespace {
 
-constexpr std::string_view begins = "# exercise: ", answer = "# answer: ", flags_of = "# explain: ";
+constexpr std::string_view begins = "# exercise: ", answers_of = "# answer: ",
+                           walk_flags_of = "# explain: ";
 constexpr std::string_view hole = "# your code: begin", hole_end = "# your code: end";
 constexpr std::string_view placeholder = " = ...  # your code here";
 
@@ -28,12 +29,12 @@ std::vector<Exercise> exercises_in(const char* texts, bool is_torch) {
     for (const std::string& line : attn::lines_of(texts)) {
         if (line.starts_with(begins)) {
             all.push_back({line.substr(begins.size()), "", {}, "", is_torch});
-        } else if (line.starts_with(answer)) {
-            for (const std::string& name : attn::split(line.substr(answer.size()), ',')) {
+        } else if (line.starts_with(answers_of)) {
+            for (const std::string& name : attn::split(line.substr(answers_of.size()), ',')) {
                 all.back().answers.emplace_back(attn::trimmed(name));
             }
-        } else if (line.starts_with(flags_of)) {
-            all.back().flags = line.substr(flags_of.size());
+        } else if (line.starts_with(walk_flags_of)) {
+            all.back().flags = line.substr(walk_flags_of.size());
         } else {
             all.back().program += line + "\n";
         }

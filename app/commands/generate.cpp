@@ -88,6 +88,41 @@ void stream(const Arguments& arguments, Model& model) {
     flush(0);
 }
 
+/// Renders a table with a row for each token: the token itself and the likeliest ones at that
+/// place, coloured by their probabilities.
+std::string page_of_text(const Arguments& arguments, Model& model) {
+    Arguments with_likeliest = arguments;
+    if (!arguments.has(flags::likeliest)) with_likeliest.set(flags::likeliest, "5");
+    const WrittenText written = Writer(with_likeliest, model).write();
+    const double temperature = sampling_of(arguments).temperature;
+    const std::size_t count = written.tokens.empty() ? 0 : written.tokens[0].likeliest.size();
+    ColoredPage page{"A text, token by token",
+                     if_left_out(model) + whole_text(model, written),
+                     {"written"},
+                     [&](std::size_t row) { return quoted(model, written.tokens[row].id); },
+                     {},
+                     temperature == 0 || temperature == 1
+                         ? "where it comes from"
+                         : "where it comes from, at temperature 1"};
+    for (std::size_t i = 1; i <= count; ++i) page.head.push_back(fmt::format("likeliest {}", i));
+    TokenIds before = written.prompt;
+    for (const WrittenToken& token : written.tokens) {
+        const auto add = [&](std::int64_t id, double probability, const std::string& text) {
+            page.cells.push_back({text, probability, attn::ScaleKind::from_zero,
+                                  fmt::format("after {}: {} {:.4f}", quoted(model, before.back()),
+                                              quoted(model, id), probability),
+                                  why_token_command(arguments, model, {"next", id, before})});
+        };
+        add(token.id, token.probability, fmt::format("{:.4f}", token.probability));
+        for (const Candidate& each : token.likeliest) {
+            add(each.id, each.probability,
+                fmt::format("{} {:.4f}", quoted(model, each.id), each.probability));
+        }
+        before.push_back(token.id);
+    }
+    return page_with(page, command_line("generate", arguments));
+}
+
 int run_generate(const Arguments& arguments) {
     Model model = model_of(arguments);
     if (arguments.has(flags::bugs)) {
@@ -96,6 +131,10 @@ int run_generate(const Arguments& arguments) {
                 "--bug and --without both change the model: leave one of them out");
         }
         generate_with_bug(arguments, model);
+        return 0;
+    }
+    if (said_form(arguments) == "html") {
+        write_text(arguments, page_of_text(arguments, model));
         return 0;
     }
     const auto write = [&] { return Writer(arguments, model).write(); };
@@ -139,6 +178,7 @@ const std::vector<Flag>& generate_flags() {
             {flags::bugs, "ID", "write the text twice, without and with a mistake in the model",
              such_as(model_bugs)},
             Flag{flags::no_notes, "", "print only the text"}.spelt("-q"),
+            form_flag("text; json; html: a page with the likeliest tokens at each place"),
         });
     return all;
 }
@@ -313,6 +353,8 @@ Command generate_command() {
             {generate_flags, model_flags, run_flags, json_flags, file_flags},
             run_generate,
             {{"attn-explain generate --text 'Once upon a time'", "Continues a text."},
+             {"attn-explain generate --top 3 -o text.html",
+              "A page with the three likeliest tokens at each place."},
              {"attn-explain generate --bug rope-theta", "The same model with a mistake."}}};
 }
 

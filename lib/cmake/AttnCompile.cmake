@@ -7,7 +7,7 @@ target_include_directories(attn_compile SYSTEM INTERFACE
     $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
 # Only an explicit std::fma may fuse a product and a sum.
 target_compile_options(attn_compile INTERFACE -ffp-contract=off)
-target_compile_options(attn_compile INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+target_compile_options(attn_compile INTERFACE -Wall -Wextra -Wpedantic -Wconversion
                                               -Wno-sign-conversion -Wnon-virtual-dtor)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC 12 warns of uninitialised memory in an empty std::optional<std::variant>, and of
@@ -15,18 +15,24 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(attn_compile INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
     # GCC treats files that are compiled together as headers when it checks for types of one file.
     target_compile_options(attn_compile INTERFACE -Wno-subobject-linkage)
+    # A name may be that of a constant in another file that is compiled in the same unit.
+    target_compile_options(attn_compile INTERFACE -Wshadow=local)
+    # GCC collects its garbage from 128 MB on, for an eighth of its time; the largest unit takes 1.4 GB.
+    target_compile_options(attn_compile INTERFACE --param=ggc-min-heapsize=2097152)
 endif()
-# Headers take longer to compile than the sources, so the files of a room are compiled sixteen at a
-# time.
-function(attn_compile_rooms_at_once target)
+# Headers and templates take longer to compile than the sources, so the files of a wing (attn/judge,
+# tests/app) are compiled 32 at a time.
+function(attn_compile_wings_at_once target)
     get_target_property(sources ${target} SOURCES)
     foreach(source IN LISTS sources)
-        get_filename_component(folder ${source} DIRECTORY)
-        string(MAKE_C_IDENTIFIER "${folder}" room)
-        math(EXPR part "${files_in_${room}}0 / 160")
-        math(EXPR files_in_${room} "${files_in_${room}}0 / 10 + 1")
+        get_filename_component(path ${source} ABSOLUTE)
+        string(REPLACE "${PROJECT_SOURCE_DIR}/" "" path ${path})
+        string(REGEX MATCH "^(lib/attn/|[a-z]+/)[a-z]+/" wing "${path}")
+        string(MAKE_C_IDENTIFIER "${wing}" wing)
+        math(EXPR part "${files_in_${wing}}0 / 320")
+        math(EXPR files_in_${wing} "${files_in_${wing}}0 / 10 + 1")
         set_source_files_properties(${source} TARGET_DIRECTORY ${target}
-                                    PROPERTIES UNITY_GROUP "${room}_${part}")
+                                    PROPERTIES UNITY_GROUP "${wing}_${part}")
     endforeach()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ${ATTN_UNITY} UNITY_BUILD_MODE GROUP)
 endfunction()

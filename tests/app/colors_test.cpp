@@ -1,5 +1,4 @@
 // Words that a terminal highlights, and the line on what to try next.
-#include <regex>
 
 #include "tests/support/golden.hpp"
 #include "tests/support/terminal.hpp"
@@ -7,12 +6,9 @@
 using program::has;
 using program::run;
 using program::shell;
+using program::without_escapes;
 
 namespace {
-
-std::string without_escapes(const std::string& text) {
-    return std::regex_replace(text, std::regex("\x1b\\[[0-9;]*m"), "");
-}
 
 /// Writes a walk with `--bug softmax-axis=query` as a file for diagnose.
 std::string diagnosed(const program::Folder& folder) {

@@ -8,6 +8,7 @@
 
 using program::run;
 using program::shell;
+using program::without_escapes;
 
 namespace {
 
@@ -45,10 +46,6 @@ double contrast(const Cell& cell) {
     const double a = luminance(cell.foreground) + 0.05;
     const double b = luminance(cell.background) + 0.05;
     return std::max(a, b) / std::min(a, b);
-}
-
-std::string without_escapes(const std::string& text) {
-    return std::regex_replace(text, std::regex("\x1b\\[[0-9;]*m"), "");
 }
 
 bool has_escape(const program::Result& result) {

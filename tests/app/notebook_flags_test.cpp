@@ -15,7 +15,7 @@ struct Line {
     std::string name, title, command;
 };
 
-std::vector<Line> lines_of(const std::string& notebook) {
+std::vector<Line> lines_of_cells(const std::string& notebook) {
     std::istringstream text(run("notebook " + notebook + " --as-flags").out);
     std::vector<Line> lines;
     for (std::string line; std::getline(text, line);) {
@@ -111,7 +111,7 @@ void check_shape(const std::string& name, const std::string& text, const Json& s
 
 /// Runs the command of every cell that a notebook prints; returns how many tensors were compared.
 std::size_t check_lines(const std::string& notebook) {
-    const std::vector<Line> lines = lines_of(notebook);
+    const std::vector<Line> lines = lines_of_cells(notebook);
     std::size_t tensors = 0;
     std::size_t at = 0;
     for (const Json& cell : steps::of("notebook " + notebook)) {
@@ -148,7 +148,7 @@ void check_cell(const std::string& page, const std::string& cell, const std::str
 
 std::vector<std::string> without_walk(const std::string& notebook) {
     std::vector<std::string> names;
-    for (const Line& line : lines_of(notebook)) {
+    for (const Line& line : lines_of_cells(notebook)) {
         if (line.command == "# no walk computes it") names.push_back(line.name);
     }
     return names;

@@ -1,5 +1,5 @@
-// Tests the pages of one table, or of text: lens, patch, heads --effect, quiz, tour; and the page of a
-// diagnosis. All have the frame of a walk's page, and a cell names the command that shows it.
+// Tests the pages of one table, or of text: lens, patch, heads --effect, generate, quiz, tour; and the
+// page of a diagnosis. All have the frame of a walk's page, and a cell names the command that shows it.
 import { execSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,6 +12,7 @@ const tables = [
     ["lens", ...text, "--all"],
     ["patch", "--text", "The little girl was sad. One day,", "--from", "The little boy was sad. One day,", "--token", " she- he"],
     ["heads", ...text, "--effect"],
+    ["generate", ...text, "--tokens", "6"],
 ];
 const texts = [["quiz", "--sheet", "5"], ["tour"]];
 const screens = [390, 800, 1024, 1440].map((width) => ({ width, height: width < 600 ? 844 : 900 }));
@@ -56,13 +57,13 @@ export async function testCellCommands() {
         const opened = await pageOf(flags);
         const { page } = opened;
         await page.look({ width: 1440, height: 900 });
-        const isLens = flags[0] === "lens";
+        const hasWords = ["lens", "generate"].includes(flags[0]);
         const first = await page.run(() => {
             const numbers = [...document.querySelectorAll("tbody td")].map((one) => Math.abs(parseFloat(one.textContent)));
             const { textContent } = document.querySelector("td[aria-current]");
             return { largest: Math.max(...numbers), opened: Math.abs(parseFloat(textContent)) };
         });
-        check(isLens || first.opened === first.largest, `${flags[0]}: the page opens at the largest number`, first);
+        check(hasWords || first.opened === first.largest, `${flags[0]}: the page opens at the largest number`, first);
         await page.mouse("#\\31 \\,3", true);
         await page.key("ArrowRight");
         const read = await page.run(() => ({

@@ -15,7 +15,7 @@
 #include "tests/files/io/scratch.hpp"
 #include "tests/support/refusal.hpp"
 
-// A name of its own, as the files of a folder are compiled together.
+// A name of its own, as the files of a wing are compiled together.
 namespace door_test {
 namespace {
 

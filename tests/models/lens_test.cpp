@@ -13,7 +13,7 @@
 #include "attn/models/runtime.hpp"
 #include "tests/support/refusal.hpp"
 
-// A name of its own, as the files of a folder are compiled together.
+// A name of its own, as the files of a wing are compiled together.
 namespace lens_test {
 // tests/check_lens.py compares the numbers with PyTorch.
 namespace {

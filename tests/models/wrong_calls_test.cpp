@@ -16,7 +16,7 @@
 #include "attn/models/runtime.hpp"
 #include "tests/files/io/scratch.hpp"
 
-// A name of its own, as the files of a folder are compiled together.
+// A name of its own, as the files of a wing are compiled together.
 namespace wrong_model_calls {
 namespace {
 

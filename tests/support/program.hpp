@@ -30,6 +30,14 @@ inline bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
+/// Returns a text without the escape sequences that color it.
+inline std::string without_escapes(std::string text) {
+    for (std::size_t at; (at = text.find("\x1b[")) != std::string::npos;) {
+        text.erase(at, text.find('m', at) + 1 - at);
+    }
+    return text;
+}
+
 inline std::vector<std::string> lines_of(const std::string& text) {
     std::istringstream stream(text);
     std::vector<std::string> lines;

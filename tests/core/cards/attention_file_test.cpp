@@ -42,14 +42,14 @@ std::vector<std::string> causal_attentions() {
     return thinned(names);
 }
 
-Ledger walked(const WalkConfig& config) {
+Ledger walked_file(const WalkConfig& config) {
     const Plan plan = resolve(config);
     return walk(plan, draw(plan));
 }
 
 std::string refusal(const std::string& text) {
     try {
-        walked(config_of(text));
+        walked_file(config_of(text));
     } catch (const Error& error) {
         const std::string message = error.what();
         return message.substr(0, message.find('\n'));
@@ -62,7 +62,7 @@ std::string refusal(const std::string& text) {
 TEST_SUITE("attention files") {
     TEST_CASE(
         "a step that reads its own earlier rows accumulates, whatever the order of its axes") {
-        const Ledger ledger = walked(config_of(
+        const Ledger ledger = walked_file(config_of(
             "attention a\n"
             "step total[h,t,f] = (if t == 0 then 0 else total[h,t - 1,f]) + values[h,t,f]\n"
             "step count[t] = (if t == 6 then 0 else count[t + 1]) + 1\n"
@@ -89,11 +89,11 @@ TEST_SUITE("attention files") {
             "step extra[h,q] = sum k: weights[h,q,k]\n  when sink\n"
             "step context[h,q,f] = sum k: weights[h,q,k] * values[h,k,f]\n";
         WalkConfig config = config_of(text);
-        const Ledger causal = walked(config);
+        const Ledger causal = walked_file(config);
         CHECK(causal["weights"].at(0) == 2 * causal["masked_scores"].at(0));
         CHECK_FALSE(causal.has("extra"));
         config.mask.causal = false;
-        const Ledger open = walked(config);
+        const Ledger open = walked_file(config);
         CHECK(open["weights"].at(1) == open["scaled_scores"].at(1));
         CHECK(refusal("attention a\nstep weights[h,q,k] = 1\n  when causl\n") ==
               "mine.attn:3: there is no condition 'causl'; did you mean causal?");
@@ -110,8 +110,8 @@ TEST_SUITE("attention files") {
         };
         WalkConfig plain = last("");
         plain.attentions.clear();
-        CHECK(walked(last("  loop scores\n"))["scores"].numbers() ==
-              walked(plain)["scores"].numbers());
+        CHECK(walked_file(last("  loop scores\n"))["scores"].numbers() ==
+              walked_file(plain)["scores"].numbers());
         CHECK(refusal("attention a\nstep scores[h,q,k] = 1\n  loop score\n") ==
               "mine.attn:2: there is no loop 'score'; did you mean scores?");
         CHECK(
@@ -126,7 +126,7 @@ TEST_SUITE("attention files") {
         const auto made = [](const std::string& text) {
             WalkConfig config = config_of(text);
             config.dtype = config.compute_dtype = DType::bfloat16;
-            return walked(config);
+            return walked_file(config);
         };
         const Ledger once = made(step + "  at once\n"), often = made(step);
         const Tensor &value = once["value"], &context = once["context"];
@@ -152,9 +152,9 @@ TEST_SUITE("attention files") {
             "parameter begun[h] = twice ^ h\n"
             "step context[h,q,f] = begun[h] * near[h] * w_mine[h * 3 + f,0] + scores[h,q,0]\n");
         config.output_projection = true;
-        const Ledger with = walked(config);
+        const Ledger with = walked_file(config);
         config.attentions.clear();
-        const Ledger without = walked(config);
+        const Ledger without = walked_file(config);
         for (const char* name : {"x", "w_query", "w_output"}) {
             CHECK(with[name].numbers() == without[name].numbers());
         }
@@ -166,19 +166,19 @@ TEST_SUITE("attention files") {
             file_of("attention a\nsetting twice = 2\nparameter begun[h] = twice\n"
                     "step context[h,q,f] = begun[h]\n")};
         config.attention_settings = {{"twice", 7}};
-        CHECK(walked(config)["context"].at(0) == 7);
+        CHECK(walked_file(config)["context"].at(0) == 7);
     }
     TEST_CASE("a step comes before the steps that read the chain it extends") {
         const std::string rest = "step context[h,q,f] = sum k: weights[h,q,k] * values[h,k,f]\n";
         const std::string half = "step half[h,q,k] = scores[h,q,k] / 2\n";
         const auto weights = [](const std::string& text) {
-            return walked(config_of("attention a\n" + text))["weights"].numbers();
+            return walked_file(config_of("attention a\n" + text))["weights"].numbers();
         };
         const std::vector<double> right = weights(
             "step masked_scores[h,q,k] = if mask[q,k] then -inf else scores[h,q,k] / 2\n" + rest);
         CHECK(weights(half + "extends scores\n" + rest) == right);
         CHECK(weights(half + "step own[h,q,k] = half[h,q,k]\nextends scores\n" + rest) == right);
-        const Ledger unread = walked(config_of("attention a\n" + half + rest));
+        const Ledger unread = walked_file(config_of("attention a\n" + half + rest));
         CHECK(unread["weights"].numbers() != right);
         const Plan plan = resolve(config_of("attention a\n" + half + rest));
         CHECK(find_step(step_table(plan), "half").remarks ==
@@ -199,11 +199,11 @@ TEST_SUITE("attention files") {
         CHECK(ledger["merged"].shape() == Shape{7, 8});
         CHECK(ledger["d_w_output"].shape() == Shape{8, 8});
         config.attentions = {};
-        CHECK(walked(config)["merged"].numbers() == ledger["merged"].numbers());
+        CHECK(walked_file(config)["merged"].numbers() == ledger["merged"].numbers());
         config.attentions = {file_of(
             "attention a\naxis g < H / 2\n"
             "step pair[g,q,f] = context[2 * g,q,f] - context[2 * g + 1,q,f]\nextends contexts\n")};
-        const Ledger halved = walked(config);
+        const Ledger halved = walked_file(config);
         CHECK(halved["merged"].shape() == Shape{7, 4});
         CHECK(halved["merged"].at(1) == halved["pair"].at(1));
         CHECK(halved["w_output"].shape() == Shape{8, 4});

@@ -37,7 +37,7 @@ StepTable with_doubled(StepTable steps, const std::string& after) {
     return steps;
 }
 
-Plan two_heads() {
+Plan two_causal_heads() {
     WalkConfig config = configured("heads 2, head-dim 4, mask causal");
     return resolve(config);
 }
@@ -122,7 +122,7 @@ TEST_SUITE("cards: step table") {
     }
 
     TEST_CASE("a step inserted into a chain is read by every later step") {
-        const Plan plan = two_heads();
+        const Plan plan = two_causal_heads();
         struct Case {
             std::string after, reader, formula, code;
         };

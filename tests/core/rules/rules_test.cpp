@@ -52,7 +52,7 @@ std::vector<double> scores(const std::string& expression) {
 }
 
 /// The error message for an invalid rule.
-std::string refusal(const std::string& expression) {
+std::string rule_refusal(const std::string& expression) {
     try {
         scores(expression);
     } catch (const ConfigError& error) {
@@ -493,7 +493,7 @@ TEST_SUITE("rules") {
     }
 
     TEST_CASE("an error is reported above a caret at its place") {
-        CHECK(refusal("sum f: query[q,f] * key[k + 1,f]") ==
+        CHECK(rule_refusal("sum f: query[q,f] * key[k + 1,f]") ==
               "there is no key 3 in key, which has 3: test first, as in if t >= 2 then ...[t - 2] "
               "else 0\n  scores[q,k] = sum f: query[q,f] * key[k + 1,f]\n"
               "                                    ^");
@@ -501,7 +501,7 @@ TEST_SUITE("rules") {
         const auto refused = [&](const std::string& expression, const std::string& message,
                                  std::size_t place) {
             INFO(expression);
-            const std::string said = refusal(expression);
+            const std::string said = rule_refusal(expression);
             CHECK(said.find(message) != std::string::npos);
             CHECK(said.ends_with("\n  " + begin + expression + "\n  " +
                                  std::string(begin.size() + place, ' ') + "^"));

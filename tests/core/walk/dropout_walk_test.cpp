@@ -28,7 +28,7 @@ Tensor mask_of(const Axes& axes, const Shape& shape, const std::string& cells) {
     return {axes, std::move(numbers)};
 }
 
-std::string refused(const std::string& line) {
+std::string refused_dropout(const std::string& line) {
     return refusal<ConfigError>([&] { resolve(configured(line)); });
 }
 
@@ -155,12 +155,13 @@ TEST_SUITE("walk: dropout") {
     }
 
     TEST_CASE("an impossible dropout is refused") {
-        CHECK(refused("dropout 1").find("would keep nothing") != std::string::npos);
-        CHECK(refused("dropout -0.1").find("not -0.1") != std::string::npos);
-        CHECK(refused("dropout nan").find("dropout") != std::string::npos);
-        CHECK(refused("dropout 0.1, dropout-place output").find("output-projection") !=
+        CHECK(refused_dropout("dropout 1").find("would keep nothing") != std::string::npos);
+        CHECK(refused_dropout("dropout -0.1").find("not -0.1") != std::string::npos);
+        CHECK(refused_dropout("dropout nan").find("dropout") != std::string::npos);
+        CHECK(refused_dropout("dropout 0.1, dropout-place output").find("output-projection") !=
               std::string::npos);
-        CHECK(refused("dropout 0.1, prefill 2, mask causal").find("dropout") != std::string::npos);
+        CHECK(refused_dropout("dropout 0.1, prefill 2, mask causal").find("dropout") !=
+              std::string::npos);
         CHECK(!walked(configured("dropout 0")).has("keep"));
     }
 }

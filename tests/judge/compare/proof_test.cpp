@@ -20,7 +20,7 @@ using namespace attn;
 
 namespace {
 
-using Verdict = Proof::Verdict;
+using Judged = Proof::Verdict;
 
 WalkConfig config_of(const std::string& text) {
     WalkConfig config = configured("seq-len 5, embed-dim 8, heads 2, mask causal");
@@ -73,7 +73,7 @@ TEST_SUITE("compare: proofs") {
             {"query[h,q,f] / (1 + exp(-key[h,q,f]))", "query[h,q,f] * sigmoid(key[h,q,f])"}};
         for (const auto& [one, other] : same) {
             const Proof proof = proof_of_context(one, other);
-            CHECK_MESSAGE(proof.verdict == Verdict::proved, one << ": " << proof.why);
+            CHECK_MESSAGE(proof.verdict == Judged::proved, one << ": " << proof.why);
         }
     }
     TEST_CASE("softmax is the same without the maximum score, and with any other shift") {
@@ -86,12 +86,12 @@ TEST_SUITE("compare: proofs") {
         const std::string plain = softmax("");
         CHECK(
             proof_of(plain, "step context[h,q,f] = sum k: weights[h,q,k] * value[h,k,f]").verdict ==
-            Verdict::proved);
+            Judged::proved);
         for (const char* shift : {" - 3", " + gate[h,q]"}) {
             const std::string other = softmax(shift);
-            CHECK(proof_of(plain, other).verdict == Verdict::proved);
+            CHECK(proof_of(plain, other).verdict == Judged::proved);
         }
-        CHECK(proof_of(plain, softmax(" + gate[h,k]")).verdict == Verdict::refuted);
+        CHECK(proof_of(plain, softmax(" + gate[h,k]")).verdict == Judged::refuted);
     }
     TEST_CASE("a difference that float32 hides is refuted") {
         const std::pair<const char*, const char*> others[] = {
@@ -103,7 +103,7 @@ TEST_SUITE("compare: proofs") {
             {"query[h,q,f]", "if f == 2 then query[h,q,f] + 1e-15 else query[h,q,f]"}};
         for (const auto& [one, other] : others) {
             const Proof proof = proof_of_context(one, other);
-            CHECK_MESSAGE(proof.verdict == Verdict::refuted, one << ": " << proof.why);
+            CHECK_MESSAGE(proof.verdict == Judged::refuted, one << ": " << proof.why);
         }
     }
     TEST_CASE(
@@ -117,15 +117,15 @@ TEST_SUITE("compare: proofs") {
             {"abs(query[h,q,f]) ^ 2", "query[h,q,f] ^ 2"}};
         for (const auto& [one, other] : same) {
             const Proof proof = proof_of_context(one, other);
-            CHECK_MESSAGE(proof.verdict == Verdict::undecided, one);
+            CHECK_MESSAGE(proof.verdict == Judged::undecided, one);
             CHECK_FALSE(proof.why.empty());
         }
         // Equal wherever both are numbers, but the first is nan for negative ones.
         CHECK(proof_of_context("exp(log(query[h,q,f]))", "query[h,q,f]").verdict ==
-              Verdict::undecided);
+              Judged::undecided);
         CHECK(
             proof_of_context("value[h,argmax t in 0..5: query[h,t,0],f]", "value[h,0,f]").verdict ==
-            Verdict::undecided);
+            Judged::undecided);
     }
     TEST_CASE("a recurrence is proved equal to its sum, and refuted from another first state") {
         const auto recurrence = [](const std::string& first) {
@@ -136,8 +136,8 @@ TEST_SUITE("compare: proofs") {
         const std::string sum =
             "step context[h,q,f] = sum t in 0..q + 1: key[h,t,f] * prod j in t + 1..q + 1: "
             "sigmoid(gate[h,j])";
-        CHECK(proof_of(sum, recurrence("0")).verdict == Verdict::proved);
-        CHECK(proof_of(sum, recurrence("1e-30")).verdict == Verdict::refuted);
+        CHECK(proof_of(sum, recurrence("0")).verdict == Judged::proved);
+        CHECK(proof_of(sum, recurrence("1e-30")).verdict == Judged::refuted);
     }
     TEST_CASE("no mistake in a published attention is proved equal to another form") {
         std::size_t tried = 0;
@@ -161,7 +161,7 @@ TEST_SUITE("compare: proofs") {
                     ExactWalk one(plan, right, given, made);
                     ExactWalk other(plan, wrong, given, made_wrong);
                     const Proof proof = prove_same(one, other, "context");
-                    CHECK_MESSAGE((proof.verdict == Verdict::proved) == !shows,
+                    CHECK_MESSAGE((proof.verdict == Judged::proved) == !shows,
                                   name << " " << mistake.id);
                     tried += shows ? 1U : 0U;
                 }
@@ -174,7 +174,7 @@ TEST_SUITE("compare: proofs") {
             const WalkConfig config = config_of(shipped_attention(name));
             if (config.attentions[0]->begins != "--heads 2 --mask causal") continue;
             for (const FormComparison& each : compared(config)) {
-                const Verdict needed = name == "sparsemax" ? Verdict::undecided : Verdict::proved;
+                const Judged needed = name == "sparsemax" ? Judged::undecided : Judged::proved;
                 CHECK_MESSAGE(each.proof.verdict == needed, each.text());
             }
         }
@@ -186,14 +186,14 @@ TEST_SUITE("compare: proofs") {
         const std::string softmax = weighted("softmax k: masked_scores[h,q,k]");
         const std::string parts = "exp(masked_scores[h,q,k]) / ";
         const std::string sum = "(sum j: exp(masked_scores[h,q,j]))";
-        CHECK(proof_of_context(softmax, weighted(parts + sum)).verdict == Verdict::proved);
+        CHECK(proof_of_context(softmax, weighted(parts + sum)).verdict == Judged::proved);
         for (const char* more : {" + 1e-12", " * 1.000000001"}) {
             CHECK(proof_of_context(softmax, weighted(parts + "(" + sum + more + ")")).verdict ==
-                  Verdict::refuted);
+                  Judged::refuted);
         }
         // The maximum itself is a number of which nothing is known.
         CHECK(proof_of_context("max k: masked_scores[h,q,k]", "masked_scores[h,q,0]").verdict !=
-              Verdict::proved);
+              Judged::proved);
     }
     TEST_CASE("float64 decides what float32 hides and algebra cannot decide") {
         const std::string text =
@@ -231,7 +231,7 @@ TEST_SUITE("compare: proofs") {
         std::size_t proved = 0;
         for (const FormComparison& each : compare_gradients(plan, draw(plan))) {
             CHECK_MESSAGE(each.equal(), each.text());
-            proved += each.proof.verdict == Verdict::proved ? 1U : 0U;
+            proved += each.proof.verdict == Judged::proved ? 1U : 0U;
         }
         CHECK(proved > 4);
     }
@@ -243,11 +243,11 @@ TEST_SUITE("compare: proofs") {
             const Ledger given = draw(plan);
             return compare_rule(plan, 1, given, walk(plan, given)).proof.verdict;
         };
-        CHECK(verdict("weights[q,k] = softmax k: latest scores[q,k]") == Verdict::proved);
-        CHECK(verdict("scaled_scores[q,k] = scores[q,k] / sqrt(D)") == Verdict::proved);
-        CHECK(verdict("scaled_scores[q,k] = scores[q,k] / 2.000000001") == Verdict::refuted);
+        CHECK(verdict("weights[q,k] = softmax k: latest scores[q,k]") == Judged::proved);
+        CHECK(verdict("scaled_scores[q,k] = scores[q,k] / sqrt(D)") == Judged::proved);
+        CHECK(verdict("scaled_scores[q,k] = scores[q,k] / 2.000000001") == Judged::refuted);
         CHECK(verdict("weights[q,k] = exp(latest scores[q,k]) / (1e-15 + sum j: exp(latest "
-                      "scores[q,j]))") == Verdict::refuted);
+                      "scores[q,j]))") == Judged::refuted);
     }
     TEST_CASE("differences that are called harmless leave the function as it is") {
         std::size_t proved = 0;
@@ -266,8 +266,8 @@ TEST_SUITE("compare: proofs") {
                 const Ledger made_other = walk(plan, given, other);
                 ExactWalk one(plan, right, given, made), another(plan, other, given, made_other);
                 const Proof proof = prove_same(one, another, made.entries().back().name);
-                CHECK_MESSAGE(proof.verdict != Verdict::refuted, entry.id);
-                proved += proof.verdict == Verdict::proved ? 1U : 0U;
+                CHECK_MESSAGE(proof.verdict != Judged::refuted, entry.id);
+                proved += proof.verdict == Judged::proved ? 1U : 0U;
             }
         }
         CHECK(proved > 10);
@@ -282,7 +282,7 @@ TEST_SUITE("compare: proofs") {
             if (!begins.empty()) configure(own, begins.substr(2));
             own.attentions = config.attentions;
             for (const FormComparison& each : compared(own)) {
-                CHECK_MESSAGE(each.proof.verdict == Verdict::proved, name << ": " << each.text());
+                CHECK_MESSAGE(each.proof.verdict == Judged::proved, name << ": " << each.text());
             }
         }
     }
@@ -296,7 +296,7 @@ TEST_SUITE("compare: proofs") {
                 std::make_shared<const AttentionFile>(parse_attention(made, "derived"))};
             std::size_t proved = 0;
             for (const FormComparison& each : compared(config)) {
-                CHECK_MESSAGE(each.proof.verdict == Verdict::proved, each.text());
+                CHECK_MESSAGE(each.proof.verdict == Judged::proved, each.text());
                 proved += each.right == config.attentions[0]->forms.back() ? 1U : 0U;
             }
             CHECK(proved == 1);

@@ -173,7 +173,7 @@ struct FieldLines {
     PythonWords words = nullptr;
 };
 
-using Kind = RopeScaling::Kind;
+using Stretch = RopeScaling::Kind;
 
 const std::vector<FieldLines>& all_lines() {
     static const std::vector<FieldLines> all{
@@ -195,15 +195,15 @@ const std::vector<FieldLines>& all_lines() {
          norm_word},
         {{"positions", "memory_positions"}, {"{step} = {places}"}, position_word},
         {{"inverse_frequencies"},
-         {{stretches_as<Kind::longrope>,
+         {{stretches_as<Stretch::longrope>,
            "pair_factors = {array}([{factors}], dtype={type})\n"
            "{step} = 1 / {base} ** ({np}.arange(0, {width}, 2, dtype={type}) / {width})"
            " / pair_factors"},
-          {stretches_as<Kind::llama3>,
+          {stretches_as<Stretch::llama3>,
            "{step} = 1 / {base} ** ({np}.arange(0, {width}, 2, dtype={type}) / {width})\n"
            "share = 1 - (({length} / (2 * math.pi / {step}) - {low}) / {range}).clip(0, 1)\n"
            "{step} = {step} / {factor} * share + {step} * (1 - share)"},
-          {stretches_as<Kind::yarn>,
+          {stretches_as<Stretch::yarn>,
            "{step} = 1 / {base} ** ({np}.arange(0, {width}, 2, dtype={type}) / {width})\n"
            "share = (({np}.arange({width} // 2, dtype={type}) - {low}) / {range}).clip(0, 1)\n"
            "{step} = {step} / {factor} * share + {step} * (1 - share)"}},

@@ -21,8 +21,8 @@ using Json = nlohmann::json;
 
 constexpr std::size_t deepest = 64;
 
-[[noreturn]] void fail(const std::string& label, const std::string& what,
-                       const std::string& advice = "give nested lists of numbers") {
+[[noreturn]] void fail_json(const std::string& label, const std::string& what,
+                            const std::string& advice = "give nested lists of numbers") {
     throw InputError(label + ": " + what + ": " + advice);
 }
 
@@ -113,8 +113,8 @@ T step_entry(const Json& step, const char* key, const std::string& label) {
         if (step.is_object() && step.contains(key)) return step.at(key).get<T>();
     } catch (const Json::exception&) {
     }
-    fail(label, std::string("a step lacks a proper ") + shown(key),
-         "give the output of $format json unchanged"_told);
+    fail_json(label, std::string("a step lacks a proper ") + shown(key),
+              "give the output of $format json unchanged"_told);
 }
 
 NamedTensor step_tensor(const Json& step, const std::string& file_label) {
@@ -128,7 +128,7 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
                        DType::bfloat16}) {
         if (dtype_name(each) == type_name) dtype = each;
     }
-    if (!dtype) fail(label, "unknown dtype " + shown(type_name), advice);
+    if (!dtype) fail_json(label, "unknown dtype " + shown(type_name), advice);
 
     // If an axis has length 0, the shape has more information than the lists.
     NumberLists lists(label);
@@ -140,17 +140,17 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
         const std::optional<std::size_t> bytes = byte_count(said, 1);
         const bool both_empty = bytes == 0U && lists.size() == 0 && said.size() <= 32;
         if (said != shape && !both_empty) {
-            fail(label,
-                 "the given shape is " + shape_text(said) + ", but the data has " +
-                     shape_text(shape),
-                 advice);
+            fail_json(label,
+                      "the given shape is " + shape_text(said) + ", but the data has " +
+                          shape_text(shape),
+                      advice);
         }
         shape = said;
     }
     Axes axes = numbered_axes(shape.size());
     if (step.contains("axes")) {
         axes = step_entry<Axes>(step, "axes", label);
-        if (axes.size() != shape.size()) fail(label, "'axes' does not fit the shape", advice);
+        if (axes.size() != shape.size()) fail_json(label, "'axes' does not fit the shape", advice);
     }
     return {name, lists.tensor(*dtype, shape, std::move(axes))};
 }
@@ -190,8 +190,8 @@ public:
     }
     bool key(std::string& name) {
         if (!keys_.back().insert(name).second) {
-            fail(label_, "the key " + shown(name) + " occurs twice in one object",
-                 "keep one of them");
+            fail_json(label_, "the key " + shown(name) + " occurs twice in one object",
+                      "keep one of them");
         }
         return Base::key(name);
     }
@@ -200,8 +200,8 @@ private:
     void enter() {
         keys_.emplace_back();
         if (keys_.size() <= deepest) return;
-        fail(label_, "lists or objects nested more than " + std::to_string(deepest) + " deep",
-             "give plain nested lists");
+        fail_json(label_, "lists or objects nested more than " + std::to_string(deepest) + " deep",
+                  "give plain nested lists");
     }
 
     const std::string& label_;
@@ -239,7 +239,8 @@ std::optional<Shape> sizes_in(const Json& value) {
 
 std::vector<std::string> walk_step_names(std::string_view text, const std::string& label) {
     const Json root = parse_json(text, label);
-    if (!is_walk(root)) fail(label, "this is not a walk", "give the output of $format json"_told);
+    if (!is_walk(root))
+        fail_json(label, "this is not a walk", "give the output of $format json"_told);
     std::vector<std::string> names;
     for (const Json& step : root.at("steps")) {
         names.push_back(step_entry<std::string>(step, "name", label));
@@ -249,14 +250,14 @@ std::vector<std::string> walk_step_names(std::string_view text, const std::strin
 
 std::vector<StoredArray> json_arrays(std::string_view text, const std::string& label) {
     const auto root = std::make_shared<const Json>(with_columns(parse_json(text, label)));
-    if (!root->is_object()) fail(label, "this is not a JSON object");
+    if (!root->is_object()) fail_json(label, "this is not a JSON object");
     std::vector<StoredArray> arrays;
     if (is_walk(*root)) {
         std::set<std::string> names;
         for (const Json& step : root->at("steps")) {
             const auto name = step_entry<std::string>(step, "name", label);
             if (!names.insert(name).second) {
-                fail(label, "the step " + shown(name) + " occurs twice", "keep one of them");
+                fail_json(label, "the step " + shown(name) + " occurs twice", "keep one of them");
             }
             arrays.push_back({name, [root, &step, label] { return step_tensor(step, label); }});
         }

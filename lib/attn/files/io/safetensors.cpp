@@ -38,20 +38,20 @@ struct Entry {
 };
 
 /// `place` is the file, or one of its arrays.
-[[noreturn]] void fail(const std::string& place, const std::string& what) {
+[[noreturn]] void fail_safetensors(const std::string& place, const std::string& what) {
     throw InputError(place + ": " + what + ": save it again");
 }
 
 Shape parse_sizes(const Json& value, const char* key, const std::string& place) {
     const std::optional<Shape> sizes = sizes_in(value);
-    if (!sizes) fail(place, std::string(key) + " is not a list of sizes");
+    if (!sizes) fail_safetensors(place, std::string(key) + " is not a list of sizes");
     return *sizes;
 }
 
 Entry parse_entry(const std::string& name, const Json& value, const std::string& place) {
     if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") ||
         !value.contains("data_offsets")) {
-        fail(place, "the header lacks one of 'dtype', 'shape' and 'data_offsets'");
+        fail_safetensors(place, "the header lacks one of 'dtype', 'shape' and 'data_offsets'");
     }
     Entry entry;
     entry.name = name;
@@ -59,19 +59,21 @@ Entry parse_entry(const std::string& name, const Json& value, const std::string&
     if (value["dtype"].is_string()) entry.type_word = value["dtype"].get<std::string>();
     entry.type = type_called(entry.type_word, &TypeNames::safetensors);
     if (!entry.type && std::ranges::find(other_types, entry.type_word) == std::end(other_types)) {
-        fail(place, "the type " + shown(entry.type_word) + " is not one of the format's");
+        fail_safetensors(place,
+                         "the type " + shown(entry.type_word) + " is not one of the format's");
     }
     entry.shape = parse_sizes(value["shape"], "'shape'", place);
-    if (entry.shape.size() > most_axes) fail(place, "the shape has more than 32 axes");
+    if (entry.shape.size() > most_axes) fail_safetensors(place, "the shape has more than 32 axes");
     const Shape offsets = parse_sizes(value["data_offsets"], "'data_offsets'", place);
     if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-        fail(place, "'data_offsets' is not a pair of start and end");
+        fail_safetensors(place, "'data_offsets' is not a pair of start and end");
     }
     entry.begin = offsets[0];
     entry.end = offsets[1];
     if (entry.type && byte_count(entry.shape, entry.type->size) != entry.end - entry.begin) {
-        fail(place, "shape " + shape_text(entry.shape) + " does not take the " +
-                        std::to_string(entry.end - entry.begin) + " bytes that it is given");
+        fail_safetensors(place, "shape " + shape_text(entry.shape) + " does not take the " +
+                                    std::to_string(entry.end - entry.begin) +
+                                    " bytes that it is given");
     }
     return entry;
 }
@@ -84,7 +86,8 @@ std::vector<Entry> entries_in(const Json& header, const std::string& label) {
             const bool has_texts =
                 value.is_object() && std::all_of(value.begin(), value.end(),
                                                  [](const Json& each) { return each.is_string(); });
-            if (!has_texts) fail(label, "'__metadata__' does not hold texts by their names");
+            if (!has_texts)
+                fail_safetensors(label, "'__metadata__' does not hold texts by their names");
             continue;
         }
         entries.push_back(parse_entry(name, value, label + ": array " + shown(name)));
@@ -101,19 +104,21 @@ void check_cover(const std::vector<Entry>& entries, std::uint64_t offset, const 
     std::uint64_t covered = 0;
     for (const Entry& entry : entries) {
         if (entry.begin != covered) {
-            fail(entry.place, "the values should begin at " + std::to_string(covered) + ", not " +
-                                  std::to_string(entry.begin) + " (a hole or an overlap)");
+            fail_safetensors(entry.place, "the values should begin at " + std::to_string(covered) +
+                                              ", not " + std::to_string(entry.begin) +
+                                              " (a hole or an overlap)");
         }
         if (entry.end > size) {
-            fail(entry.place, "the values end at " + std::to_string(entry.end) +
-                                  ", but the file has only " + std::to_string(size) +
-                                  " bytes of them");
+            fail_safetensors(entry.place, "the values end at " + std::to_string(entry.end) +
+                                              ", but the file has only " + std::to_string(size) +
+                                              " bytes of them");
         }
         covered = entry.end;
     }
     if (covered != size) {
-        fail(file.label(), std::to_string(size - covered) + " bytes too many at offset " +
-                               std::to_string(offset + covered));
+        fail_safetensors(file.label(), std::to_string(size - covered) +
+                                           " bytes too many at offset " +
+                                           std::to_string(offset + covered));
     }
 }
 
@@ -155,15 +160,18 @@ bool looks_like_safetensors(const InputFile& file) {
 
 std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
     const std::string& label = file.label();
-    if (file.size() < length_size) fail(label, "the file ends within the first 8 bytes");
+    if (file.size() < length_size)
+        fail_safetensors(label, "the file ends within the first 8 bytes");
     const std::uint64_t length = little_endian(file.text(0, length_size), length_size);
     if (length > longest_header || length > file.size() - length_size) {
-        fail(label, "the header claims " + std::to_string(length) + " bytes at offset 0, but the " +
-                        (length > longest_header ? "format allows 100000000" : "file ends before"));
+        fail_safetensors(
+            label, "the header claims " + std::to_string(length) + " bytes at offset 0, but the " +
+                       (length > longest_header ? "format allows 100000000" : "file ends before"));
     }
     const std::string text = file.text(length_size, length);
     const Json header = parse_json(text, label + ": header");
-    if (!header.is_object() || text.front() != '{') fail(label, "the header is not a JSON object");
+    if (!header.is_object() || text.front() != '{')
+        fail_safetensors(label, "the header is not a JSON object");
     std::vector<Entry> entries = entries_in(header, label);
     const std::uint64_t values_offset = length_size + length;
     check_cover(entries, values_offset, file);

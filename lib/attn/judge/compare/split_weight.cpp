@@ -9,11 +9,11 @@
 namespace attn {
 namespace {
 
-using Part = RuleNode::Kind;
+using Kind = RuleNode::Kind;
 using Weights = std::vector<SplitWeight>;
 
 bool is_name(const RuleTree& node, const std::string& name) {
-    return node->kind == Part::name && node->word == name;
+    return node->kind == Kind::name && node->word == name;
 }
 
 RuleTree exp_of(const RuleTree& tree) { return call_node("exp", {tree}); }
@@ -52,14 +52,14 @@ public:
         if (is_operation(*node, "/")) {
             return products_of(weights(node->parts[0]), {turned(node->parts[1])});
         }
-        if (node->kind == Part::operate && (node->word == "+" || node->word == "-")) {
+        if (node->kind == Kind::operate && (node->word == "+" || node->word == "-")) {
             return sums(*node);
         }
         if (is_operation(*node, "^")) return power(node);
-        if (node->kind == Part::choose) return choice(*node);
-        if (node->kind == Part::call && node->word == "exp") return exponential(node);
-        if (node->kind == Part::reduce && node->word == "sum") return features(*node);
-        if (node->kind == Part::reduce && node->word == "prod") {
+        if (node->kind == Kind::choose) return choice(*node);
+        if (node->kind == Kind::call && node->word == "exp") return exponential(node);
+        if (node->kind == Kind::reduce && node->word == "sum") return features(*node);
+        if (node->kind == Kind::reduce && node->word == "prod") {
             return {faded(*node, node->parts[2])};
         }
         refuse(*node);
@@ -137,10 +137,10 @@ private:
         if (is_operation(*of, "-")) {
             return products_of(weights(exp_of(of->parts[0])), {turned(exp_of(of->parts[1]))});
         }
-        if (of->kind == Part::operate && of->parts.size() == 1) {
+        if (of->kind == Kind::operate && of->parts.size() == 1) {
             return {turned(exp_of(of->parts[0]))};
         }
-        if (of->kind == Part::reduce && of->word == "sum") {
+        if (of->kind == Kind::reduce && of->word == "sum") {
             return {faded(*of, exp_of(of->parts[2]))};
         }
         if (const RuleTree rate = per_token(of)) return {{.fades = {exp_of(rate)}}};
@@ -207,7 +207,7 @@ void rename_feature(SplitWeight& weight, FeatureSum& feature, const std::string&
 
 RuleTree with_index(const RuleTree& tree, const std::string& index, const RuleTree& instead) {
     return changed(tree, [&](const RuleNode& node) -> RuleTree {
-        return node.kind == Part::name && node.word == index ? instead : nullptr;
+        return node.kind == Kind::name && node.word == index ? instead : nullptr;
     });
 }
 

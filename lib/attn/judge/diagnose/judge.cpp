@@ -122,7 +122,7 @@ const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& ro
             double relative = 0;
             bool is_finite = true;
             const bool is_copy = std::ranges::max(radius) <= rounding.least;
-            Sizes(ball->middle).each([&](std::size_t i, double of_cell, double of_matrix) {
+            CellSizes(ball->middle).each([&](std::size_t i, double of_cell, double of_matrix) {
                 const double size = of_cell + std::abs(middle[i]);
                 double& cell = radius.data()[i];
                 // Builds of a library draw numbers that differ in the last digits.
@@ -189,7 +189,7 @@ Ball Judge::ball_around(const Tensor& expected, const Allowed* allowed,
     const Tensor middle = cast(expected, DType::float64);
     const double* const cells = middle.as<double>().data();
     Array<double> radius = empty_array<double>(expected.shape());
-    Sizes(middle).each([&](std::size_t i, double size, double) {
+    CellSizes(middle).each([&](std::size_t i, double size, double) {
         radius.data()[i] = part * (size + (std::isfinite(cells[i]) ? std::abs(cells[i]) : 0));
     });
     return {middle, {expected.axes(), std::move(radius)}};

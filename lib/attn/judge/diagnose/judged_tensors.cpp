@@ -10,7 +10,7 @@
 
 namespace attn {
 
-void Sizes::measure(const auto& cells, std::size_t rows, std::size_t columns) {
+void CellSizes::measure(const auto& cells, std::size_t rows, std::size_t columns) {
     for (std::size_t begin = 0; begin < cells.size(); begin += rows * columns) {
         Matrix matrix{std::vector<double>(rows), std::vector<double>(columns)};
         for (std::size_t row = 0; row < rows; ++row) {
@@ -27,7 +27,8 @@ void Sizes::measure(const auto& cells, std::size_t rows, std::size_t columns) {
     }
 }
 
-Sizes::Sizes(const Tensor& expected) : shape_(expected.shape()), usual_(usual_size(expected)) {
+CellSizes::CellSizes(const Tensor& expected)
+    : shape_(expected.shape()), usual_(usual_size(expected)) {
     if (shape_.size() < 2) return;
     const std::size_t columns = shape_.back(), rows = shape_[shape_.size() - 2];
     has_sizes_ = std::min(rows, columns) >= 4;
@@ -40,7 +41,7 @@ bool looks_rounded(const Tensor& tensor, const Tensor& expected, double epsilon)
     const std::size_t heads = has_heads ? expected.shape()[axis] : 1;
     const std::size_t in_head = has_heads ? row_strides(expected.shape())[axis] : tensor.size();
     std::vector<double> rights, offs, of_head(heads);
-    Sizes(expected).each([&](std::size_t i, double size, double) {
+    CellSizes(expected).each([&](std::size_t i, double size, double) {
         const double off = tensor.at(i) - expected.at(i);
         if (!std::isfinite(off) || off == 0 || size == 0) return;
         rights.push_back(expected.at(i) / size);

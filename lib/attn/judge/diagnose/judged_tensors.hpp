@@ -12,9 +12,9 @@ namespace attn {
 /// Typical size of each cell's sum of products, per matrix of the last two axes: row size times
 /// column size. A large head or channel does not widen the bounds of other cells. With few rows or
 /// columns, sums that cancel would give too small a size: all cells of such a matrix have the same.
-class Sizes {
+class CellSizes {
 public:
-    explicit Sizes(const Tensor& expected);
+    explicit CellSizes(const Tensor& expected);
 
     /// Calls `f(i, size of cell i, size of its matrix)` for all cells in order.
     void each(auto&& f) const {

@@ -19,9 +19,9 @@ using Names = std::map<std::string, std::string, std::less<>>;
 /// inherits none of them.
 constexpr std::string_view changes[]{"rule",  "shape", "reads", "with",  "without", "mask",
                                      "hides", "code",  "made",  "early", "sinkless"};
-constexpr std::string_view others[]{"title", "effect",   "lesson",  "fix",      "same",
-                                    "needs", "numbers",  "by",      "rewrites", "witness",
-                                    "given", "harmless", "backward"};
+constexpr std::string_view paragraph_words[]{"title", "effect",   "lesson",  "fix",      "same",
+                                             "needs", "numbers",  "by",      "rewrites", "witness",
+                                             "given", "harmless", "backward"};
 
 template <std::size_t n>
 bool is_among(const std::string_view (&words)[n], std::string_view word) {
@@ -141,7 +141,7 @@ private:
                 "indented");
         MistakeText& text = written_.back();
         if (word != "let" && word != "like" && !is_among(changes, word) &&
-            !is_among(others, word)) {
+            !is_among(paragraph_words, word)) {
             text.refuse("there is no word '" + word + "'");
         }
         text.lines.push_back({std::move(word), std::string(says)});

@@ -13,20 +13,20 @@
 namespace attn {
 namespace {
 
-constexpr std::size_t columns = 80;
+constexpr std::size_t sheet_columns = 80;
 
 /// Breaks a line to the width of a page: a tensor is broken after a row.
 std::vector<std::string> broken(const std::string& line) {
     std::vector<std::string> lines;
     std::size_t begin = 0;
-    const std::size_t indent = std::min(line.find('['), columns / 2);
-    while (line.size() - begin + (begin > 0 ? indent : 0) > columns) {
-        const std::size_t end = line.rfind("], ", begin + columns - indent - 2);
+    const std::size_t indent = std::min(line.find('['), sheet_columns / 2);
+    while (line.size() - begin + (begin > 0 ? indent : 0) > sheet_columns) {
+        const std::size_t end = line.rfind("], ", begin + sheet_columns - indent - 2);
         if (end == line.npos || end < begin) break;
         lines.push_back(line.substr(begin, end + 2 - begin));
         begin = end + 3;
     }
-    if (lines.empty()) return wrap(line, columns);
+    if (lines.empty()) return wrap(line, sheet_columns);
     lines.push_back(line.substr(begin));
     for (std::size_t i = 1; i < lines.size(); ++i) lines[i].insert(0, indent + 1, ' ');
     return lines;
@@ -38,7 +38,7 @@ std::string narrow(const std::string& lines, std::string (*escaped)(std::string_
     for (std::size_t at = 0; at < lines.size();) {
         const std::size_t end = std::min(lines.find('\n', at), lines.size());
         const std::string line = lines.substr(at, end - at);
-        const bool is_long = line.size() > columns;
+        const bool is_long = line.size() > sheet_columns;
         for (const std::string& part : is_long ? broken(line) : std::vector{line}) {
             text += (text.empty() ? "" : "\n") + escaped(part);
         }
@@ -65,7 +65,7 @@ std::string latex_prose(std::string_view text) {
     return result;
 }
 
-std::string text_lines(std::string_view text) { return joined(wrap(text, columns), "\n"); }
+std::string text_lines(std::string_view text) { return joined(wrap(text, sheet_columns), "\n"); }
 
 /// Formats such lines without accidental lists in Markdown.
 std::string markdown_lines(std::string_view text) {
