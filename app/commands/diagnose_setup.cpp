@@ -307,17 +307,11 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         asked.assumed.emplace_back(
             "query and key are taken as given: there are no parameters to compute them from x");
     }
-    const attn::Tensor *const masked = named.find("masked_scores"), *const shown =
-                                                                        masked != nullptr
-                                                                            ? masked
-                                                                            : named.find("weights");
-    const bool begins_there =
-        begins_later && shown != nullptr &&
-        attn::given_beginning(named) == (masked != nullptr ? "masked_scores" : "weights");
-    if (may_begin_later && shown != nullptr && !begins_there && !asked.said.mask &&
-        take_shown_mask(*shown, masked == nullptr, asked.config)) {
-        asked.said.mask = true;
-        asked.assumed.emplace_back(hides_later);
+    if (may_begin_later && !asked.said.mask) {
+        const std::string assumed =
+            take_shown_mask(named, begins_later ? attn::given_beginning(named) : "", asked.config);
+        asked.said.mask = !assumed.empty();
+        if (asked.said.mask) asked.assumed.push_back(assumed);
     }
     const bool draws_them = arguments.has_any({flags::seed, flags::weights, flags::projection});
     asked.lacks_x = lacks_x && wide.empty() && !asked.takes_projections;

@@ -73,7 +73,9 @@ private:
             // Right in one of two ways: from the numbers before it as they are printed, or as they
             // should be.
             std::string step = row.name;
-            if (is_form(row)) {
+            const bool is_input =
+                attn::find_step(table_, row.name).kind != attn::Step::Kind::computed;
+            if (is_form(row) || (is_input && row.local == attn::Verdict::right)) {
                 proof.right.push_back(row.theirs_name);
             } else {
                 step = judge(row, *theirs, printed, corrected, fixed, proof);

@@ -166,8 +166,12 @@ std::vector<attn::Skipped> keep_last_walk(std::vector<attn::NamedTensor>& tensor
     return left_out;
 }
 
-std::vector<attn::NamedTensor> tensors_in(const std::string& text, const std::string& label) {
-    std::vector<attn::NamedTensor> tensors = attn::document_matrices(text, label);
+std::vector<attn::NamedTensor> tensors_in(const ReadPart& part, const std::string& label,
+                                          std::vector<attn::Skipped>& skipped) {
+    std::vector<std::string> shortened;
+    std::vector<attn::NamedTensor> tensors = attn::document_matrices(part.text, label, shortened);
+    for (const std::string& name : shortened)
+        skipped.push_back({name, "it was shortened when it was printed: print it whole"});
     keep_one_name_each(tensors);
     return tensors;
 }
@@ -175,9 +179,8 @@ std::vector<attn::NamedTensor> tensors_in(const std::string& text, const std::st
 /// Reads a part as one walk and judges it.
 void judge_part(const Arguments& arguments, const std::string& label, ReadPart& part) {
     std::vector<attn::Skipped> skipped;
-    part.text = without_shortened(part.text, skipped);
     std::vector<std::string> tokens;
-    std::vector<attn::NamedTensor> named = tensors_in(part.text, label);
+    std::vector<attn::NamedTensor> named = tensors_in(part, label, skipped);
     if (named.empty()) {
         part.reason = "no matrix was found";
         part.diagnosis.skipped = std::move(skipped);
@@ -203,7 +206,7 @@ std::vector<ReadPart> document_parts(const std::string& text, const std::string&
     for (auto& [name, section] : numbered_sections(text)) parts.push_back({name, section});
     std::vector<attn::Skipped> ignored;
     if (parts.size() > 1) {
-        std::vector<attn::NamedTensor> all = tensors_in(without_shortened(text, ignored), label);
+        std::vector<attn::NamedTensor> all = tensors_in({"", text}, label, ignored);
         if (!keep_last_walk(all).empty()) return parts;
     }
     return {{"", text}};

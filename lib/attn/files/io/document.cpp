@@ -21,7 +21,9 @@ public:
         find_groups();
     }
 
-    std::vector<NamedTensor> read() {
+    /// Errors  InputError for a matrix that was shortened, unless there is a list for its name.
+    std::vector<NamedTensor> read(std::vector<std::string>* shortened = nullptr) {
+        shortened_ = shortened;
         for (std::size_t i = 0; i < groups_.size();) i = take(i);
         return std::move(all_);
     }
@@ -208,11 +210,7 @@ private:
             return first + 1;
         }
         if (group.is_table) {
-            if (!group.fault.empty()) {
-                throw InputError(label_ + ": " +
-                                 place_in(text_, std::min(group.end + 1, text_.size())) + ": " +
-                                 group.fault);
-            }
+            if (!group.fault.empty()) fail(group);
             add(names_of_label(label_of(first)), group.numbers, group.row_names);
             return first + 1;
         }
@@ -245,8 +243,21 @@ private:
             return end + 1;
         }
         while (goes_on(end)) ++end;
-        add(names_of_label(label_of(first)), groups_[end - 1].numbers, {});
+        const NumberGroup& result = groups_[end - 1];
+        const std::vector<std::string> names = names_of_label(label_of(first));
+        if (result.fault.empty()) {
+            add(names, result.numbers, {});
+        } else if (shortened_ != nullptr) {
+            shortened_->push_back(names.empty() ? "a matrix" : names.front());
+        } else {
+            fail(result);
+        }
         return end;
+    }
+    [[noreturn]] void fail(const NumberGroup& group) const {
+        const std::size_t end = std::min(group.end + 1, text_.size());
+        throw InputError(label_ + ": " + place_in(text_, group.is_table ? end : group.begin) +
+                         ": " + group.fault);
     }
     std::string line_above(std::size_t i) const {
         std::string_view before = between(i);
@@ -270,6 +281,7 @@ private:
     std::vector<NumberGroup> groups_;
     std::vector<NamedTensor> all_;
     std::vector<std::string> words_;
+    std::vector<std::string>* shortened_ = nullptr;
 };
 
 Document document_in(std::string_view text, const std::string& label) {
@@ -297,8 +309,9 @@ std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
     return all;
 }
 
-std::vector<NamedTensor> document_matrices(std::string_view text, const std::string& label) {
-    return text.empty() ? std::vector<NamedTensor>() : document_in(text, label).read();
+std::vector<NamedTensor> document_matrices(std::string_view text, const std::string& label,
+                                           std::vector<std::string>& shortened) {
+    return text.empty() ? std::vector<NamedTensor>() : document_in(text, label).read(&shortened);
 }
 
 }  // namespace attn
