@@ -73,8 +73,9 @@ private:
             // Right in one of two ways: from the numbers before it as they are printed, or as they
             // should be.
             std::string step = row.name;
-            const bool is_input =
-                attn::find_step(table_, row.name).kind != attn::Step::Kind::computed;
+            using Kind = attn::Step::Kind;
+            const Kind kind = attn::find_step(table_, row.name).kind;
+            const bool is_input = kind == Kind::input || kind == Kind::parameter;
             if (is_form(row) || (is_input && row.local == attn::Verdict::right)) {
                 proof.right.push_back(row.theirs_name);
             } else {
