@@ -307,12 +307,11 @@ DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& whole,
         asked.assumed.emplace_back(
             "query and key are taken as given: there are no parameters to compute them from x");
     }
-    const attn::Tensor* shown = named.find("weights");
-    const bool begins_at_weights = begins_later && attn::given_beginning(named) == "weights";
-    if (may_begin_later && shown != nullptr && !begins_at_weights && !asked.said.mask &&
-        take_shown_mask(*shown, true, asked.config)) {
-        asked.said.mask = true;
-        asked.assumed.emplace_back(hides_later);
+    if (may_begin_later && !asked.said.mask) {
+        const std::string assumed =
+            take_shown_mask(named, begins_later ? attn::given_beginning(named) : "", asked.config);
+        asked.said.mask = !assumed.empty();
+        if (asked.said.mask) asked.assumed.push_back(assumed);
     }
     const bool draws_them = arguments.has_any({flags::seed, flags::weights, flags::projection});
     asked.lacks_x = lacks_x && wide.empty() && !asked.takes_projections;

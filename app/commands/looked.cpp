@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "app/commands/diagnose_setup.hpp"
+#include "app/commands/printed_cells.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/pasted_tensors.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -103,6 +104,32 @@ std::vector<attn::Skipped> drop_idle_x(attn::Ledger& file) {
     return {{x, reason}, {value, reason + ", so the walk begins after " + attn::visible(value)}};
 }
 
+/// Counts the cells that are wrong, or not judged, if the tensors are read in that way.
+std::size_t cells_off(const attn::Diagnosis& diagnosis) {
+    std::size_t off = 0;
+    const auto add = [&](const std::string& name) {
+        const attn::Tensor* const tensor = diagnosis.read.find(name);
+        off += tensor == nullptr ? 1 : tensor->size();
+    };
+    for (const attn::Skipped& each : diagnosis.skipped) add(each.name);
+    for (const attn::StepVerdict& row : diagnosis.steps) {
+        const attn::KeptStep* const form = attn::kept_step(row.name);
+        if (form != nullptr && form->is_mistake) add(row.name);
+        off += row.layout.empty() ? 0 : 1;
+    }
+    if (diagnosis.is_right()) return off;
+    const Proof proof = proof_of("", diagnosis.read, diagnosis, {});
+    for (const std::string& name : proof.unjudged) add(name);
+    return off + proof.wrong.size();
+}
+
+/// Takes another reading of the tensors if fewer cells are wrong in it.
+bool take_if_better(attn::Diagnosis other, attn::Diagnosis& best) {
+    const bool is_better = cells_off(other) < cells_off(best);
+    if (is_better) best = std::move(other);
+    return is_better;
+}
+
 /// Diagnoses the tensors that are steps of this walk; those with unknown names only if their
 /// numbers match a step.
 attn::Diagnosis diagnosis_of(DiagnosedWalk asked, const attn::DiagnoseOptions& options) {
@@ -119,19 +146,15 @@ attn::Diagnosis diagnosis_of(DiagnosedWalk asked, const attn::DiagnoseOptions& o
             break;
         }
         diagnosis = attn::diagnose_as_it_fits(asked, plan, options).diagnosis;
+        // Misprints may look like another setting.
+        if (!diagnosis.is_right())
+            take_if_better(attn::diagnose(plan, attn::draw(plan), asked.theirs, options),
+                           diagnosis);
         names = unknown_names(diagnosis);
         std::erase_if(names, [&](const auto& name) { return options.steps.contains(name); });
     } while (!names.empty());
     std::ranges::copy(skipped, std::back_inserter(diagnosis.skipped));
     return diagnosis;
-}
-
-/// Counts the steps that are right in our order of axes.
-std::size_t right_as_they_are(const attn::Diagnosis& diagnosis) {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(diagnosis.steps, [](const attn::StepVerdict& row) {
-            return row.global == attn::Verdict::right && row.layout.empty();
-        }));
 }
 
 /// True if matrices are named like those of modules or of this program, which are read as x @ W^T.
@@ -146,8 +169,8 @@ bool are_of_modules(const attn::Ledger& file) {
 attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, DiagnosedWalk asked,
                                            const attn::DiagnoseOptions& options, bool of_modules) {
     const attn::Tensor* const matrix = asked.config.parameters.find("w_query");
-    const bool is_square =
-        matrix != nullptr && matrix->dimension() == 2 && matrix->shape()[0] == matrix->shape()[1];
+    const attn::Shape sides = matrix == nullptr ? attn::Shape() : matrix->shape();
+    const bool is_square = sides.size() > 1 && sides[sides.size() - 2] == sides.back();
     if (arguments.has(flags::weight_layout) || !is_square) return diagnosis_of(asked, options);
     std::optional<attn::Diagnosis> best;
     for (const attn::WeightLayout layout :
@@ -159,7 +182,9 @@ attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, Diagnosed
             if (layout == attn::WeightLayout::in_out) {
                 found.remarks.emplace_back("--weight-layout in-out, for x @ W");
             }
-            if (!best || right_as_they_are(found) > right_as_they_are(*best)) {
+            if (best) {
+                take_if_better(std::move(found), *best);
+            } else {
                 best = std::move(found);
             }
         } catch (const attn::ShapeError&) {
@@ -241,10 +266,8 @@ Looked look_at(const Arguments& arguments, const std::string& label, attn::Ledge
     if (shows_scores && !looked.diagnosis.is_right() && !arguments.has(flags::scale)) {
         // Small examples leave the scale out, and show the weights of these scores.
         asked.config.scale = {attn::ScaleChoice::By::none, 1};
-        attn::Diagnosis other = diagnosis_in_either_layout(arguments, asked, options, of_modules);
-        if (other.cost < looked.diagnosis.cost &&
-            other.skipped.size() <= looked.diagnosis.skipped.size()) {
-            looked.diagnosis = std::move(other);
+        if (take_if_better(diagnosis_in_either_layout(arguments, asked, options, of_modules),
+                           looked.diagnosis)) {
             looked.assumed.emplace_back("--scale none, as the scores are not divided");
         }
     }

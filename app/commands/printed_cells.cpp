@@ -73,12 +73,13 @@ private:
             // Right in one of two ways: from the numbers before it as they are printed, or as they
             // should be.
             std::string step = row.name;
-            if (row.local != attn::Verdict::wrong || is_form(row)) {
-                const bool is_right = row.local == attn::Verdict::right || row.harmless;
-                (is_right ? proof.right : proof.unjudged).push_back(row.theirs_name);
+            using Kind = attn::Step::Kind;
+            const Kind kind = attn::find_step(table_, row.name).kind;
+            const bool is_input = kind == Kind::input || kind == Kind::parameter;
+            if (is_form(row) || (is_input && row.local == attn::Verdict::right)) {
+                proof.right.push_back(row.theirs_name);
             } else {
-                step = step_meant(row, *theirs, printed, corrected);
-                judge(row, step, *theirs, printed, corrected, fixed, proof);
+                step = judge(row, *theirs, printed, corrected, fixed, proof);
             }
             printed.record(step, *theirs);
             corrected.record(step, fixed);
@@ -167,69 +168,105 @@ private:
                std::abs(number - middle) <= around.radius.at(i) + cut;
     }
 
-    /// Returns the step of a wrong tensor: another one that its name may mean if all its cells are
-    /// right as that one, and no other tensor is.
-    std::string step_meant(const attn::StepVerdict& row, const attn::Tensor& theirs,
-                           const attn::Ledger& printed, const attn::Ledger& corrected) const {
-        const PrintedTensor& digits = printed_.at(row.name);
-        for (const std::string& step : attn::steps_called(row.theirs_name, *diagnosis_.plan)) {
-            if (step == row.name || ordered_.theirs.has(step)) continue;
-            const auto first = ball(step, printed), second = ball(step, corrected);
-            if (!first || !second || first->middle.shape() != theirs.shape()) continue;
-            std::size_t i = 0;
-            while (i < theirs.size() && (is_within(*first, i, theirs.at(i), digits.cuts[i]) ||
-                                         is_within(*second, i, theirs.at(i), digits.cuts[i]))) {
-                ++i;
-            }
-            if (i == theirs.size()) return step;
-        }
-        return row.name;
-    }
+    /// The cells of a tensor that no reading of the numbers before it explains, and the right ones.
+    struct WrongCells {
+        std::vector<std::size_t> places{};
+        std::vector<double> right{};
+    };
 
-    void judge(const attn::StepVerdict& row, const std::string& step, const attn::Tensor& theirs,
-               const attn::Ledger& printed, const attn::Ledger& corrected, attn::Tensor& fixed,
-               Proof& proof) const {
+    /// Returns the wrong cells of a tensor that is read as a step; nullopt if the step's cells
+    /// cannot be computed.
+    std::optional<WrongCells> wrong_cells(const std::string& name, const std::string& step,
+                                          const attn::Tensor& theirs, const attn::Ledger& printed,
+                                          const attn::Ledger& corrected) const {
         const auto first = ball(step, printed), second = ball(step, corrected);
-        if (!first || !second || first->middle.shape() != theirs.shape()) {
-            proof.unjudged.push_back(row.theirs_name);
-            return;
-        }
-        const PrintedTensor& digits = printed_.at(row.name);
-        attn::Array<double> numbers = attn::cast(theirs, attn::DType::float64).as<double>();
+        if (!first || !second || first->middle.shape() != theirs.shape()) return std::nullopt;
+        const std::vector<double>& cuts = printed_.at(name).cuts;
+        const attn::Tensor* walked = walk_.find(step);
+        if (walked != nullptr && walked->shape() != theirs.shape()) walked = nullptr;
         // Inputs as fine as the results give the right number better than rounded results do.
         const bool are_fine =
             is_exact_ || std::ranges::all_of(diagnosis_.given.entries(), [&](const auto& entry) {
                 const auto own = printed_.find(entry.name);
                 return own == printed_.end() || own->second.finest <= 1.5 * finest_;
             });
-        const attn::Tensor* const walked = are_fine ? walk_.find(step) : nullptr;
-        const bool is_walked = walked != nullptr && walked->shape() == theirs.shape();
-        std::vector<WrongInPrint> wrong;
+        const bool is_sharp = walked != nullptr && are_as_computed(theirs, *walked, *second, cuts);
+        WrongCells wrong;
         for (std::size_t i = 0; i < theirs.size(); ++i) {
-            if (is_within(*first, i, theirs.at(i), digits.cuts[i]) ||
-                is_within(*second, i, theirs.at(i), digits.cuts[i])) {
-                continue;
-            }
+            const double number = theirs.at(i);
+            constexpr double far = 3;
+            const bool is_off = is_sharp && std::abs(number - walked->at(i)) > far * cuts[i] &&
+                                std::abs(number - first->middle.at(i)) > far * cuts[i] &&
+                                std::abs(number - second->middle.at(i)) > far * cuts[i];
+            const bool may_be =
+                is_within(*first, i, number, cuts[i]) || is_within(*second, i, number, cuts[i]);
+            if (may_be && !is_off) continue;
+            const bool is_walked = walked != nullptr && (are_fine || is_sharp) &&
+                                   is_within(*second, i, walked->at(i), 0);
+            wrong.places.push_back(i);
+            wrong.right.push_back(is_walked ? walked->at(i) : second->middle.at(i));
+        }
+        return wrong;
+    }
+
+    /// True if most cells for which the rounding of the numbers before them leaves room are what a
+    /// walk without rounding computes: then all are.
+    static bool are_as_computed(const attn::Tensor& theirs, const attn::Tensor& walked,
+                                const attn::Ball& around, const std::vector<double>& cuts) {
+        std::size_t same = 0, telling = 0;
+        for (std::size_t i = 0; i < theirs.size(); ++i) {
+            if (!(around.radius.at(i) > 2 * cuts[i])) continue;
+            ++telling;
+            same += std::abs(theirs.at(i) - walked.at(i)) <= cuts[i] ? 1U : 0U;
+        }
+        constexpr std::size_t least = 6;
+        return same >= least && 5 * same >= 4 * telling;
+    }
+
+    /// Judges a tensor as the step, among those that its name may mean, with the fewest wrong
+    /// cells, and returns that step.
+    std::string judge(const attn::StepVerdict& row, const attn::Tensor& theirs,
+                      const attn::Ledger& printed, const attn::Ledger& corrected,
+                      attn::Tensor& fixed, Proof& proof) const {
+        std::string step = row.name;
+        std::optional<WrongCells> found = wrong_cells(row.name, step, theirs, printed, corrected);
+        std::vector<std::string> others;
+        if (!found || !found->places.empty())
+            others = attn::steps_called(row.theirs_name, *diagnosis_.plan);
+        for (const std::string& other : others) {
+            if (ordered_.theirs.has(other)) continue;
+            auto again = wrong_cells(row.name, other, theirs, printed, corrected);
+            if (!again || (found && again->places.size() >= found->places.size())) continue;
+            found = std::move(again);
+            step = other;
+        }
+        if (!found) {
+            const bool is_right = row.local == attn::Verdict::right || row.harmless;
+            (is_right ? proof.right : proof.unjudged).push_back(row.theirs_name);
+            return step;
+        }
+        if (found->places.empty() || may_be_form(row, found->places.size(), theirs.size())) {
+            proof.right.push_back(row.theirs_name);
+            return step;
+        }
+        const PrintedTensor& digits = printed_.at(row.name);
+        attn::Array<double> numbers = attn::cast(theirs, attn::DType::float64).as<double>();
+        for (std::size_t wrong = 0; wrong < found->places.size(); ++wrong) {
+            const std::size_t i = found->places[wrong];
             const attn::Shape cell = attn::indices_of(i, theirs.shape());
-            const double right = is_walked && is_within(*second, i, walked->at(i), 0)
-                                     ? walked->at(i)
-                                     : second->middle.at(i);
             const PrintedNumber* const number = digits.cells.empty() ? nullptr : digits.cells[i];
             const bool has_word =
                 is_of_tokens(row.theirs_name, row.name) || row.name == "key" || row.name == "value";
             const std::size_t r = cell.size() < 2 ? tokens_.size() : cell[cell.size() - 2];
-            wrong.push_back(
-                {row.theirs_name, row.name, cell, has_word && r < tokens_.size() ? tokens_[r] : "",
-                 number == nullptr ? digits.shown(i, theirs.at(i)) : number->text,
-                 digits.shown(i, right), number == nullptr ? "" : line_around(text_, number->at)});
-            numbers.data()[i] = right;
+            proof.wrong.push_back({row.theirs_name, row.name, cell,
+                                   has_word && r < tokens_.size() ? tokens_[r] : "",
+                                   number == nullptr ? digits.shown(i, theirs.at(i)) : number->text,
+                                   digits.shown(i, found->right[wrong]),
+                                   number == nullptr ? "" : line_around(text_, number->at)});
+            numbers.data()[i] = found->right[wrong];
         }
-        if (wrong.empty() || may_be_form(row, wrong.size(), theirs.size())) {
-            proof.right.push_back(row.theirs_name);
-            return;
-        }
-        std::ranges::move(wrong, std::back_inserter(proof.wrong));
         fixed = attn::cast(attn::Tensor(theirs.axes(), std::move(numbers)), theirs.dtype());
+        return step;
     }
 
     const std::string& text_;

@@ -14,14 +14,17 @@
 namespace app {
 namespace {
 
-/// Finds a sequence of numbers in a document, with row numbers and the like between them.
+/// Finds a sequence of numbers in a document, with row numbers and the like between them. A number
+/// just before the sequence may equal its first one, so it begins as late as possible.
 PrintedCells found_in(const std::vector<PrintedNumber>& numbers,
                       const std::vector<double>& wanted) {
     constexpr std::size_t most_between = 2;
     const auto is_it = [&](std::size_t i, double value) {
         return std::abs(numbers[i].value - value) <= 1e-6 * std::max(1.0, std::abs(value));
     };
-    for (std::size_t start = 0; start < numbers.size(); ++start) {
+    PrintedCells found;
+    std::size_t last_start = numbers.size();
+    for (std::size_t start = 0; start < last_start; ++start) {
         PrintedCells cells;
         std::size_t at = start;
         for (const double value : wanted) {
@@ -38,9 +41,11 @@ PrintedCells found_in(const std::vector<PrintedNumber>& numbers,
             cells.push_back(&numbers[next]);
             at = next + 1;
         }
-        if (cells.size() == wanted.size()) return cells;
+        if (cells.size() != wanted.size()) continue;
+        if (found.empty()) last_start = std::min(numbers.size(), start + most_between + 1);
+        found = std::move(cells);
     }
-    return {};
+    return found;
 }
 
 }  // namespace

@@ -12,7 +12,8 @@
 #include "app/flags/pasted_tensors.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/files/io/read_tensor.hpp"
+#include "attn/files/io/array_files.hpp"
+#include "attn/files/io/input_file.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/their_tensors.hpp"
@@ -165,8 +166,12 @@ std::vector<attn::Skipped> keep_last_walk(std::vector<attn::NamedTensor>& tensor
     return left_out;
 }
 
-std::vector<attn::NamedTensor> tensors_in(const std::string& text, const std::string& label) {
-    std::vector<attn::NamedTensor> tensors = attn::TensorFile(text, label).read_all(report_note);
+std::vector<attn::NamedTensor> tensors_in(const ReadPart& part, const std::string& label,
+                                          std::vector<attn::Skipped>& skipped) {
+    std::vector<std::string> shortened;
+    std::vector<attn::NamedTensor> tensors = attn::document_matrices(part.text, label, shortened);
+    for (const std::string& name : shortened)
+        skipped.push_back({name, "it was shortened when it was printed: print it whole"});
     keep_one_name_each(tensors);
     return tensors;
 }
@@ -174,9 +179,13 @@ std::vector<attn::NamedTensor> tensors_in(const std::string& text, const std::st
 /// Reads a part as one walk and judges it.
 void judge_part(const Arguments& arguments, const std::string& label, ReadPart& part) {
     std::vector<attn::Skipped> skipped;
-    part.text = without_shortened(part.text, skipped);
     std::vector<std::string> tokens;
-    std::vector<attn::NamedTensor> named = tensors_in(part.text, label);
+    std::vector<attn::NamedTensor> named = tensors_in(part, label, skipped);
+    if (named.empty()) {
+        part.reason = "no matrix was found";
+        part.diagnosis.skipped = std::move(skipped);
+        return;
+    }
     std::ranges::move(keep_last_walk(named), std::back_inserter(skipped));
     const attn::Ledger tensors = recognised(std::move(named), label, tokens);
     Looked looked = look_at(arguments, label, tensors, tokens);
@@ -197,7 +206,7 @@ std::vector<ReadPart> document_parts(const std::string& text, const std::string&
     for (auto& [name, section] : numbered_sections(text)) parts.push_back({name, section});
     std::vector<attn::Skipped> ignored;
     if (parts.size() > 1) {
-        std::vector<attn::NamedTensor> all = tensors_in(without_shortened(text, ignored), label);
+        std::vector<attn::NamedTensor> all = tensors_in({"", text}, label, ignored);
         if (!keep_last_walk(all).empty()) return parts;
     }
     return {{"", text}};

@@ -1,4 +1,4 @@
-// The parts of a document that are judged apart: its numbered sections, and arrays in full.
+// The parts of a document that are judged apart: its numbered sections.
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -34,25 +34,6 @@ std::optional<std::pair<std::string, std::string>> numbered_heading(std::string_
     return std::nullopt;
 }
 
-/// Returns the end of the array or LaTeX matrix that begins at `at`; `at` if none does.
-std::size_t end_of_array(const std::string& text, std::size_t at) {
-    if (text.compare(at, 7, "\\begin{") == 0) {
-        const std::size_t brace = text.find('}', at);
-        const std::string kind = text.substr(at + 7, std::min(brace, text.size()) - at - 7);
-        const std::size_t end = text.find("\\end{" + kind, at);
-        const bool is_matrix = kind.ends_with("matrix") || kind == "array";
-        return is_matrix && end != text.npos ? text.find('}', end) + 1 : at;
-    }
-    std::size_t depth = 0;
-    constexpr std::size_t longest = std::size_t{1} << 14U;
-    const std::size_t last = std::min(text.size(), at + longest);
-    for (std::size_t i = at; text[at] == '[' && i < last; ++i) {
-        if (text[i] == '[') ++depth;
-        if (text[i] == ']' && --depth == 0) return i + 1;
-    }
-    return at;
-}
-
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> numbered_sections(const std::string& text) {
@@ -77,38 +58,6 @@ std::vector<std::pair<std::string, std::string>> numbered_sections(const std::st
     }
     if (!sections.empty()) sections.back().second += text.substr(begin);
     return sections;
-}
-
-std::string without_shortened(std::string text, std::vector<attn::Skipped>& skipped) {
-    const auto has_dots = [](std::string_view part) {
-        return part.find("...") != part.npos || part.find("\u2026") != part.npos ||
-               part.find("dots") != part.npos;
-    };
-    if (!has_dots(text)) return text;
-    for (std::size_t at = 0; (at = text.find_first_of("[\\", at)) != text.npos;) {
-        const std::size_t end = end_of_array(text, at);
-        const std::string_view array = std::string_view(text).substr(at, end - at);
-        const bool is_short = has_dots(array);
-        // Dots in brackets without numbers, `[...]`, are no array.
-        if (!is_short || array.find_first_of("0123456789") == array.npos) {
-            at = end > at && !is_short ? end : at + 1;
-            continue;
-        }
-        const std::size_t line = text.rfind('\n', at) + 1;
-        std::string_view label = std::string_view(text).substr(line, at - line);
-        if (attn::without_marks(label).empty() && line > 1) {
-            const std::size_t above = text.rfind('\n', line - 2) + 1;
-            label = std::string_view(text).substr(above, line - 1 - above);
-        }
-        const std::vector<std::string> names = attn::names_of_label(label);
-        skipped.push_back({names.empty() ? "a matrix" : names.front(),
-                           "it was shortened when it was printed: print it whole"});
-        for (std::size_t i = at; i < end; ++i) {
-            if (text[i] != '\n') text[i] = ' ';
-        }
-        at = end;
-    }
-    return text;
 }
 
 }  // namespace app

@@ -2,7 +2,8 @@
 #include <gumbo.h>
 
 #include <algorithm>
-#include <array>
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -17,6 +18,34 @@ namespace {
 
 bool is_one_of(GumboTag tag, std::initializer_list<GumboTag> tags) {
     return std::ranges::find(tags, tag) != tags.end();
+}
+
+/// True if more elements of one kind are open than a page nests. Elements that need no end tag are
+/// not counted.
+///
+/// Why  gumbo takes the square of the depth in time, and its functions call themselves.
+bool nests_too_deeply(const std::string& page) {
+    constexpr std::int64_t most = 5'000;
+    std::map<GumboTag, std::int64_t> open;
+    for (std::size_t at = 0; (at = page.find('<', at)) != page.npos;) {
+        const bool is_end = page.compare(++at, 1, "/") == 0;
+        if (is_end) ++at;
+        const std::size_t end = std::min(page.find_first_of(" \t\r\n/>", at), page.size());
+        const GumboTag tag = gumbo_tagn_enum(
+            page.data() + at, static_cast<unsigned>(std::min(end - at, page.size())));
+        const bool is_left_open = is_one_of(
+            tag, {GUMBO_TAG_P, GUMBO_TAG_LI, GUMBO_TAG_TR, GUMBO_TAG_TD, GUMBO_TAG_TH, GUMBO_TAG_DT,
+                  GUMBO_TAG_DD, GUMBO_TAG_BR, GUMBO_TAG_HR, GUMBO_TAG_IMG, GUMBO_TAG_INPUT,
+                  GUMBO_TAG_LINK, GUMBO_TAG_META, GUMBO_TAG_COL, GUMBO_TAG_OPTION, GUMBO_TAG_WBR});
+        const std::size_t close = page.find('>', at);
+        const bool is_drawn = open[GUMBO_TAG_SVG] > 0 || open[GUMBO_TAG_MATH] > 0;
+        const bool is_empty = is_drawn && close != page.npos && page[close - 1] == '/';
+        std::int64_t& count = open[tag];
+        if (is_empty) continue;
+        count = is_left_open ? 0 : is_end ? std::max<std::int64_t>(count - 1, 0) : count + 1;
+        if (count > most) return true;
+    }
+    return false;
 }
 
 /// Writes the text of a page: a line per block, the rows of a table between bars, `W_q` for a
@@ -174,11 +203,21 @@ std::string notebook_text(const std::string& bytes, const std::string& label) {
 std::string document_text(const std::string& path) {
     attn::InputFile file(path);
     const std::string bytes(file.all()), ending = ending_of(path);
-    if (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF")) {
+    const std::size_t nul = bytes.find('\0');
+    if (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF") || nul < 2) {
         throw attn::InputError(file.label() + ": is in UTF-16: save it as UTF-8");
     }
+    if (nul != bytes.npos) {
+        throw attn::InputError(file.label() + ": is not text, by the byte at offset " +
+                               std::to_string(nul) + ": give .html, .ipynb, .md, .tex or .txt");
+    }
     if (ending == ".ipynb") return notebook_text(bytes, file.label());
-    return ending == ".html" || ending == ".htm" ? PageText().of(bytes) : bytes;
+    if (ending != ".html" && ending != ".htm") return bytes;
+    if (nests_too_deeply(bytes)) {
+        throw attn::InputError(file.label() +
+                               ": more than 5,000 elements are nested: give its text");
+    }
+    return PageText().of(bytes);
 }
 
 }  // namespace app

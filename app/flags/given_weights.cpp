@@ -95,6 +95,28 @@ bool sums_to_one(const attn::Tensor& tensor, double least) {
     return good > 0 && static_cast<double>(good) >= least * static_cast<double>(good + bad);
 }
 
+/// True if no query looks at a later key in masked scores or weights.
+bool hides_later(const attn::Tensor& cells, bool are_weights) {
+    const attn::Shape shape = cells.shape();
+    if (shape.size() < 2) return false;
+    const std::size_t keys = shape.back(), queries = shape[shape.size() - 2];
+    if (queries < 2 || keys < queries) return false;
+    const std::size_t earlier = keys - queries;
+    bool hides = true;
+    attn::each_number(cells, [&](std::size_t i, double cell) {
+        const std::size_t query = i / keys % queries, key = i % keys;
+        const bool is_hidden = std::isnan(cell) || (are_weights ? cell == 0 : cell <= -1e4);
+        const bool is_later = key > query + earlier;
+        // Weights of earlier keys may be printed as 0 because they are small.
+        const bool may_be_small = are_weights && earlier == 0 && query > 0;
+        hides = hides && (is_hidden == is_later || std::isnan(cell) || (!is_later && may_be_small));
+        if (are_weights && keys == queries && query == 0 && key == 0) {
+            hides = hides && (cell == 1 || std::isnan(cell));
+        }
+    });
+    return hides;
+}
+
 /// True if a walk may be given that step.
 bool may_be_given(const std::string& step) {
     const attn::StepTable& table = attn::step_table();
@@ -115,28 +137,18 @@ std::optional<OffRow> row_off_one(const attn::Tensor& tensor, double near) {
     return std::nullopt;
 }
 
-bool take_shown_mask(const attn::Tensor& cells, bool are_weights, attn::WalkConfig& config) {
-    const attn::Shape shape = cells.shape();
-    if (shape.size() < 2) return false;
-    const std::size_t keys = shape.back(), queries = shape[shape.size() - 2];
-    if (queries < 2 || keys < queries) return false;
-    const std::size_t earlier = keys - queries;
-    bool hides = true;
-    attn::each_number(cells, [&](std::size_t i, double cell) {
-        const std::size_t query = i / keys % queries, key = i % keys;
-        const bool is_hidden = std::isnan(cell) || (are_weights ? cell == 0 : cell <= -1e4);
-        const bool is_later = key > query + earlier;
-        // Weights of earlier keys may be printed as 0 because they are small.
-        const bool may_be_small = are_weights && earlier == 0 && query > 0;
-        hides = hides && (is_hidden == is_later || std::isnan(cell) || (!is_later && may_be_small));
-        if (are_weights && keys == queries && query == 0 && key == 0) {
-            hides = hides && (cell == 1 || std::isnan(cell));
-        }
-    });
-    if (!hides) return false;
-    config.mask.causal = true;
-    if (earlier > 0) config.causal_align = attn::CausalAlign::end;
-    return true;
+std::string take_shown_mask(const attn::Ledger& named, const std::string& beginning,
+                            attn::WalkConfig& config) {
+    if (beginning == "masked_scores" || beginning == "weights") return "";
+    for (const std::string name : {"masked_scores", "weights"}) {
+        const attn::Tensor* const shown = named.find(name);
+        if (shown == nullptr || !hides_later(*shown, name == "weights")) continue;
+        const attn::Shape shape = shown->shape();
+        config.mask.causal = true;
+        if (shape.back() > shape[shape.size() - 2]) config.causal_align = attn::CausalAlign::end;
+        return "--mask causal, because no query looks at a later key";
+    }
+    return "";
 }
 
 std::string given_as(const std::string& name, const attn::Tensor& tensor) {
@@ -332,14 +344,9 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     }
     config.weights_file = weights;
     note_beginning(arguments, config, notes);
-    const std::string beginning = attn::beginning_of(config);
-    for (const std::string name : {"masked_scores", "weights"}) {
-        const attn::Tensor* const shown = given.find(name);
-        const bool is_later = shown != nullptr && beginning != "masked_scores" &&
-                              beginning != "weights" && !said.mask && !config.mask.any();
-        if (is_later && take_shown_mask(*shown, name == "weights", config)) {
-            notes.push_back("assumed: " + std::string(hides_later));
-        }
+    if (!said.mask && !config.mask.any()) {
+        const std::string assumed = take_shown_mask(given, attn::beginning_of(config), config);
+        if (!assumed.empty()) notes.push_back("assumed: " + assumed);
     }
     attn::Ledger masks;
     if (const attn::Tensor* const whole = given.find("mask")) masks.record("mask", *whole);

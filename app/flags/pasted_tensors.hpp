@@ -10,12 +10,11 @@ namespace app {
 /// True if a name, or the step that it is mapped to, means a tensor with a row per token.
 bool is_of_tokens(const std::string& name, const std::string& step);
 
-/// Sets a causal mask if no query looks at a later key in these weights (which are 0 there) or
-/// masked scores. If there are more keys than queries, the queries are the last tokens. Returns
-/// whether it did.
-bool take_shown_mask(const attn::Tensor& cells, bool are_weights, attn::WalkConfig& config);
-
-inline constexpr const char* hides_later = "--mask causal, because no query looks at a later key";
+/// Sets a causal mask if no query looks at a later key in the masked scores or the weights (which
+/// are 0 there), unless the walk begins at one of them. If there are more keys than queries, the
+/// queries are the last tokens. Returns what was assumed; empty if nothing was.
+std::string take_shown_mask(const attn::Ledger& named, const std::string& beginning,
+                            attn::WalkConfig& config);
 
 /// Transposes `K_T`, and makes the list of numbers of a single query a row.
 void take_as_written(attn::NamedTensor& named);

@@ -125,7 +125,11 @@ TEST_SUITE("app: proofread") {
         const auto seen = read("a.md", "Q = [[1, 2], [3, 4]]\n\nand then we go on.\n");
         CHECK_MESSAGE(seen.exit_code == 3, seen.out << seen.err);
         CHECK(has(seen.out, "no walk begins with Q"));
-        CHECK(read("a.txt", "No matrix here.\n").exit_code == 2);
+        for (const char* const name : {"a.txt", "a.html", "a.md", "a.tex"}) {
+            const auto none = read(name, "<p>No matrix here.</p>\n");
+            CHECK_MESSAGE(none.exit_code == 3, name << none.err);
+            CHECK_MESSAGE(none.out == "no matrix was found\n", none.out);
+        }
     }
 
     TEST_CASE("a wrong cell of K is named although right scores follow, and they are not accused") {
@@ -232,8 +236,8 @@ TEST_SUITE("app: proofread") {
             const auto odd =
                 read("b.ipynb",
                      std::string(R"json({"cells":[{"outputs":[{"data":)json") + data + "}]}]}");
-            CHECK_MESSAGE(odd.exit_code == 2, odd.err);
-            CHECK(!has(odd.err, "at fault"));
+            CHECK_MESSAGE(odd.exit_code == 3, odd.err);
+            CHECK_MESSAGE(odd.out == "no matrix was found\n", odd.out << odd.err);
         }
     }
 
@@ -280,5 +284,65 @@ TEST_SUITE("app: proofread") {
                           "output[1,1]: \xE2\x88\x92"
                           "3.70 should be -3.00"),
                       page.out);
+    }
+
+    TEST_CASE("a page that nests too deeply, and UTF-16, have their own reasons") {
+        std::string page, wide;
+        for (int i = 0; i < 6'000; ++i) page += "<div>";
+        const auto deep = read("a.html", page + "<svg>" + lesson);
+        CHECK(deep.exit_code == 2);
+        CHECK_MESSAGE(has(deep.err, "more than 5,000 elements are nested"), deep.err);
+        std::string drawing = "<svg>", paragraphs;
+        for (int i = 0; i < 6'000; ++i) paragraphs += "<p>";
+        for (int i = 0; i < 6'000; ++i) drawing += "<path d='M 0'/>";
+        CHECK(read("b.html", drawing + "</svg>" + paragraphs + lesson).exit_code == 1);
+        for (const char letter : lesson) wide += {letter, '\0'};
+        const auto utf16 = read("c.html", wide);
+        CHECK(utf16.exit_code == 2);
+        CHECK_MESSAGE(has(utf16.err, "is in UTF-16"), utf16.err);
+    }
+
+    TEST_CASE("results with more digits than the inputs show a small slip") {
+        // NumPy, from x and matrices with 2 decimals; 1.2325 with two digits exchanged.
+        const std::string text =
+            "x = [[-0.01, 1.05], [0.74, 0.72], [1.62, -1.21]]\n\n"
+            "Wq = [[-0.63, -1.32], [-0.11, 1.00]]\n\nWk = [[-0.02, 0.50], [-1.91, 0.15]]\n\n"
+            "Wv = [[-0.91, 1.78], [0.89, 0.95]]\n\n"
+            "Q = [[-0.1092, 1.0632], [-0.5454, -0.2568], [-0.8875, -3.3484]]\n\n"
+            "K = [[-2.0053, 0.1525], [-1.3900, 0.4780], [2.2787, 0.6285]]\n\n"
+            "V = [[0.9436, 0.9797], [-0.0326, 2.0012], [-2.5511, 1.7341]]\n\n"
+            "weights = [[0.3081, 0.3753, 0.3166], [0.5210, 0.3874, 0.0916], "
+            "[0.7482, 0.2353, 0.0165]]\n\n"
+            "output = [[-0.5291, 1.6019], [0.2454, 1.4445], [0.6563, 1.2325]]\n";
+        const auto right = read("a.md", text);
+        CHECK_MESSAGE(right.exit_code == 0, right.out << right.err);
+        names_only(read("a.md", with(text, "1.2325", "1.2235")),
+                   "output[2,1]: 1.2235 should be 1.2325");
+    }
+
+    TEST_CASE("a misprint is no other setting: masked scores show the mask, most rows the scale") {
+        const std::string text =
+            "q = [[0.861, -0.478, -2.12],\n [0.465, 0.88, -0.112],\n [0.254, 1.83, 1.11]]\n\n"
+            "k = [[-0.358, 1.08, -0.568],\n [0.407, 0.17, -0.537],\n [-0.0194, -0.647, 0.202]]\n\n"
+            "v = [[-0.439, -0.491, -2.31],\n [-0.868, 0.497, -0.494],\n [-0.087, 1.68, 0.815]]\n\n"
+            "scores = [[0.384, 1.41, -0.136],\n [0.845, 0.399, -0.601],\n [1.24, -0.184, "
+            "-0.962]]\n\n"
+            "masked_scores = [[0.222, -inf, -inf],\n [0.488, 0.23, -inf],\n [0.716, -0.106, "
+            "-0.555]]\n\n"
+            "attention_weights = [[1, 0, 0],\n [0.564, 0.436, 0.1],\n [0.582, 0.255, 0.163]]\n\n"
+            "context = [[-0.439, -0.491, -2.31],\n [-0.626, -0.0602, -1.52],\n [-0.491, 0.115, "
+            "-1.34]]\n";
+        names_only(read("a.txt", text), "attention_weights[1,2]: 0.1 should be 0");
+        const auto right = read("a.txt", with(text, "0.436, 0.1]", "0.436, 0]"));
+        CHECK_MESSAGE(right.exit_code == 0, right.out << right.err);
+    }
+
+    TEST_CASE("vectors of words, one in a line, are the rows of a matrix") {
+        const auto listed =
+            read("a.md",
+                 "- v_1 (\"the\") = [1.00, 2.00]\n- v_2 (\"cat\") = [3.00, 4.00]\n\n"
+                 "Weights for \"the\": [0.25, 0.75]\nWeights for \"cat\": [0.50, "
+                 "0.50]\n\noutput_1 = [2.50, 3.50]\noutput_2 = [2.00, 3.70]\n");
+        names_only(listed, "output of \"cat\", column 2: 3.70 should be 3.00");
     }
 }

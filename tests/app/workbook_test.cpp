@@ -183,6 +183,10 @@ TEST_SUITE("app: workbook") {
         CHECK(has(sheet, "hidden=\"1\""));
         CHECK(has(sheet, "<formula>AND(ISNUMBER("));
         CHECK(has(sheet, "<f>IF(COUNT(weights)=9,MMULT("));
+        sheet_of("--text 'a b c' --text 'd e f' --blank weights", folder / "c.xlsx");
+        const Parts batch = parts_of(folder / "c.xlsx");
+        CHECK(has(part(batch, "xl/worksheets/sheet3.xml"), "<f>IF(COUNT(weights_s0)=9,MMULT("));
+        CHECK(has(part(batch, "xl/worksheets/sheet4.xml"), "<f>IF(COUNT(weights_s1)=9,MMULT("));
         // A scale would cover the green of right answers.
         const auto scales_of = [](const std::string& text) {
             std::size_t count = 0;
@@ -203,6 +207,11 @@ TEST_SUITE("app: workbook") {
         fill(path, mine, numbers_of(walk, "weights"));
         const auto right = run("diagnose '" + mine + "'");
         CHECK_MESSAGE(right.exit_code == 0, right.out);
+        const std::string drawn = "--random randn --seq-len 3 --embed-dim 4";
+        sheet_of(drawn + " --blank weights", folder / "drawn.xlsx");
+        fill(folder / "drawn.xlsx", mine, numbers_of(drawn, "weights"));
+        const auto of_drawn = run("diagnose '" + mine + "'");
+        CHECK_MESSAGE(!has(of_drawn.out, "should be"), of_drawn.out);
         fill(path, mine, numbers_of(walk + " --bug scale-missing", "weights"));
         const auto mistaken = run("diagnose '" + mine + "'");
         CHECK(mistaken.exit_code == 1);

@@ -46,6 +46,12 @@ std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& la
 ///         shortened with `...`, a letter in a matrix.
 std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
                                                       const std::string& label);
+/// Returns the matrices of a text that is a document, of any length; empty if it has none. Adds the
+/// names of those that were shortened with `...` to `shortened`.
+///
+/// Errors  as read_document, except for these two.
+std::vector<NamedTensor> document_matrices(std::string_view text, const std::string& label,
+                                           std::vector<std::string>& shortened);
 
 /// The six bytes that every .npy file starts with.
 inline constexpr std::string_view npy_magic{"\x93NUMPY"};

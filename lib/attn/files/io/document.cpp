@@ -21,7 +21,9 @@ public:
         find_groups();
     }
 
-    std::vector<NamedTensor> read() {
+    /// Errors  InputError for a matrix that was shortened, unless there is a list for its name.
+    std::vector<NamedTensor> read(std::vector<std::string>* shortened = nullptr) {
+        shortened_ = shortened;
         for (std::size_t i = 0; i < groups_.size();) i = take(i);
         return std::move(all_);
     }
@@ -55,12 +57,13 @@ private:
             const std::size_t line = std::min(text_.find('\n', at), text_.size() - 1) + 1;
             std::optional<NumberGroup> group;
             if (at == 0 || text_[at - 1] == '\n') group = read_number_table(text_, at, label_);
-            const std::size_t bracket = group ? at : text_.find('[', at);
+            const std::string_view rest = std::string_view(text_).substr(at, line - at);
+            const std::size_t bracket = at + std::min(rest.find('['), rest.size());
             if (!group && bracket < line && may_be_list(bracket)) {
                 group = read_number_list(text_, bracket, label_);
             }
             if (!group) {
-                at = std::min(bracket == text_.npos ? line : bracket + 1, line);
+                at = std::min(bracket + 1, line);
                 continue;
             }
             at = group->end;
@@ -207,11 +210,7 @@ private:
             return first + 1;
         }
         if (group.is_table) {
-            if (!group.fault.empty()) {
-                throw InputError(label_ + ": " +
-                                 place_in(text_, std::min(group.end + 1, text_.size())) + ": " +
-                                 group.fault);
-            }
+            if (!group.fault.empty()) fail(group);
             add(names_of_label(label_of(first)), group.numbers, group.row_names);
             return first + 1;
         }
@@ -244,8 +243,21 @@ private:
             return end + 1;
         }
         while (goes_on(end)) ++end;
-        add(names_of_label(label_of(first)), groups_[end - 1].numbers, {});
+        const NumberGroup& result = groups_[end - 1];
+        const std::vector<std::string> names = names_of_label(label_of(first));
+        if (result.fault.empty()) {
+            add(names, result.numbers, {});
+        } else if (shortened_ != nullptr) {
+            shortened_->push_back(names.empty() ? "a matrix" : names.front());
+        } else {
+            fail(result);
+        }
         return end;
+    }
+    [[noreturn]] void fail(const NumberGroup& group) const {
+        const std::size_t end = std::min(group.end + 1, text_.size());
+        throw InputError(label_ + ": " + place_in(text_, group.is_table ? end : group.begin) +
+                         ": " + group.fault);
     }
     std::string line_above(std::size_t i) const {
         std::string_view before = between(i);
@@ -269,7 +281,14 @@ private:
     std::vector<NumberGroup> groups_;
     std::vector<NamedTensor> all_;
     std::vector<std::string> words_;
+    std::vector<std::string>* shortened_ = nullptr;
 };
+
+Document document_in(std::string_view text, const std::string& label) {
+    const bool has_empty_fields = text.find("\t\t") != text.npos || text.find(",,") != text.npos ||
+                                  text.find(";;") != text.npos;
+    return {in_one_spelling(has_empty_fields ? tables_apart(text) : std::string(text)), label};
+}
 
 }  // namespace
 
@@ -278,10 +297,7 @@ std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
     constexpr std::size_t longest = std::size_t{1} << 20U;  // longer texts are data
     const bool is_latex = text.find("\\begin{") != text.npos;
     if (text.size() > longest) return std::nullopt;
-    const bool has_empty_fields = text.find("\t\t") != text.npos || text.find(",,") != text.npos ||
-                                  text.find(";;") != text.npos;
-    Document document(in_one_spelling(has_empty_fields ? tables_apart(text) : std::string(text)),
-                      label);
+    Document document = document_in(text, label);
     const bool is_document = is_latex || document.has_words() ||
                              (document.has_lists() && !looks_like_printed_array(text));
     if (!is_document) return std::nullopt;
@@ -291,6 +307,11 @@ std::optional<std::vector<NamedTensor>> read_document(std::string_view text,
     }
     if (all.size() == 1 && all[0].name == "matrix_1") all[0].name.clear();
     return all;
+}
+
+std::vector<NamedTensor> document_matrices(std::string_view text, const std::string& label,
+                                           std::vector<std::string>& shortened) {
+    return text.empty() ? std::vector<NamedTensor>() : document_in(text, label).read(&shortened);
 }
 
 }  // namespace attn

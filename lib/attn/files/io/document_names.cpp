@@ -70,6 +70,13 @@ std::string product_name(std::string_view whole) {
     return "";
 }
 
+/// Returns `q` for `q_1`.
+std::string without_number(const std::string& word) {
+    std::string stem = word.substr(0, word.find_last_not_of("0123456789") + 1);
+    while (stem.ends_with('_')) stem.pop_back();
+    return stem;
+}
+
 /// True if a word is a symbol for a matrix: Q, W_q, Wk, α.
 bool is_symbol(const std::string& word) {
     const std::string small = lower(word);
@@ -196,7 +203,12 @@ std::optional<RowLabel> row_label(std::string_view line, bool has_title) {
     if (label.empty()) return RowLabel{};
     const std::size_t quote = label.find_first_of("\"'");
     const std::size_t close = quote == label.npos ? quote : label.find(label[quote], quote + 1);
-    if (close != label.npos) return RowLabel{label.substr(quote + 1, close - quote - 1)};
+    if (close != label.npos) {
+        const std::vector<std::string> words = words_of(std::string_view(label).substr(0, quote));
+        const bool is_named = words.size() == 1 && words[0] != "row" && words[0] != "token";
+        const std::string stem = is_named ? without_number(words[0]) : "";
+        return RowLabel{label.substr(quote + 1, close - quote - 1), stem};
+    }
     const bool is_set = label.ends_with('='), is_arrow = label.ends_with("->");
     while (!label.empty() && std::string_view(":=-> ,").find(label.back()) != std::string::npos) {
         label.pop_back();
@@ -210,8 +222,7 @@ std::optional<RowLabel> row_label(std::string_view line, bool has_title) {
     }
     const std::size_t end = label.find_last_not_of("0123456789");
     const bool is_numbered = end != label.npos && end + 1 < label.size();
-    std::string stem = is_numbered ? label.substr(0, end + 1) : "";
-    while (stem.ends_with('_')) stem.pop_back();
+    const std::string stem = is_numbered ? without_number(label) : "";
     if (is_numbered && (is_set || is_symbol(stem)) && !has_title) return RowLabel{"", stem};
     const bool is_row = is_numbered || end == label.npos || is_arrow || has_title;
     return is_row ? std::optional(RowLabel{label}) : std::nullopt;

@@ -46,6 +46,8 @@ public:
                 has_remarks_ = has_remarks_ || letter != '#';
                 at_ = std::min(text_.find('\n', at_), text_.size());
                 continue;
+            } else if (token() == "...") {
+                return shortened();
             } else if (!take_value()) {
                 // A matrix is not text in brackets: a letter in it is a typing error.
                 if (text_.compare(begin_, 2, "[[") != 0 || lists_.size() == 0) return std::nullopt;
@@ -86,6 +88,20 @@ private:
         if (group) group->begin = begin_, group->end = end + 1;
         return group;
     }
+    /// The list up to its end, without numbers; nullopt for dots in brackets alone, `[...]`.
+    std::optional<NumberGroup> shortened() const {
+        std::size_t end = begin_, depth = 0;
+        do {
+            depth += text_[end] == '[' ? 1 : 0;
+            depth -= text_[end] == ']' ? 1 : 0;
+        } while (++end < text_.size() && depth > 0);
+        const std::string_view list = text_.substr(begin_, end - begin_);
+        if (depth > 0 || list.find_first_of("0123456789") == list.npos) return std::nullopt;
+        return NumberGroup{.begin = begin_,
+                           .end = end,
+                           .numbers = Tensor(numbered_axes(2), empty_array<double>({0, 0})),
+                           .fault = "it was shortened when it was printed: print it whole"};
+    }
     bool take_value() {
         const char quote = text_[at_];
         if (quote == '"' || quote == '\'') {
@@ -97,10 +113,6 @@ private:
             return true;
         }
         const std::string_view word = token();
-        if (word == "...") {
-            throw InputError(label_ + ": " + place_in(text_, at_) +
-                             ": the array was shortened when it was printed: print it whole");
-        }
         if (!lists_.add_word(word)) return false;
         at_ += word.size();
         return true;
@@ -142,21 +154,14 @@ std::string with_brackets(std::string text) {
 /// Writes numbers in one notation, converts LaTeX matrices to lists, and removes the `#` before
 /// arrays that are printed as comments. Keeps lines.
 std::string in_one_spelling(std::string_view text) {
-    std::string plain = replaced_all(std::string(text), {{"\u2212", "-"},
-                                                         {"#> ", ""},
-                                                         {"\u2502", "|"},
-                                                         {"\u2503", "|"},
-                                                         {"\u2551", "|"},
-                                                         {"\u2506", "|"},
-                                                         {" \u00d7 ", " * "},
-                                                         {"\u221e", "inf"},
-                                                         {"\\infty", "inf"},
-                                                         {"\u2192", " -> "},
-                                                         {"\u2248", "="},
-                                                         {"\uff1a", ":"},
-                                                         {"\uff08", "("},
-                                                         {"\uff09", ")"},
-                                                         {"\r\n", "\n"}});
+    std::string plain = replaced_all(
+        std::string(text),
+        {{"\u2212", "-"},    {"#> ", ""},        {"\u2502", "|"},     {"\u2503", "|"},
+         {"\u2551", "|"},    {"\u2506", "|"},    {" \u00d7 ", " * "}, {"\u221e", "inf"},
+         {"\u2026", "..."},  {"\\vdots", "..."}, {"\\ddots", "..."},  {"\\cdots", "..."},
+         {"\\ldots", "..."}, {"\\dots", "..."},  {"\\infty", "inf"},  {"\u2192", " -> "},
+         {"\u2248", "="},    {"\uff1a", ":"},    {"\uff08", "("},     {"\uff09", ")"},
+         {"\r\n", "\n"}});
     // The lines of boxes, all of which begin with these two bytes.
     for (const char* const line : {"\xE2\x94", "\xE2\x95"}) {
         for (std::size_t at = 0; (at = plain.find(line, at)) != plain.npos;) {

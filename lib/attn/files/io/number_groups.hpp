@@ -18,7 +18,7 @@ struct NumberGroup {
     bool is_table = false;
     bool is_printed = false;  ///< a table between bars, or one that R or pandas prints
     std::string title{};      ///< in the corner of a table, before the names of its columns
-    std::string fault{};      ///< why a table breaks off in the middle; empty if it does not
+    std::string fault{};      ///< why a table breaks off or a list has no numbers; usually empty
 };
 
 /// Writes numbers in one notation, converts LaTeX matrices to lists and boxes to bars, and removes
@@ -32,8 +32,8 @@ std::string tables_apart(std::string_view text);
 /// Reads the list that begins at the bracket at `begin`; nullopt if it is not a list of numbers or
 /// of words.
 ///
-/// Errors  InputError, starting with `label`: lists of unequal length, a letter in a matrix, an
-///         array shortened with `...`.
+/// Errors  InputError, starting with `label`: lists of unequal length, a letter in a matrix. A list
+///         that was shortened with `...` has a fault.
 std::optional<NumberGroup> read_number_list(std::string_view text, std::size_t begin,
                                             const std::string& label);
 

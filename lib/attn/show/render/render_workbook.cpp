@@ -148,7 +148,9 @@ private:
         const Tensor& tensor = *placed.tensor;
         const bool has_rule = section.completed != nullptr && section.part.empty() &&
                               section.completed->indices.size() == tensor.dimension();
-        std::string condition = condition_of(section);
+        const std::set<std::string> awaited = awaited_by(section);
+        std::string condition;
+        Whole of_sheet = -1;
         bool is_share = !tensor.axes().empty() && tensor.axes().back() == "key" && has_rule;
         const bool is_blank = section.blank && has_rule;
         bool has_value = false;
@@ -157,6 +159,8 @@ private:
         for_each_cell(block.shape, [&](const std::vector<Whole>& indices) {
             const SheetPlace place = place_in(block, indices);
             WorkbookSheet& sheet = sheet_of(place.sheet);
+            if (of_sheet != place.sheet) condition = condition_on(awaited, place.sheet);
+            of_sheet = place.sheet;
             const double value = tensor.at(i++);
             std::optional<std::string> formula;
             if (has_rule && std::isnan(value)) {
@@ -220,8 +224,8 @@ private:
         return cell;
     }
 
-    /// Returns the condition that the blank cells on which a section depends are filled.
-    std::string condition_of(const Section& section) {
+    /// Returns the blank tensors that a section awaits.
+    std::set<std::string> awaited_by(const Section& section) {
         std::set<std::string> blanks;
         if (section.completed != nullptr) {
             for (const std::string& name : tensors_read(*section.completed)) {
@@ -231,18 +235,30 @@ private:
             }
         }
         blanks.erase(section.name);
-        std::string condition;
+        awaits_[section.name] = blanks;
+        if (section.blank) awaits_[section.name].insert(section.name);
+        return blanks;
+    }
+
+    /// Returns the condition that blank tensors are filled, for a cell of a sheet: those of its own
+    /// sequence or, on the sheet that all share, of every one.
+    std::string condition_on(const std::set<std::string>& blanks, Whole sheet) const {
+        std::vector<std::string> filled;
+        const auto add = [&](const std::string& name, std::size_t numbers) {
+            filled.push_back("COUNT(" + range_name(name) + ")=" + std::to_string(numbers));
+        };
         for (const std::string& name : blanks) {
             const SheetBlock& block = layout_.blocks.blocks.at(name);
-            if (block.sheet != 0) continue;  // on several sheets: without a check
+            const auto sequences = static_cast<Whole>(layout_.titles.size()) - 1;
             const std::size_t numbers = element_count(block.shape);
-            condition += (condition.empty() ? "" : ",") + std::string("COUNT(") + range_name(name) +
-                         ")=" + std::to_string(numbers);
+            if (block.sheet == 0) add(name, numbers);
+            for (Whole i = 0; block.sheet != 0 && i < sequences; ++i) {
+                if (sheet == 0 || sheet == i + 1)
+                    add(name + "_s" + std::to_string(i),
+                        numbers / static_cast<std::size_t>(sequences));
+            }
         }
-        if (blanks.size() > 1 && !condition.empty()) condition = "AND(" + condition + ")";
-        if (section.blank) blanks.insert(section.name);
-        awaits_[section.name] = blanks;
-        return condition;
+        return filled.size() < 2 ? joined(filled, "") : "AND(" + joined(filled, ",") + ")";
     }
 
     /// Returns the distance from a blank cell to its hidden twin, right of all blocks of its

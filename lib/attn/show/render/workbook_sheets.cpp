@@ -40,7 +40,8 @@ void write_head(const Document& document, const WorkbookLayout& layout, std::siz
     sheet.at(1, 1) = {WorkbookCell::Kind::empty, CellStyle::given_number};
     sheet.put(
         1, 2, CellStyle::hint,
-        "cells of this colour are inputs and parameters: change one, and everything is recomputed");
+        "cells of this colour are inputs and parameters: change one, and everything is recomputed "
+        "except the notes");
     sheet.put(2, 0, CellStyle::hint, "");
 }
 
