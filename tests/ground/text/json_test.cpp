@@ -17,11 +17,11 @@ using program::run;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// Counts the renamed keys in a document. Each must be followed by its former name and the same
 /// value.
-std::size_t renamed_in(const Json& json) {
+std::size_t renamed_in(const OrderedJson& json) {
     std::size_t count = 0;
     if (!json.is_structured()) return 0;
     for (auto each = json.begin(); each != json.end(); ++each) {
@@ -45,7 +45,8 @@ TEST_SUITE("text: JSON") {
         CHECK(one.text == R"({"name": "x", "max_difference": 2, "apart": 2})");
         CHECK(JsonText({{"tensor", "q"}}, ",").with("detected", 1, ",").text ==
               R"({"tensor":"q","theirs":"q","detected":1,"shown":1})");
-        const Json listed = Json::parse(R"({"steps": [{"tensor": "q", "shape": [2]}]})");
+        const OrderedJson listed =
+            OrderedJson::parse(R"({"steps": [{"tensor": "q", "shape": [2]}]})");
         CHECK(with_former_names(listed).dump() ==
               R"({"steps":[{"tensor":"q","theirs":"q","shape":[2]}]})");
         CHECK(former_name("shape").empty());
@@ -92,7 +93,7 @@ TEST_SUITE("text: JSON") {
         for (const auto& [command, keys] : all) {
             CAPTURE(command);
             const std::string out = run(command).out;
-            CHECK(renamed_in(Json::parse(out)) >= keys);
+            CHECK(renamed_in(OrderedJson::parse(out)) >= keys);
         }
     }
 }
