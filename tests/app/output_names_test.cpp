@@ -36,7 +36,7 @@ TEST_SUITE("app: output names") {
               {"why 'weights[0,1]'" + at + "yml'", "v2.final.json"},
               {"--seq-len 3" + at + "ods'", "v2.final.csv"},
               {"--seq-len 3" + at + "gz'", ".npz or .safetensors"},
-              {"generate --tokens 2" + at + "pdf'", "use a name that ends in .txt or .json"},
+              {"generate --tokens 2" + at + "pdf'", "use a name that ends in .txt, .json or .html"},
               {"heads --text Once" + at + "csv'", ".json, .html or .npz"},
               {"heads --text Once --json" + at + "html'", "leave --json out"},
               {"bugs scale" + at + "md'", ".txt or .json"},

@@ -73,7 +73,7 @@ std::vector<FormPrecision> precision_of_forms(const Plan& plan, const AttentionF
             } else if (next > most_seconds) {
                 precision.skipped[tokens] = "it would take about " + brief(next) + " seconds";
             } else {
-                // Of the processor, so that other programs do not change what is skipped.
+                // Time of the processor: other programs on the machine do not change it.
                 const std::clock_t start = std::clock();
                 add_lost(*longer, file, tokens, precision);
                 before = seconds;
