@@ -132,6 +132,8 @@ TEST_SUITE("compare: what proofs must not claim") {
             // With one head of keys, or two, h // group is h % G.
             {"", "scores[h,q,k] * (h // group)", "scores[h,q,k] * (h % G)", "heads 4 kv-heads 2",
              "heads 2, kv-heads 1, mask causal"},
+            {"", "scores[h,q,k] * key[h // group,k,0]", "scores[h,q,k] * key[h % G,k,0]",
+             "heads 4 kv-heads 2"},
             {"", "scores[h,q,k]", "if H == 4 then 0 else scores[h,q,k]", "heads 4"}};
         for (const auto& [head, one, other, size, walk] : cases) {
             const std::string said = of_weights(head, one, other, walk).text();

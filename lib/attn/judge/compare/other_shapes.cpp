@@ -79,18 +79,19 @@ std::vector<OtherShape> shapes_of(const Plan& plan) {
         if (!tried.emplace(of_queries, of_keys).second) return;
         std::vector<std::string> words;
         if (of_queries != heads) words.push_back("$heads "_told + std::to_string(of_queries));
-        if (has_groups && of_keys != kv_heads)
+        if (of_keys != (has_groups ? kv_heads : of_queries))
             words.push_back("$kv-heads "_told + std::to_string(of_keys));
         all.push_back({joined(words, " "), [=](WalkConfig& config) {
                            config.heads = of_queries;
-                           if (has_groups || config.kv_heads) config.kv_heads = of_keys;
+                           if (of_keys != of_queries || config.kv_heads) config.kv_heads = of_keys;
                            config.embed_dim = width * of_queries;
                        }});
     };
     if (heads > 1) {
         try_heads(heads + (has_groups ? kv_heads : 1), has_groups ? kv_heads : heads + 1);
         // The smallest number at which `h // group` and `h % group` differ.
-        try_heads(4, has_groups ? 2 : 4);
+        try_heads(4, 4);
+        try_heads(4, 2);
     }
     if (has_groups) {
         try_heads(heads, 1);
