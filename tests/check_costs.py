@@ -7,8 +7,8 @@ sizes.
 Each rule of a walk is executed as loops: over the indices of the result, then over those of each
 sum, as many times as its longest range in that walk. Both sides of an `if` are executed, and the one
 with more operations counts. Executions that differ only in indices on which an operation does not
-depend are one. The counts must equal the polynomials, which the program states once, at its own
-sizes.
+depend are one, and so are those of equal expressions over equal ranges, as in a softmax. The counts
+must equal the polynomials, which the program states once, at its own sizes.
 """
 
 import itertools
@@ -42,7 +42,8 @@ class Counted:
         letters = cell.partition("[")[2].rstrip("] ").replace(" ", "").split(",")
         self.letters = [letter for letter in letters if letter]
         self.ranges = dict(zip(self.letters, shape))
-        self.done, self.longest = {}, {}
+        self.done, self.longest, self.texts = {}, {}, {}
+        self.spans = {name: (["number", 0], length) for name, length in self.ranges.items()}
         self.tree = self.numbered(Parser(right.strip()).tree(), [0])
         for _ in range(2):  # first the longest range of each sum, then all with that range
             self.done = {}
@@ -96,10 +97,30 @@ class Counted:
     def reads(self, tree):
         return isinstance(tree, list) and (tree[:1] == ["cell"] or any(map(self.reads, tree)))
 
+    def alike(self, tree, letters, spans):
+        """A text that equal expressions share: indices by their order and their ranges."""
+        if not isinstance(tree, list):
+            return repr(tree)
+        if tree[:1] == ["name"]:
+            name = tree[1]
+            if name not in letters:
+                letters[name] = len(letters)
+                first, length = spans.get(name, (["number", 0], name))
+                letters[name] = f"#{len(letters)}:{self.alike(first, letters, spans)}+{length}"
+            return str(letters[name])
+        if tree[:1] == ["over"]:
+            _, word, index, span, body = tree
+            ends = [self.alike(each, letters, spans) for each in span or ()]
+            inner = {**letters, index: f"#{len(letters)}"}
+            ends.append("" if span else str(max(self.lengths(body, index), default=0)))
+            return f"{word}({','.join(ends)},{self.alike(body, inner, spans)})"
+        return "(" + ",".join(self.alike(part, letters, spans) for part in tree) + ")"
+
     def note(self, kind, tree, body, env, follows):
         names = set().union(*(follows[name] for name in self.names(body) if name in follows))
         key = tuple(env[name] for name in sorted(names))
         self.done.setdefault((kind, id(tree)), set()).add(key)
+        self.texts[id(tree)] = self.alike(tree, {}, self.spans)
 
     def execute(self, tree, env, follows):
         kind = tree[0]
@@ -112,6 +133,7 @@ class Counted:
             length = max(self.longest.get(id(tree), 0), self.value(end, env) - begin)
             self.longest[id(tree)] = length
             on = set().union(*(follows[name] for name in self.names([first, end]))) | {index}
+            self.spans[index] = (first, length)
             for i in range(begin, begin + length):
                 inner, inner_follows = {**env, index: i}, {**follows, index: on}
                 # The place in the range: two ranges of one length have equal numbers of places.
@@ -138,19 +160,27 @@ class Counted:
             )
         return tree
 
-    def total(self, kind, tree=None):
+    def total(self, kind, tree=None, seen=None):
         tree = tree if tree is not None else self.tree
+        seen = seen if seen is not None else set()
         own = len(self.done.get((kind, id(tree)), ()))
+        if own:
+            if self.texts[id(tree)] in seen:
+                return 0
+            seen.add(self.texts[id(tree)])
         if tree[0] in ("number", "name", "cell"):
             return own
         if tree[0] == "over":
-            return own + self.total(kind, tree[4])
+            return own + self.total(kind, tree[4], seen)
         if tree[0] == "if":
-            both = lambda side: self.total("products", side) + self.total("functions", side)
+            both = lambda side: sum(
+                self.total(each, side, set(seen)) for each in ("products", "functions")
+            )
+            own += self.total(kind, tree[1], seen)
             side = tree[2] if both(tree[2]) >= both(tree[3]) else tree[3]
-            return own + self.total(kind, tree[1]) + self.total(kind, side)
+            return own + self.total(kind, side, seen)
         return own + sum(
-            self.total(kind, part) for part in (tree[2] if tree[0] == "call" else tree[1:])
+            self.total(kind, part, seen) for part in (tree[2] if tree[0] == "call" else tree[1:])
         )
 
 

@@ -40,6 +40,24 @@ step context[h,t,g] = top[h,t,g] / total[h,t]
 """
 
 
+# Each rule is a condition on the row alone: a number on one side, fewer letters on the other.
+BARE = """
+together one two
+step one[h,t,f] = if t == 0 then 0 else two[h,t - 1,f] - sum e in 0..D: two[h,t - 1,e]
+step two[h,t,f] = if t == 0 then 2 * one[h,t,f] + keys[h,t,f] else one[h,t,f] * values[h,t,0]
+step context[h,t,g] = two[h,t,g]
+"""
+
+
+def bare(t):
+    two = t["key"][:, 0]
+    rows = [two]
+    for i in range(1, 5):
+        two = (two - two.sum(-1, keepdim=True)) * t["value"][:, i, :1]
+        rows.append(two)
+    return torch.stack(rows, 1)
+
+
 def titans(t):
     eta = torch.sigmoid(t["w_eta"] @ t["x"].T)
     alpha = torch.sigmoid(t["w_alpha"] @ t["x"].T)
@@ -104,6 +122,17 @@ CASES = {  # the lines of a file, and the same in PyTorch
         "step context[h,q,f] = values[h,seen[q] - 1,f] * keys[h,sum j in 0..q: 1,f]\n",
         lambda t: t["value"] * t["key"],
     ),
+    "stop, around a whole step": (
+        "step top[h,q] = stop(max k: latest scores[h,q,k])\n"
+        "step raised[h,q,k] = exp(latest scores[h,q,k] - top[h,q])\n"
+        "step weights[h,q,k] = raised[h,q,k] / sum j in 0..Tk: raised[h,q,j]\n",
+        lambda t: F.softmax(masked(t), -1) @ t["value"],
+    ),
+    "a step of constants": (
+        "step power[] = 2 ^ 3\nstep context[h,t,f] = values[h,t,f] * power[]\n",
+        lambda t: t["value"] * 8,
+    ),
+    "together, bare conditions": (BARE, bare),
     "together, momentum and memory": (TITANS, titans),
     "together, with fewer indices": (MLSTM, mlstm),
 }

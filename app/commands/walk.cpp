@@ -199,7 +199,8 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     }
     if (bugs_of(arguments, plan).empty()) tell_same_rules(plan, given, ledger, document);
     add_verdict(ledger, document);
-    if (!plan.config.attentions.empty()) add_forms(arguments, plan, given, ledger, document);
+    if (!plan.config.attentions.empty())
+        add_forms(arguments, plan, given, ledger, is_page, document);
     if (plan.config.models_own) mark_changes(arguments, plan, ledger, document);
     if (wants_bounds(arguments)) attn::add_bounds(document, plan, table, ledger);
     if (wants_code(arguments)) add_lines(typed, plan, table, document);

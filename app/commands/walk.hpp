@@ -33,9 +33,10 @@ void mark_changes(const Arguments& arguments, const attn::Plan& plan, const attn
 /// off.
 void add_verdict(const attn::Ledger& ledger, attn::Document& document);
 
-/// Reports forms of the attention whose tensors differ although its file lists them as the same.
+/// Reports forms of the attention whose tensors differ although its file lists them as the same. If
+/// it `proves`, the verdict on each form is noted next to the tensor.
 void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
-               const attn::Ledger& ledger, attn::Document& document);
+               const attn::Ledger& ledger, bool proves, attn::Document& document);
 
 /// Notes next to each rule of the user whether it is equivalent to the one that it replaces.
 void tell_same_rules(const attn::Plan& plan, const attn::Ledger& given, const attn::Ledger& ledger,

@@ -88,19 +88,16 @@ void add_verdict(const attn::Ledger& ledger, attn::Document& document) {
 }
 
 void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
-               const attn::Ledger& ledger, attn::Document& document) {
+               const attn::Ledger& ledger, bool proves, attn::Document& document) {
     if (!plan.config.rules.empty() || !bugs_of(arguments, plan).empty()) return;
-    const auto is_large = [form_of = plan](const std::string& form) mutable {
-        constexpr double large = 5e7;
-        form_of.config.form = form;
-        return attn::room_of(form_of).bytes > large;
-    };
-    for (const auto& file : plan.config.attentions) {
-        if (std::ranges::any_of(file->forms, is_large)) return;
-    }
+    if (!attn::too_large_to_compare(plan).empty()) return;
     std::vector<attn::JsonText> off;
-    for (const attn::FormComparison& each :
-         attn::compare_forms(plan, given, ledger, attn::FormBounds::where_far)) {
+    for (const attn::FormComparison& each : attn::compare_forms(
+             plan, given, ledger, proves ? attn::FormBounds::all : attn::FormBounds::where_far)) {
+        const auto section =
+            std::ranges::find(document.sections, each.step.name, &attn::Section::name);
+        if (proves && section != document.sections.end())
+            section->margin += " " + each.text() + ".";
         if (each.equal()) continue;
         document.is_wrong = true;
         document.verdict += (document.verdict.empty() ? "" : "; ") + each.text();
@@ -131,7 +128,8 @@ void tell_same_rules(const attn::Plan& plan, const attn::Ledger& given, const at
         if (found.proof.verdict == Verdict::proved) {
             section->margin +=
                 " It is the same function as the step that it replaces, proved for every input of "
-                "these shapes.";
+                "these shapes" +
+                found.proof.limits() + ".";
         } else if (found.proof.verdict == Verdict::refuted || is_other) {
             section->margin += " It is not the same function as the step that it replaces.";
         } else {

@@ -18,6 +18,13 @@ TEST_SUITE("app: attentions") {
         CHECK(run(walk + "--form recurrent --save-config " + record).exit_code == 0);
         CHECK(run("--only context -q --config " + record).out == printed);
     }
+    TEST_CASE("the page of a walk has the verdict on each form") {
+        const std::string page = run("--attention retention --seq-len 3 --format html").out;
+        for (const char* form : {"recurrent", "chunked"}) {
+            CHECK(has(page, "context is the same in parallel and " + std::string(form) +
+                                ", proved for every input of these shapes"));
+        }
+    }
     TEST_CASE("every shipped attention runs, its forms agree, and it is written as page and code") {
         const program::Folder folder;
         std::istringstream list(run("attentions").out);

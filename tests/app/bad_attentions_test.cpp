@@ -140,6 +140,20 @@ const std::vector<Bad> bad_files{
 }  // namespace
 
 TEST_SUITE("app: attentions") {
+    TEST_CASE("a note with an unknown name is an error, with the line of its step") {
+        const program::Folder folder;
+        const std::string file = folder / "note.attn";
+        for (const char* fact : {"zz[0] + 1", "wdth + 1", "zz[0] < 1", "sum t: valuse[0,t,0]",
+                                 "values[0,0,0,0]", "values[0,0]", "output[0,0]"}) {
+            std::ofstream(file) << "attention n\nbegins --heads 2\n"
+                                   "step context[h,t,f] = values[h,t,f]\n  note Start. Q {"
+                                << fact << "}. End.\n";
+            const program::Result refused = run("--seq-len 3 --attention " + file);
+            INFO(fact, "\n", refused.err);
+            CHECK(refused.exit_code == 2);
+            CHECK(has(refused.err, "note.attn:3"));
+        }
+    }
     TEST_CASE("bad files are refused with one message, their own line and a caret") {
         const program::Folder folder;
         const std::string file = folder / "bad.attn";

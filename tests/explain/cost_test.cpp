@@ -74,6 +74,34 @@ TEST_SUITE("document: costs") {
         CHECK(text(cost, "context", StepCost::products) ==
               "2 H T D chunk + H T D^2 + H T D + H T chunk");
     }
+    TEST_CASE("the cache of a delta rule is one state, although the state reads other cells") {
+        const WalkCost delta = costs("heads 2, seq-len 4", "deltanet", "recurrent");
+        CHECK(text(delta, "state", StepCost::cached) == "H D^2");
+        CHECK(text(costs("heads 2, seq-len 4", "gated-deltanet", "recurrent"), "state",
+                   StepCost::cached) == "H D^2");
+    }
+    TEST_CASE("an expression that occurs several times counts once") {
+        const auto of_file = [](const std::string& steps, StepCost::Kind kind) {
+            WalkConfig config = configured("heads 2, seq-len 4");
+            config.attentions = {std::make_shared<const AttentionFile>(
+                parse_attention("attention a\n" + steps + "\n", "a.attn"))};
+            const Plan plan = resolve(config);
+            return text(cost_of(plan, step_table(plan)), "weights", kind);
+        };
+        const std::string dot = "(sum f: queries[h,q,f] * keys[h,k,f])";
+        const std::string word = "step weights[h,q,k] = softmax k: " + dot;
+        CHECK(of_file(word, StepCost::products) == "H T^2 D");
+        CHECK(of_file(word, StepCost::functions) == "2 H T^2");
+        const std::string plain =
+            "step weights[h,q,k] = exp(scores[h,q,k]) / sum j: exp(scores[h,q,j])";
+        CHECK(of_file(plain, StepCost::functions) == "2 H T^2");
+        const std::string other =
+            "step weights[h,q,k] = exp(scores[h,q,k]) / sum j: exp(scores[h,j,k])";
+        CHECK(of_file(other, StepCost::functions) == "2 H T^2");  // the same table
+        const std::string part =
+            "step weights[h,q,k] = exp(scores[h,q,k]) / sum j in 0..q + 1: exp(scores[h,j,j])";
+        CHECK(of_file(part, StepCost::functions) == "3 H T^2");
+    }
     TEST_CASE("a mean divides once for each block") {
         CHECK(text(costs("seq-len 6, mask causal, heads 2", "moba"), "block_key",
                    StepCost::functions) == "H T D / block");

@@ -148,6 +148,19 @@ TEST_SUITE("rules: gradients") {
               std::string::npos);
         CHECK(world.gradient("y[q] = 0.9 ^ x[q]", "x", {"q"}).text.find("if") == std::string::npos);
     }
+    TEST_CASE(
+        "the gradient of nan is nan, as in PyTorch: factors cancel only if they are positive") {
+        World world;
+        world.put("x", Array<double>{-1, 0, 2}).add("y", {3}).put("d_y", Array<double>{1, 1, 1});
+        for (const char* rule : {"y[q] = sqrt(x[q]) ^ 2", "y[q] = x[q] * (q - 1) / (q - 1)"}) {
+            const Tensor gradient = world.evaluated(world.gradient(rule, "x", {"q"}), "x");
+            const bool is_root = std::string(rule).find("sqrt") != std::string::npos;
+            CHECK_MESSAGE(std::isnan(gradient.at(0)) == is_root, rule);
+            CHECK_MESSAGE(std::isnan(gradient.at(1)), rule);
+            CHECK(gradient.at(2) == doctest::Approx(1));
+        }
+        CHECK(world.gradient("y[q] = log(exp(x[q]))", "x", {"q"}).text == "d_x[q] = d_y[q]");
+    }
     TEST_CASE("a constant bound receives no gradient, and neither does -1") {
         World world;
         world.put("x", Array<double>{-1, 0, 1}).add("y", {3}).put("d_y", Array<double>{1, 1, 1});

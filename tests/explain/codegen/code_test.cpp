@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/attention_file.hpp"
 #include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/step_rule.hpp"
+#include "attn/explain/backward/backward.hpp"
 #include "attn/explain/codegen/step_lines.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/show/render/render.hpp"
@@ -55,6 +57,39 @@ TEST_SUITE("code") {
         CHECK(draws.find("range(2)") != std::string::npos);
         CHECK(draws.find("w_key = ") < draws.find("w_query = "));
         CHECK(line("w_key", config).empty());
+    }
+
+    TEST_CASE("each tensor of a program is a tensor, and has a gradient") {
+        const auto program = [](const std::string& steps, bool goes_back) {
+            WalkConfig config = two_heads();
+            config.attentions = {std::make_shared<const AttentionFile>(
+                parse_attention("attention a\n" + steps, "a.attn"))};
+            const Plan plan = resolve(config);
+            StepTable table = step_table(plan);
+            if (goes_back) table = with_gradients(std::move(table), plan, {Loss::Kind::sum});
+            std::string all;
+            for (const StepCode& each : program_of(plan, table, CodeLanguage::torch))
+                all += each.code + "\n";
+            return all;
+        };
+        const auto has = [](const std::string& text, const std::string& part) {
+            return text.find(part) != std::string::npos;
+        };
+        CHECK(has(program("step power[] = 2 ^ 3\n"
+                          "step context[h,t,f] = values[h,t,f] * power[]\n",
+                          false),
+                  "power = torch.tensor(2 ** 3"));
+        CHECK(has(program("step top[h,q] = stop(max k: latest scores[h,q,k])\n"
+                          "step weights[h,q,k] = exp(latest scores[h,q,k] - top[h,q])\n",
+                          true),
+                  ".detach()\ntop.requires_grad_()"));
+        // Both sides of a row's condition have its dimensions.
+        CHECK(has(program("together one two\n"
+                          "step one[h,t,f] = if t == 0 then 0 else two[h,t - 1,f] / 2\n"
+                          "step two[h,t,f] = one[h,t,f] + keys[h,t,f]\n"
+                          "step context[h,t,f] = two[h,t,f]\n",
+                          false),
+                  "(torch.full((1, 2, 4), 0) if t == 0 else"));
     }
 
     TEST_CASE("a program draws in the order of the walk") {

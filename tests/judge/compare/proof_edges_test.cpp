@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <tuple>
 
@@ -12,6 +13,7 @@
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/walk.hpp"
+#include "attn/ground/tensor/error.hpp"
 #include "attn/judge/compare/forms.hpp"
 
 using namespace attn;
@@ -126,7 +128,13 @@ TEST_SUITE("compare: what proofs must not claim") {
              "seq-len 7, in float64"},
             {"setting chunk = 2\n", "scores[h,q,k] / chunk", "scores[h,q,k] / 2", "set chunk=3"},
             {"", "scores[h,q,k] * (h // group)", "scores[h,q,k] * (h // 2)", "heads 6",
-             "heads 4, kv-heads 2, mask causal"}};
+             "heads 4, kv-heads 2, mask causal"},
+            // With one head of keys, or two, h // group is h % G.
+            {"", "scores[h,q,k] * (h // group)", "scores[h,q,k] * (h % G)", "heads 4 kv-heads 2",
+             "heads 2, kv-heads 1, mask causal"},
+            {"", "scores[h,q,k] * key[h // group,k,0]", "scores[h,q,k] * key[h % G,k,0]",
+             "heads 4 kv-heads 2"},
+            {"", "scores[h,q,k]", "if H == 4 then 0 else scores[h,q,k]", "heads 4"}};
         for (const auto& [head, one, other, size, walk] : cases) {
             const std::string said = of_weights(head, one, other, walk).text();
             CHECK_MESSAGE(said.find(std::string("not with ") + size) != std::string::npos, said);
@@ -145,7 +153,73 @@ TEST_SUITE("compare: what proofs must not claim") {
         CHECK_FALSE(found.equal());
         found.proof.verdict = Judged::proved;
         CHECK(found.equal());
+        found.step.distance.absolute = INFINITY;  // nan in one of them
+        CHECK_FALSE(found.equal());
+        found.step.distance.absolute = 1e-3;
         found.step.is_bounded = true;
         CHECK_FALSE(found.equal());
+    }
+    TEST_CASE("large numbers are rounded like small ones") {
+        for (const char* const size : {"1e7", "1e12"}) {
+            const Plan plan =
+                plan_of_forms("attention a\nform one\nstep context[q,g] = " + std::string(size) +
+                                  " * keys[q,g] + " + size +
+                                  " * values[q,g]\nform two\nstep context[q,g] = " + size +
+                                  " * (keys[q,g] + values[q,g])\nsame context\n",
+                              "heads 1");
+            const FormComparison found = judged(plan).at(0);
+            CHECK_MESSAGE(found.equal(), found.text());
+            CHECK(found.proof.verdict == Judged::proved);
+            const Ledger given = draw(plan);
+            for (const FormComparison& quick :
+                 compare_forms(plan, given, walk(plan, given), FormBounds::where_far)) {
+                CHECK_MESSAGE(quick.equal(), quick.text());
+            }
+        }
+        CHECK(usual_size(Tensor({"k"}, Array<float>{-1e9F, 3, 0.5F, -1e9F})) == 3);
+        CHECK(usual_size(Tensor({"k"}, Array<float>{-2e7F, 3e5F, 0, 7e6F})) == 2e7F);
+    }
+    TEST_CASE("a proof names the inputs that it does not vary, and where functions are undefined") {
+        const auto of_ids = [](const std::vector<std::int64_t>& ids) {
+            WalkConfig config = configured("embed-dim 8, mask causal");
+            config.input = Tokens{{ids}, {}, {}, {}};
+            config.attentions = {std::make_shared<const AttentionFile>(parse_attention(
+                "attention a\nform one\nstep context[q,g] = sum k: (if ids[q] == ids[k] then 1 "
+                "else 0) * values[k,g]\nform two\nstep context[q,g] = values[q,g]\n"
+                "same context\n",
+                "a.attn"))};
+            return judged(resolve(config)).at(0);
+        };
+        const FormComparison apart = of_ids({3, 1, 2});
+        CHECK(apart.proof.verdict == Judged::proved);
+        CHECK(apart.proof.why == "with the same ids");
+        CHECK(apart.text().find("of these shapes with the same ids") != std::string::npos);
+        CHECK(of_ids({3, 1, 3}).proof.verdict == Judged::refuted);
+
+        const std::string s = "scores[h,q,k]";
+        for (const char* const more : {" + log(scores[h,q,k] + 2) - log(scores[h,q,k] + 2)",
+                                       " + 0 * log(scores[h,q,k] + 9)"}) {
+            const FormComparison found = of_weights("", s + more, s);
+            CHECK(found.proof.why == "where log is defined");
+        }
+        CHECK(of_weights("", s + " / log(" + s + " + 9)", s + " * (1 / log(9 + " + s + "))")
+                  .proof.why.empty());
+        CHECK(of_weights("", "log(1 + exp(" + s + "))", "softplus(" + s + ")").proof.why.empty());
+    }
+    TEST_CASE("sums that would take minutes are refused before they begin") {
+        const auto plan = [](const char* count) {
+            return plan_of_forms("attention a\nform one\nstep context[h,t,f] = sum o in 0.." +
+                                 std::string(count) + ": sum z in 0.." + count +
+                                 ": values[h,t,f] * o * z\nform two\nstep context[h,t,f] = "
+                                 "values[h,t,f] * (sum o in 0.." +
+                                 count + ": o) ^ 2\nsame context\n");
+        };
+        CHECK(judged(plan("30")).at(0).equal());
+        CHECK_NOTHROW(require_comparable(plan("30")));
+        CHECK_THROWS_WITH_AS(require_comparable(plan("1000")),
+                             doctest::Contains("too many to compare"), ConfigError);
+        const Plan endless = plan("100000");
+        CHECK_THROWS_WITH_AS(walk(endless, draw(endless)),
+                             doctest::Contains("evaluates more than 1000000000 numbers"), Error);
     }
 }

@@ -222,9 +222,9 @@ TEST_SUITE("compare: proofs") {
             "step context[h,q,f] = total[h,Tk - 1,f]\nsame context\n";
         const auto all = compared(config_of(right));
         CHECK(all[0].equal());
-        CHECK(all[0].shapes == std::vector<std::string>{"seq-len 1", "seq-len 2", "seq-len 7",
-                                                        "seq-len 12", "heads 3", "value-dim 5",
-                                                        "embed-dim 10", "embed-dim 12"});
+        CHECK(all[0].shapes == std::vector<std::string>{
+                                   "seq-len 1", "seq-len 2", "seq-len 7", "seq-len 12", "heads 3",
+                                   "heads 4", "value-dim 5", "embed-dim 10", "embed-dim 12"});
     }
     TEST_CASE("gradients of inputs and parameters are proved, too") {
         const Plan plan = resolve(config_of(shipped_attention("gated-linear")));

@@ -1,6 +1,7 @@
 #include "attn/core/rules/evaluate.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "attn/core/rules/complete.hpp"
 #include "attn/core/rules/evaluator_choices.hpp"
 #include "attn/core/rules/evaluator_sums.hpp"
+#include "attn/core/rules/indices.hpp"
 #include "attn/core/rules/products.hpp"
 #include "attn/ground/simd/parallel.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -45,6 +47,35 @@ double numbers_in(const BoundRule& node, const BoundTree& tree) {
     const std::size_t longest = tree.lengths.empty() ? 1 : std::ranges::max(tree.lengths);
     const auto length = static_cast<double>(longest);
     return numbers * (is_known ? node.parts[1].number - node.parts[0].number : length);
+}
+
+double summed(const RuleNode& node, const IndexSpans& spans,
+              std::map<std::string, double>& places) {
+    double numbers = 0;
+    if (node.kind == RuleNode::Kind::reduce && node.parts.size() == 3) {
+        const IndexSpan first = span_of(*node.parts[0], spans),
+                        end = span_of(*node.parts[1], spans);
+        const bool is_known = first.first == first.last && end.first == end.last;
+        double count = is_known ? std::max(end.last - first.first, 0.0) : 1;
+        places[node.index] = count;
+        for (const auto& [index, length] : places) {
+            if (index != node.index && holds_index(node, index)) count *= length;
+        }
+        // Ranks, and sums that leave cells out, take less.
+        const bool is_short = is_product(node) || node.parts.back()->kind == RuleNode::Kind::choose;
+        if (!is_short) numbers += count;
+    }
+    const bool is_choice = node.kind == RuleNode::Kind::choose;
+    for (const RuleTree& part : node.parts) {
+        if (!is_choice || part == node.parts.front()) numbers += summed(*part, spans, places);
+    }
+    return numbers;
+}
+
+/// Errors  ConfigError for sums that would take minutes, before they begin.
+void require_short_sums(const Rule& rule, const Outline& made, const RuleScope& scope) {
+    if (numbers_summed(rule, made.shape) <= most_work) return;
+    refuse_rule(rule, rule.value->at, too_many_numbers(scope.other_forms));
 }
 
 /// The order in which the cells of a rule are computed.
@@ -135,6 +166,7 @@ Tensor evaluated(const Rule& rule, const Outline& made, DType dtype, const RuleS
                                            scope.settings,
                                            {},
                                            scope.dots});
+    require_short_sums(left, made, scope);
     return with_floating(dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         Array<T> array = empty_array<T>(made.shape);
@@ -170,6 +202,16 @@ Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
     }
     Products of_letters(true);  // the cells of the rule report the error
     return evaluated(rule, made, dtype, scope, of_letters);
+}
+
+double numbers_summed(const Rule& rule, const Shape& made) {
+    IndexSpans spans;
+    std::map<std::string, double> places;
+    for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
+        places[rule.indices[axis]] = static_cast<double>(made[axis]);
+        spans[rule.indices[axis]] = {0, std::max(static_cast<double>(made[axis]) - 1, 0.0)};
+    }
+    return summed(*rule.value, spans, places);
 }
 
 Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,

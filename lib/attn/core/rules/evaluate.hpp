@@ -42,4 +42,8 @@ Rule completed_for(const Rule& rule, const Outline& made, const RuleScope& scope
 Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
                           const RuleScope& scope);
 
+/// Returns how many numbers the sums of a completed rule evaluate at least, without matrix products
+/// and sums over conditions: each sum once for each combination of the indices that it depends on.
+double numbers_summed(const Rule& rule, const Shape& made);
+
 }  // namespace attn

@@ -27,6 +27,10 @@ namespace attn {
 
 /// Upper limit on scalar evaluations, to keep a walk from taking minutes.
 inline constexpr double most_work = 1e9;
+inline std::string too_many_numbers(const std::string& other_forms) {
+    return "this rule evaluates more than 1000000000 numbers: shorten its sums" +
+           (other_forms.empty() ? "" : ", or use another form: " + other_forms);
+}
 /// Upper limit on the cached numbers of one sum.
 inline constexpr std::size_t most_kept = std::size_t{1} << 22;
 /// Places of a sum that are processed at a time.

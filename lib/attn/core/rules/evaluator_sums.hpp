@@ -308,11 +308,8 @@ void Evaluator<T>::tell_work() {
     own_work_ = 0;
     if (all <= most_work) return;
     // The same place in the message, whichever thread reaches the limit first.
-    const std::string& forms = tree_.other_forms;
     const BoundRule* const sum = first_sum(tree_.root);
-    refuse(sum != nullptr ? *sum : tree_.root,
-           "this rule evaluates more than 1000000000 numbers: shorten its sums" +
-               (forms.empty() ? "" : ", or use another form: " + forms));
+    refuse(sum != nullptr ? *sum : tree_.root, too_many_numbers(tree_.other_forms));
 }
 
 }  // namespace attn

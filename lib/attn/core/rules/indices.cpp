@@ -30,7 +30,9 @@ void RuleIndices::refuse_place(const BoundRule& node, const BoundRule::Place& pl
     }
     refuse(node, "there is no " + node.tensor->axes()[axis] + " " + std::to_string(i) + " in " +
                      node.node->word + ", which has " + std::to_string(place.length) +
-                     ": test first, as in if t >= 2 then ...[t - 2] else 0");
+                     (node.parts[place.part].is_constant
+                          ? ""
+                          : ": test first, as in if t >= 2 then ...[t - 2] else 0"));
 }
 
 RuleIndices::Index RuleIndices::whole(const BoundRule& node) {

@@ -16,11 +16,9 @@ namespace {
 constexpr std::size_t deepest_rule = 256;
 
 /// Common functions that rules express by others.
-const std::map<std::string, const char*> said_otherwise{{"swish", "silu(x)"},
-                                                        {"clip", "clamp(x, a, b)"},
-                                                        {"pow", "x ^ y"},
-                                                        {"round", "floor(x + 0.5)"},
-                                                        {"ceil", "-floor(-x)"}};
+const std::map<std::string, const char*> said_otherwise{
+    {"swish", "silu(x)"},        {"clip", "clamp(x, a, b)"}, {"pow", "x ^ y"},
+    {"round", "floor(x + 0.5)"}, {"ceil", "-floor(-x)"},     {"softmax", "softmax k: scores[q,k]"}};
 
 class Parser : RuleReader {
 public:

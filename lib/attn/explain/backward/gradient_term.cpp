@@ -9,7 +9,7 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-/// A product of powers of factors, in which equal factors and divisors cancel.
+/// A product of powers of factors, in which equal factors and divisors cancel if they are positive.
 class Product {
 public:
     void multiply(const RuleTree& factor, double power) {
@@ -50,13 +50,21 @@ public:
         }
         RuleTree above = over == 1 ? nullptr : number_node(over);
         RuleTree below = under == 1 ? nullptr : number_node(under);
+        const auto put = [&](RuleTree& side, const RuleTree& factor) {
+            side = side == nullptr ? factor : operate_node("*", {side, factor});
+        };
         for (const Factor& factor : factors_) {
-            if (factor.power == 0) continue;
+            if (factor.power == 0) {
+                // Dividing nan by itself gives nan, as in PyTorch.
+                if (is_positive(*factor.base)) continue;
+                put(above, factor.base);
+                put(below, factor.base);
+                continue;
+            }
             const double power = std::abs(factor.power);
             const RuleTree raised =
                 power == 1 ? factor.base : operate_node("^", {factor.base, number_node(power)});
-            RuleTree& side = factor.power > 0 ? above : below;
-            side = side == nullptr ? raised : operate_node("*", {side, raised});
+            put(factor.power > 0 ? above : below, raised);
         }
         if (above == nullptr) above = number_node(1);
         return below == nullptr ? above : operate_node("/", {above, below});
@@ -67,6 +75,17 @@ private:
         RuleTree base;
         double power;
     };
+
+    /// True for numbers that are neither nan nor 0 if their arguments are not.
+    static bool is_positive(const RuleNode& node) {
+        const bool is_known = node.kind == Kind::number ? node.number > 0 : node.word == "exp";
+        const bool joins = node.word == "sum" || node.word == "+" || node.word == "*" ||
+                           node.word == "/" || node.word == "sqrt";
+        const auto is_it = [](const RuleTree& part) { return is_positive(*part); };
+        if (is_known || !joins || node.parts.empty()) return is_known;
+        return node.kind == Kind::reduce ? is_it(node.parts.back())
+                                         : std::ranges::all_of(node.parts, is_it);
+    }
 
     static bool is_whole(const RuleNode& node) {
         return node.kind == Kind::number && node.number == std::floor(node.number);

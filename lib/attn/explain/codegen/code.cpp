@@ -41,7 +41,16 @@ bool reads_gradients(const StepTable& table, const Plan& plan, const std::string
     });
 }
 
-/// True if a user's rule chooses among its inputs: it may not depend on any of them.
+/// True if gradients flow through a rule to a cell.
+bool reads_beyond_stop(const RuleNode& node) {
+    if (node.kind == RuleNode::Kind::cell) return true;
+    return node.word != "stop" && std::ranges::any_of(node.parts, [](const RuleTree& part) {
+               return reads_beyond_stop(*part);
+           });
+}
+
+/// True if a user's rule chooses among its inputs, or stops their gradients: it may not depend on
+/// any of them.
 bool may_read_none(const StepLines& of) {
     const auto chooses = [](const auto& self, const RuleNode& node) -> bool {
         return node.kind == RuleNode::Kind::choose || node.word == "argmax" ||
@@ -49,7 +58,7 @@ bool may_read_none(const StepLines& of) {
                                    [&](const RuleTree& part) { return self(self, *part); });
     };
     const std::optional<Rule> rule = of.step.of_user ? rule_of(of) : std::nullopt;
-    return rule && chooses(chooses, *rule->value);
+    return rule && (chooses(chooses, *rule->value) || !reads_beyond_stop(*rule->value));
 }
 
 std::string seed_code(const WalkConfig& config) {

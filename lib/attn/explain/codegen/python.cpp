@@ -49,12 +49,17 @@ std::string Writer::line(const Rule& rule) {
     }
     if (!text) throw ConfigError("Python has no line for this rule: " + rule_text(rule));
     if (is_loose_ && !is_truth_) text->text = text->held() + typed();
+    if (torch_ && frame.empty() && text->is_number) text = array_of(*text);  // may need a gradient
     return python_name(rule.step) + " = " + text->text;
 }
 
 Written Writer::filling(const RuleNode& node, const Frame& frame, bool in_index) {
+    fills_ = node.kind == Kind::choose;
     Written text = written(node, frame, in_index);
-    if (!text || text->along == all_of(frame)) return text;
+    fills_ = false;
+    if (!text) return text;
+    const bool is_unsure = text->may_be_number && !text->is_number;
+    if (text->along == all_of(frame) && !is_unsure) return text;
     std::vector<std::string> missing;  // leading dimensions of the array
     bool only_ones = true;
     for (std::size_t place = 0; place < frame.size(); ++place) {
@@ -68,9 +73,10 @@ Written Writer::filling(const RuleNode& node, const Frame& frame, bool in_index)
         is_loose_ = is_loose_ || !(in_index || needs_type());
         text->text =
             module_ + "full(" + shape + ", " + text->text + (is_typed ? of_type() : "") + ")";
-    } else if (only_ones && text->along != 0) {
+    } else if (only_ones && text->along != 0 && !is_unsure) {
         text->text = text->held() + taken(missing);
     } else {
+        if (torch_ && is_unsure) text = Text{"torch.as_tensor(" + text->text + of_type() + ")"};
         text->text = torch_ ? text->held() + ".expand" + shape
                             : "np.broadcast_to(" + text->text + ", " + shape + ")";
     }
@@ -249,7 +255,8 @@ std::string Writer::halved(const Text& x) const {
 }
 
 Written Writer::choice(const RuleNode& node, const Frame& frame, bool in_index) {
-    if (Written side = choice_of_loop(node, frame, in_index)) return side;
+    const bool fills = std::exchange(fills_, false) || sums_ > 0;
+    if (Written side = choice_of_loop(node, frame, in_index, fills)) return side;
     if (Written pieces = in_pieces(node, frame, in_index)) return pieces;
     const Written condition = written(*node.parts[0], frame, in_index);
     if (condition && condition->is_number) {

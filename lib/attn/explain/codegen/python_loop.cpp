@@ -106,7 +106,8 @@ std::string Writer::loop(const Rule& rule, const RuleOrder& order) {
            "    " + made + taken(places) + " = " + (with_.records ? "new_row" : text->text) + kept;
 }
 
-Written Writer::choice_of_loop(const RuleNode& node, const Frame& frame, bool in_index) {
+Written Writer::choice_of_loop(const RuleNode& node, const Frame& frame, bool in_index,
+                               bool fills) {
     if (!loop_) return std::nullopt;
     const bool turns = node.parts[0]->word == "not";
     const RuleTree& asked = turns ? node.parts[0]->parts[0] : node.parts[0];
@@ -114,14 +115,15 @@ Written Writer::choice_of_loop(const RuleNode& node, const Frame& frame, bool in
     const bool decides = condition && condition->is_number && !known_text(*condition);
     if (!decides) return std::nullopt;
     const auto side = [&](std::size_t i) {
-        // A plain number cannot be summed over.
-        return sums_ > 0 ? filling(*node.parts[i], frame, in_index)
-                         : written(*node.parts[i], frame, in_index);
+        // A plain number cannot be summed over, or broadcast.
+        return fills ? filling(*node.parts[i], frame, in_index)
+                     : written(*node.parts[i], frame, in_index);
     };
     const Written yes = side(turns ? 2 : 1), no = side(turns ? 1 : 2);
     if (!yes || !no) return std::nullopt;
+    const auto is_number = [](const Text& of) { return of.is_number || of.may_be_number; };
     return Text{"(" + yes->text + " if " + condition->text + " else " + no->text + ")",
-                Binds::single, yes->along | no->along, false, yes->is_number || no->is_number};
+                Binds::single, yes->along | no->along, false, is_number(*yes) || is_number(*no)};
 }
 
 std::optional<IndexSpan> Writer::bounds_in_loop(const RuleNode& node, const Frame& frame) const {

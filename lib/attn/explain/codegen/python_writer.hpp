@@ -104,8 +104,9 @@ private:
     std::string loop(const Rule& rule, const RuleOrder& order);
     /// Restricts an expression to the loop's place: cells are read there, and lack that axis.
     RuleTree at_place(const RuleTree& tree);
-    /// Writes `(a if t == 0 else b)` if only the loop variable decides; nullopt otherwise.
-    Written choice_of_loop(const RuleNode& node, const Frame& frame, bool in_index);
+    /// Writes `(a if t == 0 else b)` if only the loop variable decides; nullopt otherwise. If it
+    /// fills, both sides have all dimensions of the frame.
+    Written choice_of_loop(const RuleNode& node, const Frame& frame, bool in_index, bool fills);
     /// As bounds_of(), including the loop variable.
     std::optional<IndexSpan> bounds_in_loop(const RuleNode& node, const Frame& frame) const;
 
@@ -118,6 +119,7 @@ private:
     bool is_loose_ = false;          ///< numbers without a given type are written
     std::optional<Dimension> loop_;  ///< the loop variable around, and its range
     int sums_ = 0;                   ///< number of sums around
+    bool fills_ = false;             ///< the next expression must have all dimensions
     bool is_apart_ = false;          ///< its type must be explicit: no product
 };
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/backward/backward.hpp"
@@ -61,6 +62,7 @@ public:
     StepCost of(const Step& step, const StepTable& table) {
         ranges_.clear();
         step_ = &step;
+        counted_.clear();
         axes_ = step.outline(walks_[0].plan).axes;
         std::vector<Rule> rules;
         Nodes roots;
@@ -76,6 +78,7 @@ public:
             ranges_.push_back(
                 {index, {}, {}, lengths, polynomial(lengths, step.name + "." + index), {index}});
         }
+        orders_ = orders_of(rules.back());
         StepCost cost{step.name};
         count(roots, cost);
         // Heads that share keys keep them once.
@@ -205,6 +208,9 @@ private:
     void count(const Nodes& nodes, StepCost& cost) {
         const RuleNode& node = *nodes.back();
         if (node.kind == Kind::cell) return note_rows(nodes);
+        std::map<std::string, std::string> letters;
+        const bool is_new = counted_.insert(key(node, letters)).second;
+        if (!is_new) return;
         if (node.kind == Kind::choose) return count_dearer(nodes, cost);
         const bool is_sum = node.kind == Kind::reduce;
         if (is_sum) add_range(nodes);
@@ -228,6 +234,30 @@ private:
         }
     }
 
+    /// Returns a text that two expressions share if they are one table of numbers, such as
+    /// `exp(s[q,k])` and `exp(s[q,j])`: with indices by their order and ranges.
+    std::string key(const RuleNode& node, std::map<std::string, std::string>& letters) const {
+        if (node.kind == Kind::name && !letters.contains(node.word)) {
+            const auto range = std::ranges::find(ranges_, node.word, &IndexRange::index);
+            std::string& letter = letters[node.word] = "#" + std::to_string(letters.size());
+            if (range == ranges_.end()) return letter = node.word;
+            const std::string first =
+                range->first.empty() ? std::to_string(0.0) : key(*range->first.back(), letters);
+            const std::string size = range->size.text();
+            return letters[node.word] += ":" + first + "+" + size;
+        }
+        if (node.kind == Kind::name) return letters[node.word];
+        if (node.kind == Kind::number) return std::to_string(node.number);
+        std::string text = node.word + "(";
+        const bool is_sum = node.kind == Kind::reduce;
+        for (std::size_t i = 0; i < node.parts.size(); ++i) {
+            if (is_sum && i == 2) letters[node.index] = "#" + std::to_string(letters.size());
+            text += key(*node.parts[i], letters) + ",";
+        }
+        if (is_sum) letters.erase(node.index);
+        return text + ")";
+    }
+
     /// Adds the range of a sum.
     void add_range(const Nodes& nodes) {
         const std::string& index = nodes.back()->index;
@@ -242,19 +272,22 @@ private:
 
     /// Counts one side of an `if`: the one that costs more at the walk's own sizes.
     void count_dearer(const Nodes& nodes, StepCost& cost) {
+        count(parts(nodes, 0), cost);
         StepCost yes = cost, no = cost;
-        count(parts(nodes, 0), yes);
-        count(parts(nodes, 0), no);
+        const std::set<std::string> before = counted_;
         count(parts(nodes, 1), yes);
+        std::set<std::string> of_yes = std::exchange(counted_, before);
         count(parts(nodes, 2), no);
         const auto total = [&](const StepCost& side) {
             return (side[StepCost::products] + side[StepCost::functions]).at(own().sizes);
         };
-        cost = total(yes) < total(no) ? no : yes;
+        const bool is_no = total(yes) < total(no);
+        cost = is_no ? no : yes;
+        if (!is_no) counted_ = std::move(of_yes);
     }
 
-    /// Notes how many rows before its own a step reads: of itself along any axis, and of another
-    /// tensor along its axis of tokens.
+    /// Notes how many rows before its own a step reads: of itself along the axes of its recurrence,
+    /// and of another tensor along its axis of tokens.
     void note_rows(const Nodes& nodes) {
         const RuleNode& cell = *nodes.back();
         const auto is_query = [](const std::string& axis) {
@@ -267,7 +300,10 @@ private:
         const bool is_itself = cell.word == step_->name;
         for (std::size_t axis = 0; axis < axes.size(); ++axis) {
             const bool has_query = std::ranges::any_of(axes, is_query);
-            if (!is_itself && !(has_query ? is_query(axes[axis]) : is_token(axes[axis]))) continue;
+            const bool may_be_row = is_itself
+                                        ? std::ranges::count(orders_, axis, &RuleOrder::axis) > 0
+                                        : (has_query ? is_query(axes[axis]) : is_token(axes[axis]));
+            if (!may_be_row) continue;
             const std::size_t own =
                 is_itself ? axis : std::ranges::find_if(axes_, is_query) - axes_.begin();
             const RuleNode& place = *cell.parts[axis];
@@ -297,6 +333,8 @@ private:
     const Step* step_ = nullptr;
     Axes axes_;
     std::vector<IndexRange> ranges_;
+    std::vector<RuleOrder> orders_;  ///< of the step, if it reads itself
+    std::set<std::string> counted_;  ///< expressions of the step
     std::map<std::string, std::pair<std::size_t, AtSizes>> rows_read_;
     std::map<std::string, std::string> copied_;  ///< the smaller tensor that a step repeats
 };

@@ -31,7 +31,8 @@ struct WalkCost {
 };
 
 /// Counts the operations of each step by its rule. An operation counts once for each combination of
-/// the indices that it depends on, so an inner sum that several cells share counts once. A mask
+/// the indices that it depends on, so an inner sum that several cells share counts once; an
+/// expression that occurs several times, as in `softmax k: e`, counts once, too. A mask
 /// does not halve the count: an `if` counts the side that costs more, for all cells, and a sum its
 /// longest range. A `prod` of n numbers counts n products. Products with constants, comparisons and
 /// indices do not count.

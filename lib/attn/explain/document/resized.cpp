@@ -11,11 +11,12 @@ namespace attn {
 namespace {
 
 /// Returns the walk with random sizes, or for n = 0 as it is.
-Resized resized(const Plan& plan, const std::set<std::string>& divisors, bool is_tied, unsigned n) {
+Resized resized(const Plan& plan, const std::set<std::string>& divisors, std::size_t multiple,
+                bool is_tied, unsigned n) {
     std::mt19937 random(n);
     Resized made{plan};
     Plan& p = made.plan;
-    std::size_t multiple = 1, least = 1;
+    std::size_t least = 1;
     for (const auto& setting : rule_settings(plan)) {
         const std::string& name = setting.first;
         const double number = setting.second;
@@ -58,6 +59,15 @@ Resized resized(const Plan& plan, const std::set<std::string>& divisors, bool is
     return made;
 }
 
+/// Returns a number of which an axis may need a multiple: 2 for `axis m < Tk / 2`.
+std::size_t divisor_in(const RuleNode& node) {
+    std::size_t all = 1;
+    for (const RuleTree& part : node.parts) all = std::lcm(all, divisor_in(*part));
+    const bool divides = is_operation(node, "/") && node.parts[1]->kind == RuleNode::Kind::number;
+    const double by = divides ? node.parts[1]->number : 1;
+    return by >= 1 && by <= 16 ? std::lcm(all, static_cast<std::size_t>(by)) : all;
+}
+
 /// Adds the settings by which indices are divided.
 void add_divisors(const RuleNode& node, std::set<std::string>& divisors) {
     const bool divides =
@@ -75,11 +85,17 @@ std::vector<Resized> resized_walks(const Plan& plan, const StepTable& table, boo
         const Rule rule = step.rule && step.applies(plan) ? step.rule({plan, table, step}) : Rule();
         if (rule.value) add_divisors(*rule.value, divisors);
     }
+    std::size_t multiple = 1;
+    for (const auto& file : plan.config.attentions) {
+        for (const AttentionNumber& each : file->axes) {
+            multiple = std::lcm(multiple, divisor_in(*each.value));
+        }
+    }
     std::vector<Resized> walks;
-    for (unsigned n = 0; n < 9; ++n) walks.push_back(resized(plan, divisors, is_tied, n));
+    for (unsigned n = 0; n < 9; ++n) walks.push_back(resized(plan, divisors, multiple, is_tied, n));
     return walks;
 }
 
-Resized own_size(const Plan& plan) { return resized(plan, {}, true, 0); }
+Resized own_size(const Plan& plan) { return resized(plan, {}, 1, true, 0); }
 
 }  // namespace attn

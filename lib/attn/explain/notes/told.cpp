@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "attn/core/plan/attention_file.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/notes/labels.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -29,12 +30,33 @@ const StepNote* told_of(const Step& step) {
 
 namespace {
 
+/// Calls `check`; an error names the file and the line of the step.
+template <class Check>
+void in_file_of(const Subject& subject, Check check) {
+    for (const auto& file : subject.plan.config.attentions) {
+        for (const AttentionStep& each : file->steps) {
+            if (each.rule.step == subject.step.name && each.note == subject.step.file_note.raw())
+                return file->at(each.line, check);
+        }
+    }
+    check();
+}
+
 /// Returns the number of an expression as text, an empty text for a true condition, nullopt if it
-/// is false or cannot be computed.
+/// is false or reads a place that this walk does not have.
+///
+/// Errors  ConfigError for unknown names, with the line of the step.
 std::optional<std::string> fact_of(std::string_view expression, const Subject& subject) {
     const Rule rule = parse_rule("fact[] = " + std::string(expression));
+    if (std::ranges::count(note_facts(), expression) > 0) return std::nullopt;  // all are equal
+    const RuleScope scope = rule_scope(subject.plan, subject.ledger, subject.step.name);
+    // In a walk with more axes or fewer, cells have other indices.
+    const bool is_usual = !subject.plan.has_batch && subject.plan.heads > 1;
+    in_file_of(subject, [&] {
+        for (const std::string& name : tensors_read(rule)) scope.tensor(name);
+        if (is_usual) completed_for(rule, {}, scope);
+    });
     try {
-        const RuleScope scope = rule_scope(subject.plan, subject.ledger, subject.step.name);
         const double fact = evaluate_rule(rule, {}, {}, DType::float64, scope).at(0);
         if (!gives_truth(*rule.value)) return number(fact);
         return fact == 0 ? std::nullopt : std::optional(std::string());

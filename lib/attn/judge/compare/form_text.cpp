@@ -24,7 +24,8 @@ std::string FormComparison::text() const {
             (held.empty() ? "" : "; the same in float64 with " + joined(held, ", "));
         if (proof.verdict == Proof::Verdict::proved) {
             return step.name + " is the same" + both + right +
-                   ", proved for every input of these shapes: here " + apart + more;
+                   ", proved for every input of these shapes" + proof.limits() + ": here " + apart +
+                   more;
         }
         return step.name + " is the same" + both + right + " on this walk: " + apart +
                (proof.why.empty() ? "" : " (undecided for other inputs: " + proof.why + ")") + more;
@@ -63,7 +64,7 @@ JsonText json_of(const FormComparison& compared) {
             {"proof", is_proved    ? "proved"
                       : is_refuted ? "refuted"
                                    : "undecided"},
-            {"undecided", proof.why},
+            {"undecided", is_proved ? "" : proof.why},
             {"step", step.name},
             {"forms", std::vector<std::string>{compared.left, compared.right}},
             {"verdict", !compared.equal() ? "differs"

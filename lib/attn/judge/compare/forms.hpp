@@ -1,4 +1,6 @@
 #pragma once
+#include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,8 @@ struct FormComparison {
     /// takes precedence over an estimate of rounding.
     bool equal() const {
         if (!step.same_shape() || proof.verdict == Proof::Verdict::refuted) return false;
-        const bool is_proved = proof.verdict == Proof::Verdict::proved && !step.is_bounded;
+        const bool is_proved = proof.verdict == Proof::Verdict::proved && !step.is_bounded &&
+                               std::isfinite(step.distance.absolute);  // not if one of them is nan
         return step.equal() || is_rounding || is_proved;
     }
     /// `context[0,1] is 0.5 in parallel and 0.7 in recurrent: 0.2 apart at most, and rounding
@@ -41,7 +44,9 @@ JsonText json_of(const FormComparison& compared);
 /// many terms usually do, or for all tensors, with a proof.
 enum class FormBounds { where_far, all };
 
-/// Errors  ConfigError if the walk of a form would take more than a few seconds.
+/// Returns why the walk of a form would take more than a few seconds; empty if none does.
+std::string too_large_to_compare(const Plan& plan);
+/// Errors  ConfigError in that case.
 void require_comparable(const Plan& plan);
 /// Walks the other forms of a plan's attentions from the same numbers, and compares the tensors
 /// that their files declare to be equal; `ledger` is the walk of the plan's own form. With proofs,

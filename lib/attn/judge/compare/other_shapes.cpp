@@ -1,6 +1,7 @@
 #include "attn/judge/compare/other_shapes.hpp"
 
 #include <cmath>
+#include <set>
 
 #include "attn/core/plan/attention_file.hpp"
 #include "attn/core/plan/draw_list.hpp"
@@ -72,13 +73,29 @@ std::vector<OtherShape> shapes_of(const Plan& plan) {
     const auto size = [](std::size_t number) { return static_cast<std::int64_t>(number); };
     const std::int64_t heads = size(plan.heads), kv_heads = size(plan.kv_heads);
     const std::int64_t width = size(plan.embed_dim) / heads, value_dim = size(plan.value_dim);
-    const std::int64_t more = kv_heads == heads ? 1 : kv_heads;  // of heads
-    if (heads > 1) {
-        all.push_back({"$heads "_told + std::to_string(heads + more), [=](WalkConfig& config) {
-                           config.heads += more;
-                           if (kv_heads == heads) config.kv_heads = config.heads;
-                           config.embed_dim = width * config.heads;
+    const bool has_groups = kv_heads != heads;
+    std::set<std::pair<std::int64_t, std::int64_t>> tried{{heads, kv_heads}};
+    const auto try_heads = [&](std::int64_t of_queries, std::int64_t of_keys) {
+        if (!tried.emplace(of_queries, of_keys).second) return;
+        std::vector<std::string> words;
+        if (of_queries != heads) words.push_back("$heads "_told + std::to_string(of_queries));
+        if (of_keys != (has_groups ? kv_heads : of_queries))
+            words.push_back("$kv-heads "_told + std::to_string(of_keys));
+        all.push_back({joined(words, " "), [=](WalkConfig& config) {
+                           config.heads = of_queries;
+                           if (of_keys != of_queries || config.kv_heads) config.kv_heads = of_keys;
+                           config.embed_dim = width * of_queries;
                        }});
+    };
+    if (heads > 1) {
+        try_heads(heads + (has_groups ? kv_heads : 1), has_groups ? kv_heads : heads + 1);
+        // The smallest number at which `h // group` and `h % group` differ.
+        try_heads(4, 4);
+        try_heads(4, 2);
+    }
+    if (has_groups) {
+        try_heads(heads, 1);
+        try_heads(heads, heads);
     }
     all.push_back({"$value-dim "_told + std::to_string(value_dim + 1),
                    [=](WalkConfig& config) { config.value_dim = value_dim + 1; }});
@@ -87,11 +104,6 @@ std::vector<OtherShape> shapes_of(const Plan& plan) {
                            config.embed_dim = wider * heads;
                            if (config.head_dim) *config.head_dim += wider - width;
                        }});
-    }
-    for (const std::int64_t other : {std::int64_t{1}, heads}) {
-        if (kv_heads == heads || kv_heads == other) continue;
-        all.push_back({"$kv-heads "_told + std::to_string(other),
-                       [=](WalkConfig& config) { config.kv_heads = other; }});
     }
     const std::map<std::string, double> settings = rule_settings(plan);
     for (const auto& file : plan.config.attentions) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
 #include <optional>
@@ -28,6 +29,12 @@ constexpr const char* too_large = "the walk is too large: use fewer tokens";
 bool reads_numbers(const BoundRule& node) {
     return (node.tensor != nullptr && node.node->type == RuleType::number) ||
            std::ranges::any_of(node.parts, reads_numbers);
+}
+
+bool all_differ(const Tensor& numbers) {
+    std::set<double> all;
+    for (std::size_t i = 0; i < numbers.size(); ++i) all.insert(numbers.at(i));
+    return all.size() == numbers.size();
 }
 
 /// Converts an infinite number or nan to a float; a finite one to 0, which orders it between the
@@ -59,6 +66,8 @@ public:
         return result;
     }
 
+    Conditions conditions{};  ///< of its own nodes
+
 private:
     /// A condition; `holds` is empty if it depends on the order of numbers, which are then in the
     /// hash.
@@ -68,7 +77,7 @@ private:
     };
 
     /// Errors  Undecided if an index depends on numbers.
-    void require_known_places(const BoundRule& node) const {
+    void require_known_places(const BoundRule& node) {
         const Kind kind = node.node->kind;
         for (const BoundRule& part : node.parts) {
             require_known_places(part);
@@ -81,8 +90,10 @@ private:
         const bool is_whole = kind != Kind::cell && node.node->type == RuleType::whole;
         if (is_whole && reads_numbers(node))
             throw Undecided(step_ + " depends on comparisons of numbers");
-        if (node.tensor != nullptr && node.node->type != RuleType::number &&
-            walk_.follows_from_numbers(node.node->word)) {
+        if (node.tensor == nullptr || node.node->type == RuleType::number) return;
+        // Tokens that all differ have independent rows of x.
+        if (step_ == "x" && all_differ(*node.tensor)) return;
+        if (walk_.follows_from_numbers(node.node->word, conditions.inputs)) {
             throw Undecided(node.node->word + " depends on comparisons of numbers");
         }
     }
@@ -116,7 +127,14 @@ private:
             return exact_constant(node.function->value(beyond(x), beyond(x)));
         }
         walk_.work_ += work_of_function;
+        const std::string name = node.function->name;
+        if (name == "log" || name == "sqrt") note_call(name, x, 0);
         return with_constant(node, exact_call(node.function->name, x), x, x);
+    }
+
+    /// Notes a call that is undefined for negative numbers, unless its argument is positive.
+    void note_call(const std::string& name, const ExactNumber& x, std::uint64_t other) {
+        if (x.sign <= 0 && !x.is_zero()) conditions.calls.emplace(name, x.value ^ other);
     }
 
     /// Adds the float64 value of a function of constants, which determines its sign.
@@ -135,7 +153,11 @@ private:
         if (word == "*") return x * y;
         walk_.work_ += work_of_function;
         if (word == "/") return x / y;
-        if (word == "^") return with_constant(node, exact_power(x, y), x, y);
+        if (word == "^") {
+            const bool is_whole = y.constant == std::round(y.constant);
+            if (!is_whole && x.is_finite()) note_call(word, x, y.value);
+            return with_constant(node, exact_power(x, y), x, y);
+        }
         if (word == "max" || word == "min") return extreme(word, {x, y});
         if (const auto down = exact_floor(x / y)) return word == "%" ? x + -(*down * y) : *down;
         return with_constant(node, exact_opaque(node.function->name, std::vector{x, y}), x, y);
@@ -237,17 +259,26 @@ ExactWalk::ExactWalk(const Plan& plan, const StepTable& table, const Ledger& giv
     : plan_(plan), table_(table), given_(given), made_(made) {}
 ExactWalk::~ExactWalk() = default;
 
-bool ExactWalk::follows_from_numbers(const std::string& step) {
-    const auto [place, is_new] = follows_.try_emplace(step, false);
-    if (!is_new) return place->second;
-    const Step& made = find_step(table_, step);
-    const std::optional<Rule> rule = rule_of({plan_, table_, made});
+bool ExactWalk::follows_from_numbers(const std::string& step, std::set<std::string>& inputs) {
+    const std::optional<Rule> rule = rule_of({plan_, table_, find_step(table_, step)});
+    if (!rule) inputs.insert(step);
     bool follows = false;
     for (const std::string& name : rule ? tensors_read(*rule) : std::vector<std::string>()) {
         const bool is_number = find_step(table_, name).holds == RuleType::number;
-        follows = follows || is_number || follows_from_numbers(name);
+        follows = follows || is_number || (name != step && follows_from_numbers(name, inputs));
     }
-    return follows_[step] = follows;
+    return follows;
+}
+
+void ExactWalk::add_conditions(const std::string& step, std::set<std::string>& seen,
+                               Conditions& all) const {
+    const auto found = tensors_.find(step);
+    if (found == tensors_.end() || !found->second->evaluates || !seen.insert(step).second) return;
+    const Conditions& own = found->second->evaluates->conditions;
+    all.inputs.insert(own.inputs.begin(), own.inputs.end());
+    all.calls.insert(own.calls.begin(), own.calls.end());
+    for (const std::string& name : tensors_read(*found->second->rule))
+        add_conditions(name, seen, all);
 }
 
 ExactNumber ExactWalk::constant(double number) {
@@ -341,6 +372,27 @@ Proof compared_without_extremes(const ExactWalk& one, const ExactWalk& other,
     return proof;
 }
 
+/// Returns what a proof is limited to: the inputs that are not random, and the functions that only
+/// one side calls, if they are undefined for some numbers.
+std::string limits_of(const ExactWalk& one, const ExactWalk& other, const std::string& step) {
+    ExactWalk::Conditions left, right;
+    std::set<std::string> seen, also_seen, undefined;
+    one.add_conditions(step, seen, left);
+    other.add_conditions(step, also_seen, right);
+    left.inputs.merge(right.inputs);
+    ExactWalk::PartialCalls apart;
+    std::ranges::set_symmetric_difference(left.calls, right.calls,
+                                          std::inserter(apart, apart.end()));
+    for (const auto& [function, argument] : apart) undefined.insert(function);
+    const auto names = [](const std::set<std::string>& all) {
+        return joined(std::vector<std::string>(all.begin(), all.end()), " and ");
+    };
+    std::string limits = left.inputs.empty() ? "" : "with the same " + names(left.inputs);
+    if (undefined.empty()) return limits;
+    return limits + (limits.empty() ? "" : " and ") + "where " + names(undefined) +
+           (undefined.size() == 1 ? " is" : " are") + " defined";
+}
+
 }  // namespace
 
 Proof prove_same(ExactWalk& one, ExactWalk& other, const std::string& step) {
@@ -355,7 +407,10 @@ Proof prove_same(ExactWalk& one, ExactWalk& other, const std::string& step) {
             if (opaque == nullptr) return {Proof::Verdict::refuted, {}, i, shape};
             proof = {Proof::Verdict::undecided, std::string(opaque) + " is not simplified here"};
         }
-        if (proof.verdict == Proof::Verdict::proved) other.take(step, left);
+        if (proof.verdict == Proof::Verdict::proved) {
+            proof.why = limits_of(one, other, step);
+            other.take(step, left);
+        }
         if (proof.verdict == Proof::Verdict::undecided) {
             const Proof without = compared_without_extremes(one, other, step, shape);
             if (without.verdict == Proof::Verdict::refuted || !without.why.empty()) return without;

@@ -1,7 +1,9 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn/core/walk/step.hpp"
@@ -32,6 +34,17 @@ public:
     std::vector<ExactNumber> cells_without_extremes(const std::string& step,
                                                     std::uint64_t draw) const;
 
+    /// A function that is undefined for some numbers, and the hash of its argument.
+    using PartialCalls = std::set<std::pair<std::string, std::uint64_t>>;
+    /// What the cells of a step depend on that is no random number.
+    struct Conditions {
+        std::set<std::string> inputs{};  ///< integers and booleans, such as ids
+        PartialCalls calls{};
+    };
+    /// Adds the conditions of a step and of all steps that it reads.
+    void add_conditions(const std::string& step, std::set<std::string>& seen,
+                        Conditions& all) const;
+
 private:
     class ExactRule;
     struct ExactTensor;
@@ -41,14 +54,14 @@ private:
     /// Returns a number of a rule: pi and settings such as `1 / 3` are more than their digits.
     ExactNumber constant(double number);
     /// True if integers or booleans depend on numbers, such as the indices of the largest keys.
-    bool follows_from_numbers(const std::string& step);
+    /// Adds the inputs that they depend on.
+    bool follows_from_numbers(const std::string& step, std::set<std::string>& inputs);
 
     const Plan& plan_;
     const StepTable& table_;
     const Ledger& given_;
     const Ledger& made_;
     std::map<std::string, std::unique_ptr<ExactTensor>> tensors_;
-    std::map<std::string, bool> follows_;
     std::map<double, ExactNumber> constants_;
     std::size_t work_ = 0;
     std::uint64_t draw_ = 0;  ///< of numbers in place of extremes; 0: none
@@ -57,11 +70,15 @@ private:
 /// True if two formulas are the same function of all inputs and parameters of these shapes.
 struct Proof {
     enum class Verdict { proved, refuted, undecided } verdict = Verdict::undecided;
-    /// Why it is undecided: `sqrt is not simplified here`.
+    /// Why it is undecided: `sqrt is not simplified here`; or what limits a proof: `with the same
+    /// ids`, `where log is defined`.
     std::string why{};
     /// The first cell that differs, if it is refuted, and the shape of its tensor.
     std::size_t cell = 0;
     Shape shape{};
+
+    /// Returns ` with the same ids` after a proof; empty if it has no limits.
+    std::string limits() const { return why.empty() ? "" : " " + why; }
 };
 
 /// Compares a step of two walks that start from the same tensors. If the cells are proved equal,

@@ -59,7 +59,7 @@ public:
         if (node->kind == Kind::call && node->word == "exp") return exponential(node);
         if (node->kind == Kind::reduce && node->word == "sum") return features(*node);
         if (node->kind == Kind::reduce && node->word == "prod") {
-            return {faded(*node, node->parts[2])};
+            return {faded(*node, node->parts[2], *node)};
         }
         refuse(*node);
     }
@@ -67,8 +67,8 @@ public:
 private:
     [[noreturn]] static void refuse(const RuleNode& node) {
         throw ConfigError("no such form is found: " + expression_text(node) +
-                          " depends on query and key together, and is not a product of a factor of "
-                          "each and a decay per token");
+                          " depends on query and key together, and is not split here into a factor "
+                          "of each and a decay per token");
     }
 
     Weights sums(const RuleNode& node) const {
@@ -140,7 +140,7 @@ private:
             return {turned(exp_of(of->parts[0]))};
         }
         if (of->kind == Kind::reduce && of->word == "sum") {
-            return {faded(*of, exp_of(of->parts[2]))};
+            return {faded(*of, exp_of(of->parts[2]), *node)};
         }
         if (const RuleTree rate = per_token(of)) return {{.fades = {exp_of(rate)}}};
         refuse(*node);
@@ -165,14 +165,14 @@ private:
         return nullptr;
     }
 
-    /// `prod t in k + 1..q + 1: fade[t]`.
-    SplitWeight faded(const RuleNode& node, const RuleTree& fade) const {
+    /// `prod t in k + 1..q + 1: fade[t]`, or the exp() of a sum, which is `whole`.
+    SplitWeight faded(const RuleNode& node, const RuleTree& fade, const RuleNode& whole) const {
         const auto is_after = [](const RuleNode& end, const std::string& index) {
             return is_operation(end, "+") && is_name(end.parts[0], index) &&
                    is_number(*end.parts[1], 1);
         };
         const bool is_between = is_after(*node.parts[0], k_) && is_after(*node.parts[1], q_);
-        if (!is_between || holds_index(*fade, q_) || holds_index(*fade, k_)) refuse(node);
+        if (!is_between || holds_index(*fade, q_) || holds_index(*fade, k_)) refuse(whole);
         return {.fades = {with_index(fade, node.index, name_node("t"))}};
     }
 
