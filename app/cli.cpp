@@ -139,7 +139,7 @@ std::string about_word(const std::string& word, const Command& command, const Wo
         if (!meant.empty()) return "the indices of a cell are in brackets: " + meant;
     }
     meant = with_others(command, words, at, {"--" + word});
-    const Words here = shell_words(said_here(Arguments(command.tables), word));
+    const Words here = shell_words(flag_for_word(Arguments(command.tables), word));
     if (meant.empty() && !here.empty()) meant = with_others(command, words, at, here);
     if (meant.empty() && !command.name.empty()) {
         meant = with_others(command, words, at, {"--text", sentence}, count);
@@ -167,10 +167,10 @@ std::string about_flag(const UnknownFlag& unknown, const Command& command, const
     }
     const std::string there_is = "there is no flag " + name;
     const std::string bare = name.substr(std::min(name.find_first_not_of('-'), name.size()));
-    const std::string named = is_command(bare) ? bare : attn::called_here(bare, command_names());
+    const std::string named = is_command(bare) ? bare : attn::known_name_for(bare, command_names());
     const auto place = std::ranges::find(words, name);
     const bool has_next = words.end() - place > 1 && !looks_like_flag(place[1]);
-    const bool is_known = !said_here(Arguments(command.tables), name).empty();
+    const bool is_known = !flag_for_word(Arguments(command.tables), name).empty();
     const bool is_own = Arguments(command.tables).find("--" + named) != nullptr;
     if (!named.empty() && !is_own && !(is_known && has_next)) {
         return there_is + "; did you mean attn-explain " + named + "?";
@@ -219,7 +219,7 @@ Arguments parsed(const Command& command, const Words& words) {
 }
 
 /// Returns the output of --help, -h or --version, whatever else is typed; empty without them.
-std::string asked_help(const Command& command, const Words& words) {
+std::string requested_help(const Command& command, const Words& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string& word = words[i];
         if (word == "--") break;
@@ -227,9 +227,9 @@ std::string asked_help(const Command& command, const Words& words) {
         if (word == "--help") return whole_help(command, wants_all);
         if (word == "-h") return short_help(command);
         if (word != "--version") continue;
-        const bool asks_more = std::ranges::find(words, "--verified") != words.end();
+        const bool has_verified = std::ranges::find(words, "--verified") != words.end();
         return "attn-explain " + std::string(attn::version()) + "\n" +
-               (asks_more ? attn_verified : "");
+               (has_verified ? attn_verified : "");
     }
     return {};
 }
@@ -262,7 +262,7 @@ int run(const Words& words) {
         if (words[i] == "--color" && i + 1 < words.size()) color_messages(words[i + 1]);
         if (words[i].starts_with("--color=")) color_messages(words[i].substr(8));
     }
-    if (const std::string help = asked_help(command, words); !help.empty()) {
+    if (const std::string help = requested_help(command, words); !help.empty()) {
         StandardOutput::print(help);
         note_beside_help(words);
         release_notes();

@@ -36,8 +36,8 @@ bool fails(bool is_optional = false) {
     const long number = ++count;
     const bool failing = number == plan.first || (plan.goes_on && number > plan.first);
     if (failing && plan.mark != nullptr) {
-        const int made = ::open(plan.mark, O_WRONLY | O_CREAT, 0666);
-        if (made >= 0) ::close(made);
+        const int result = ::open(plan.mark, O_WRONLY | O_CREAT, 0666);
+        if (result >= 0) ::close(result);
     }
     return failing;
 }

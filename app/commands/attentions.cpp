@@ -56,7 +56,7 @@ const std::vector<Flag>& attentions_flags() {
              "compute every form of the attention, report how much the results differ, and prove "
              "that they are the same function"},
         Flag{flags::backward, "", "compare the gradients of inputs and parameters, too"}.needing(
-            {[](const Arguments& said) { return said.has(flags::forms); }, nullptr,
+            {[](const Arguments& line) { return line.has(flags::forms); }, nullptr,
              "the forms of an attention: add --forms"}),
         Flag{flags::cost, "",
              "count the products and functions of each step, the numbers kept for the backward "
@@ -132,8 +132,9 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
         std::vector<std::string> names;
         for (const attn::Step& step : attn::step_table(own)) {
             if (step.file.empty() || !step.applies(own)) continue;
-            const attn::Outline made = step.outline(own);
-            text += "  " + step.name + "  " + attn::described(made.axes, made.shape) + "\n";
+            const attn::Outline result_outline = step.outline(own);
+            text += "  " + step.name + "  " +
+                    attn::described(result_outline.axes, result_outline.shape) + "\n";
             names.push_back(step.name);
         }
         forms.push_back({{"form", form}, {"steps", names}});

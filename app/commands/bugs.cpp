@@ -54,9 +54,8 @@ std::vector<const attn::Mistake*> own_mistakes(const std::optional<attn::Plan>& 
 
 /// Returns the rules of a mistake: of a catalogued one, or of an attention's in its first form with
 /// that step.
-std::vector<attn::RulesBeside> rules_of(const attn::Mistake& mistake,
-                                        std::optional<attn::Plan> plan) {
-    if (!mistake.of_file) return attn::rules_beside(mistake);
+std::vector<attn::RulePair> rules_of(const attn::Mistake& mistake, std::optional<attn::Plan> plan) {
+    if (!mistake.of_file) return attn::rule_pairs(mistake);
     for (const auto& file : plan->config.attentions) {
         for (const std::string& form : file->forms) {
             if (mistake.applies(*plan)) break;
@@ -64,7 +63,7 @@ std::vector<attn::RulesBeside> rules_of(const attn::Mistake& mistake,
         }
     }
     if (!mistake.applies(*plan)) return {};
-    return attn::rules_beside(mistake, *plan);
+    return attn::rule_pairs(mistake, *plan);
 }
 
 /// Lists mistakes below the first step that they change, in the order of the step table.
@@ -140,7 +139,7 @@ std::string marks_under(const std::string& rule, const std::string& other) {
     return marks.empty() ? "" : std::string(7, ' ') + marks + "\n";
 }
 
-std::string beside_text(const attn::RulesBeside& rules) {
+std::string rule_pair_text(const attn::RulePair& rules) {
     return "right: " + rules.right + "\n" + marks_under(rules.right, rules.wrong) +
            "wrong: " + rules.wrong + "\n" + marks_under(rules.wrong, rules.right);
 }
@@ -161,8 +160,8 @@ std::string description_of(const attn::Mistake& mistake, const std::optional<att
         text += "fix, NumPy:   " + attn::visible_lines(mistake.fix_numpy.raw(), false) + "\n";
     }
     paragraph("", mistake.lesson.visible());
-    if (const auto law = attn::law_behind(mistake.id)) paragraph("law: ", law->text());
-    for (const attn::RulesBeside& rules : rules_of(mistake, plan)) text += beside_text(rules);
+    if (const auto law = attn::law_for(mistake.id)) paragraph("law: ", law->text());
+    for (const attn::RulePair& rules : rules_of(mistake, plan)) text += rule_pair_text(rules);
     return text;
 }
 
@@ -181,7 +180,7 @@ std::string json_with_rules(const attn::Mistake& mistake, const std::optional<at
     for (const auto& [right, wrong] : rules_of(mistake, plan)) {
         rules.push_back({{"right", right}, {"wrong", wrong}});
     }
-    const auto law = attn::law_behind(mistake.id);
+    const auto law = attn::law_for(mistake.id);
     const attn::JsonText json = json_of(mistake).with("rules", {rules, ", "});
     return (law ? json.with("law", law->name) : json).text;
 }

@@ -36,7 +36,7 @@ std::string page_with(const ColoredPage& page, const std::string& command) {
         const ColoredCell& cell = page.cells[i];
         text += fmt::format(
             "<td id=\"{},{}\" class=\"{}\" data-told=\"{}\" data-command=\"{}\"{}>{}</td>", row,
-            column, attn::scale_class(cell.share, cell.scale), attn::xml_text(cell.told),
+            column, attn::scale_class(cell.share, cell.scale), attn::xml_text(cell.description),
             attn::xml_text(cell.command), i == opened ? " aria-current" : "",
             attn::xml_text(cell.text));
         if (column + 1 == page.head.size()) text += "</tr>\n";

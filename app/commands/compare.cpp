@@ -20,7 +20,7 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/explain/notes/labels.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 #include "attn/models/runtime.hpp"
 
 namespace app {
@@ -94,21 +94,21 @@ std::string word_lines(const Side& left, const Side& right) {
         return {};
     }
     const auto next = [&ids](const attn::models::Model& model) {
-        using attn::models::Hold;
+        using attn::models::KeepWeights;
         attn::models::Runtime<double> runtime(
-            attn::models::parameters_of<double>(model, Hold::nothing));
+            attn::models::parameters_of<double>(model, KeepWeights::nothing));
         const attn::Array<double> logits = runtime.last_logits(runtime.advance(ids));
         return attn::models::distribution<double>({logits.data(), logits.size()});
     };
     const auto a = next(one);
     const auto b = next(other);
     std::size_t likeliest = 0, changed = 0;
-    const auto apart = [&](std::size_t id) {
+    const auto distance = [&](std::size_t id) {
         return std::abs(a[id].probability - b[id].probability);
     };
     for (std::size_t id = 0; id < a.size(); ++id) {
         if (a[id].probability > a[likeliest].probability) likeliest = id;
-        if (apart(id) > apart(changed)) changed = id;
+        if (distance(id) > distance(changed)) changed = id;
     }
     const auto line = [&](const char* what, std::size_t id) {
         return fmt::format("{} after {}: {}, {:.6f} against {:.6f}\n", what,
@@ -144,7 +144,7 @@ std::string changed_words(const Side& left, const Side& right) {
 /// determine it.
 attn::Plan plan_of_file(const attn::Ledger& file, const Arguments& arguments) {
     try {
-        return attn::resolve(asked_walk(arguments, file, {}).config);
+        return attn::resolve(requested_walk(arguments, file, {}).config);
     } catch (const attn::Error&) {
         return attn::resolve(config_of(arguments));
     }

@@ -22,12 +22,12 @@
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/replay.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace app {
 namespace {
 
-attn::DiagnoseOptions said_options(const Arguments& arguments, const attn::Ledger& file) {
+attn::DiagnoseOptions specified_options(const Arguments& arguments, const attn::Ledger& file) {
     attn::DiagnoseOptions options;
     if (const auto decimals = arguments[flags::decimals]) {
         options.decimals = static_cast<int>(*decimals);
@@ -40,7 +40,7 @@ attn::DiagnoseOptions said_options(const Arguments& arguments, const attn::Ledge
 
 /// Errors  ConfigError for a step of --map that this walk does not have.
 void check_map(const attn::DiagnoseOptions& options, const attn::Plan& plan) {
-    for (const auto& [theirs, step] : options.steps) {
+    for (const auto& [user_name, step] : options.steps) {
         const std::string begin = step.starts_with("d_") ? "d_" : "";
         attn::find_step(attn::kept_table(plan), step.substr(begin.size()));
     }
@@ -50,10 +50,10 @@ void check_map(const attn::DiagnoseOptions& options, const attn::Plan& plan) {
 int run_power(const Arguments& arguments) {
     const attn::Ledger file =
         arguments.has(flags::file) ? read_ledger(arguments[flags::file]) : attn::Ledger();
-    DiagnosedWalk asked = asked_walk(arguments, file, {});
-    const attn::Plan plan = attn::resolve(std::move(asked.config));
+    DiagnosedWalk requested = requested_walk(arguments, file, {});
+    const attn::Plan plan = attn::resolve(std::move(requested.config));
     note_useless_flags(arguments, &plan);
-    tell_cost_of_mistakes(plan);
+    note_cost_of_mistakes(plan);
     const attn::Power power = attn::power(plan, attn::draw(plan));
     write_text_or_json(
         arguments, [&] { return attn::power_text(power); },
@@ -86,7 +86,7 @@ std::string remarks_text(const attn::Diagnosis& diagnosis) {
 }
 
 /// Adds remarks to the findings.
-void add_remarks(const DiagnosedWalk& asked, const attn::DiagnoseOptions& options,
+void add_remarks(const DiagnosedWalk& requested, const attn::DiagnoseOptions& options,
                  const attn::Plan& plan, attn::Diagnosis& diagnosis) {
     std::vector<std::string>& remarks = diagnosis.remarks;
     if (diagnosis.is_right() && !diagnosis.steps.empty() && !options.tolerance &&
@@ -99,8 +99,8 @@ void add_remarks(const DiagnosedWalk& asked, const attn::DiagnoseOptions& option
     if (diagnosis.has_open_end() && !options.pairs) {
         remarks.emplace_back("no single mistake explains it: --pairs tries two at once");
     }
-    std::vector<std::string> assumed = asked.assumed;
-    std::ranges::copy(attn::sizes_told(asked.config, plan), std::back_inserter(assumed));
+    std::vector<std::string> assumed = requested.assumed;
+    std::ranges::copy(attn::size_remarks(requested.config, plan), std::back_inserter(assumed));
     for (const std::string& each : assumed) remarks.push_back("assumed: " + each);
 }
 
@@ -121,19 +121,19 @@ std::optional<int> decimals_of_answers(const attn::Ledger& file) {
 
 /// Puts the right numbers into the empty cells of a workbook, so that the others are judged, and
 /// returns a remark on each tensor that has some.
-std::vector<std::string> fill_empty_cells(const attn::Plan& plan, attn::Ledger& theirs) {
+std::vector<std::string> fill_empty_cells(const attn::Plan& plan, attn::Ledger& user_tensors) {
     std::vector<std::string> remarks;
     const attn::Ledger walk = attn::walk(plan, attn::draw(plan), attn::step_table(plan));
     attn::Ledger filled;
-    for (const auto& [name, tensor] : theirs.entries()) {
-        const attn::Tensor* const ours = walk.find(name);
-        const bool fits = ours != nullptr && ours->shape() == tensor.shape();
+    for (const auto& [name, tensor] : user_tensors.entries()) {
+        const attn::Tensor* const correct = walk.find(name);
+        const bool fits = correct != nullptr && correct->shape() == tensor.shape();
         attn::Array<double> numbers = attn::empty_array<double>(tensor.shape());
         std::size_t empty = 0;
         for (std::size_t i = 0; i < tensor.size(); ++i) {
-            const bool is_empty = fits && std::isnan(tensor.at(i)) && !std::isnan(ours->at(i));
+            const bool is_empty = fits && std::isnan(tensor.at(i)) && !std::isnan(correct->at(i));
             empty += is_empty ? 1 : 0;
-            numbers.data()[i] = is_empty ? ours->at(i) : tensor.at(i);
+            numbers.data()[i] = is_empty ? correct->at(i) : tensor.at(i);
         }
         const attn::Tensor whole(tensor.axes(), std::move(numbers));
         filled.record(name, empty > 0 ? attn::cast(whole, tensor.dtype()) : tensor);
@@ -142,7 +142,7 @@ std::vector<std::string> fill_empty_cells(const attn::Plan& plan, attn::Ledger& 
             name + ": " + std::to_string(empty) + " of " + std::to_string(tensor.size()) +
             (empty == 1 ? " cells is empty" : " cells are empty") + "; the others are judged");
     }
-    theirs = std::move(filled);
+    user_tensors = std::move(filled);
     return remarks;
 }
 
@@ -153,13 +153,13 @@ std::string wrong_cells_text(const attn::Ledger& file, const attn::Diagnosis& di
         plan.query_tokens.size() == 1 ? plan.query_tokens[0] : std::vector<std::string>();
     std::string text, step;
     std::size_t count = 0;
-    for (const WrongInPrint& each : proof_of("", file, diagnosis, tokens).wrong) {
+    for (const WrongPrintedCell& each : proof_of("", file, diagnosis, tokens).wrong) {
         constexpr std::size_t most_cells = 12;
         if (each.step != step) {
             step = each.step;
             count = 0;
             const attn::StepTable& table = attn::step_table(plan);
-            text += "\n" + attn::told_rule({plan, table, attn::find_step(table, step)}) + "\n";
+            text += "\n" + attn::displayed_rule({plan, table, attn::find_step(table, step)}) + "\n";
         }
         if (count < most_cells) text += "  " + each.text() + "\n";
         if (count++ == most_cells) text += "  ...\n";
@@ -171,14 +171,14 @@ std::string wrong_cells_text(const attn::Ledger& file, const attn::Diagnosis& di
 struct Verdicts {
     attn::Diagnosis diagnosis{};
     attn::GradientDiagnosis back{};
-    bool goes_back = false;
+    bool has_backward = false;
     std::string cells{};
     attn::DiagnoseOptions options{};
     int code = no_verdict;
 
     /// Those of gradients come after those of the walk.
     std::string text(const Arguments& arguments) const {
-        return (diagnosis.steps.empty() && goes_back
+        return (diagnosis.steps.empty() && has_backward
                     ? remarks_text(diagnosis)
                     : attn::diagnosis_text(diagnosis, ink_of(arguments))) +
                cells + gradients_text(back);
@@ -187,58 +187,58 @@ struct Verdicts {
         attn::JsonText json("");
         json.text = attn::diagnosis_json(diagnosis);
         json.text.pop_back();  // its line break
-        return goes_back ? json.with("gradients", gradients_json(back)) : json;
+        return has_backward ? json.with("gradients", gradients_json(back)) : json;
     }
 };
 
 Verdicts verdicts_on(Arguments arguments, const attn::Ledger& file) {
     const attn::Ledger whole = attn::heads_together(file);
-    std::map<std::string, std::string> of_page = put_walk_of_tensors_under(arguments, whole);
-    GradientsApart apart = gradients_apart(arguments, whole);
-    attn::DiagnoseOptions options = said_options(arguments, whole);
+    std::map<std::string, std::string> of_page = set_defaults_from_tensors(arguments, whole);
+    SplitGradients split = split_gradients(arguments, whole);
+    attn::DiagnoseOptions options = specified_options(arguments, whole);
     options.steps.merge(of_page);
     const bool is_workbook = std::string(arguments[flags::file]).ends_with(".xlsx");
     if (is_workbook && !options.decimals) options.decimals = decimals_of_answers(whole);
-    DiagnosedWalk asked = asked_walk(arguments, apart.forward, options.steps);
+    DiagnosedWalk requested = requested_walk(arguments, split.forward, options.steps);
     // A workbook fixes its settings, as a probe does.
-    asked.is_probe = asked.is_probe || is_workbook;
-    asked.said.mask = asked.said.mask || is_workbook;
-    asked.loss = [&](const attn::Plan& plan) { return said_loss(arguments, plan); };
-    options.takes_projections = asked.takes_projections;
-    options.has_all_inputs = asked.is_probe;
-    options.goes_back = !apart.gradients.entries().empty();
-    for (auto& [name, tensor] : apart.forward.entries()) apart.gradients.record(name, tensor);
-    asked.backward = std::move(apart.gradients);
-    Verdicts verdicts{.goes_back = options.goes_back};
-    if (std::string reason = why_not_judged(asked); !reason.empty()) {
+    requested.is_probe = requested.is_probe || is_workbook;
+    requested.specified.mask = requested.specified.mask || is_workbook;
+    requested.loss = [&](const attn::Plan& plan) { return specified_loss(arguments, plan); };
+    options.takes_projections = requested.takes_projections;
+    options.has_all_inputs = requested.is_probe;
+    options.has_backward = !split.gradients.entries().empty();
+    for (auto& [name, tensor] : split.forward.entries()) split.gradients.record(name, tensor);
+    requested.backward = std::move(split.gradients);
+    Verdicts verdicts{.has_backward = options.has_backward};
+    if (std::string reason = why_not_judged(requested); !reason.empty()) {
         verdicts.diagnosis.remarks.push_back(std::move(reason));
-        verdicts.goes_back = false;
+        verdicts.has_backward = false;
         return verdicts;
     }
     Progress progress;
     options.progress = [&progress](const std::string& step, double done) {
         progress.show(done, step);
     };
-    const attn::Plan plan = attn::resolve(asked.config);
+    const attn::Plan plan = attn::resolve(requested.config);
     check_map(options, plan);
     note_useless_flags(arguments, &plan);
-    tell_cost_of_mistakes(plan);
+    note_cost_of_mistakes(plan);
     std::vector<std::string> empty;
-    if (is_workbook) empty = fill_empty_cells(plan, asked.theirs);
-    attn::FittingDiagnosis fitting = attn::diagnose_as_it_fits(asked, plan, options);
+    if (is_workbook) empty = fill_empty_cells(plan, requested.user_tensors);
+    attn::FittingDiagnosis fitting = attn::diagnose_as_it_fits(requested, plan, options);
     progress.clear();
     attn::Diagnosis& diagnosis = fitting.diagnosis;
     diagnosis.in_numpy = is_of_numpy(arguments[flags::file], whole);
-    if (std::string reason = why_not_judged(asked, diagnosis); !reason.empty()) {
+    if (std::string reason = why_not_judged(requested, diagnosis); !reason.empty()) {
         diagnosis.steps.clear();
         diagnosis.findings.clear();
         diagnosis.remarks = {std::move(reason)};
     } else {
-        add_remarks(asked, options, plan, diagnosis);
+        add_remarks(requested, options, plan, diagnosis);
         std::ranges::copy(empty, std::back_inserter(diagnosis.remarks));
     }
     if (is_workbook && !diagnosis.steps.empty()) {
-        verdicts.cells = wrong_cells_text(asked.theirs, diagnosis);
+        verdicts.cells = wrong_cells_text(requested.user_tensors, diagnosis);
     }
     const attn::GradientDiagnosis& back = fitting.back;
     const bool has_steps = !diagnosis.steps.empty() || back.compared.empty();
@@ -258,7 +258,7 @@ Verdicts verdicts_on(Arguments arguments, const attn::Ledger& file) {
 
 /// Judges each layer of a file on its own, and writes all verdicts.
 int run_layers(const Arguments& arguments, const std::vector<attn::FileLayer>& layers) {
-    if (said_form(arguments) == "html") {
+    if (specified_form(arguments) == "html") {
         throw attn::ConfigError(std::string(arguments[flags::file]) + " has " +
                                 std::to_string(layers.size()) +
                                 " layers, and a page shows one: write .txt or .json, or save the "
@@ -290,11 +290,11 @@ int run_diagnose(const Arguments& typed) {
     }
     const attn::Ledger file = read_ledger(arguments[flags::file], true);
     if (const std::optional<int> code = explained_trace(arguments, file)) return *code;
-    if (const auto layers = attn::layers_apart(file); !layers.empty()) {
+    if (const auto layers = attn::split_layers(file); !layers.empty()) {
         return run_layers(arguments, layers);
     }
     const Verdicts verdicts = verdicts_on(arguments, file);
-    if (said_form(arguments) == "html") {
+    if (specified_form(arguments) == "html") {
         const std::string remarks =
             remarks_text(verdicts.diagnosis) + gradients_text(verdicts.back) + verdicts.cells;
         write_text(arguments, page_of(verdicts.diagnosis, verdicts.options, remarks,

@@ -42,7 +42,7 @@ std::string finding_text(const attn::GradientFinding& finding) {
 
 }  // namespace
 
-std::optional<attn::Loss> said_loss(const Arguments& arguments, const attn::Plan& plan) {
+std::optional<attn::Loss> specified_loss(const Arguments& arguments, const attn::Plan& plan) {
     const attn::StepTable& table = attn::step_table(plan);
     if (arguments.has(flags::loss)) return loss_of(arguments, plan, table);
     if (!arguments.has(flags::given)) return std::nullopt;
@@ -60,8 +60,8 @@ std::optional<attn::Loss> said_loss(const Arguments& arguments, const attn::Plan
     return std::nullopt;
 }
 
-GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& file) {
-    GradientsApart apart;
+SplitGradients split_gradients(const Arguments& arguments, const attn::Ledger& file) {
+    SplitGradients split;
     const auto is_mapped = [&](const std::string& name) {
         return std::ranges::any_of(arguments[flags::map], [&](const std::string& entry) {
             return entry.starts_with(name + ":d_");
@@ -71,10 +71,10 @@ GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& f
         // d_k is a size, not the gradient of k.
         const bool is_gradient = is_mapped(name) || (tensor.dimension() > 0 &&
                                                      !attn::differentiated(name, file).empty());
-        (is_gradient ? apart.gradients : apart.forward).record(name, tensor);
+        (is_gradient ? split.gradients : split.forward).record(name, tensor);
     }
     const bool asks = arguments.has(flags::backward) || arguments.has(flags::loss);
-    if (apart.gradients.entries().empty() && asks) {
+    if (split.gradients.entries().empty() && asks) {
         throw attn::ConfigError(
             std::string(arguments.has(flags::loss) ? "--loss" : "--backward") + ": no tensor of " +
             arguments[flags::file] +
@@ -83,11 +83,11 @@ GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& f
     // The loss itself is not a step; the gradients computed from it show which loss it is.
     for (const auto& [name, tensor] : file.entries()) {
         const bool is_loss = tensor.size() == 1 && attn::lower(name) == "loss";
-        if (is_loss && !apart.gradients.entries().empty()) {
-            apart.forward = apart.forward.without(name);
+        if (is_loss && !split.gradients.entries().empty()) {
+            split.forward = split.forward.without(name);
         }
     }
-    return apart;
+    return split;
 }
 
 std::string gradients_text(const attn::GradientDiagnosis& back) {
@@ -107,7 +107,7 @@ std::string gradients_text(const attn::GradientDiagnosis& back) {
             "(out.grad) or pass --loss\n";
     }
     if (back.wrong.empty()) {
-        const char* whose = back.of_theirs ? "your own forward pass" : "this walk";
+        const char* whose = back.of_user_pass ? "your own forward pass" : "this walk";
         return back.compared.empty() ? text
                                      : text + "  right: the backward pass matches " + whose + "\n";
     }

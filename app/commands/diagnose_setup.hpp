@@ -14,7 +14,7 @@ namespace app {
 inline constexpr int no_verdict = 3;
 
 /// The walk to compare the user's tensors with, and remarks about it.
-struct DiagnosedWalk : attn::AskedWalk {
+struct DiagnosedWalk : attn::RequestedWalk {
     /// Starts from the user's query, key and value, because their projection is unknown.
     bool takes_projections = false;
     /// Settings inferred from shapes, without flags or files, in words.
@@ -29,16 +29,17 @@ struct DiagnosedWalk : attn::AskedWalk {
 
 /// Returns the reason why a verdict could blame correct code: its parameters, or most of its
 /// tensors, are not read. Empty if there is none.
-std::string why_not_judged(const DiagnosedWalk& asked);
-std::string why_not_judged(const DiagnosedWalk& asked, const attn::Diagnosis& diagnosis);
+std::string why_not_judged(const DiagnosedWalk& requested);
+std::string why_not_judged(const DiagnosedWalk& requested, const attn::Diagnosis& diagnosis);
 
 /// Returns the walk set by --given, then the flags, then the user's own file, in this order of
-/// precedence. `said` has the steps that --map names. If `may_begin_later` is true the walk may
-/// start from the user's scores or weights, which are otherwise compared.
+/// precedence. `specified` has the steps that --map names. If `may_begin_later` is true the walk
+/// may start from the user's scores or weights, which are otherwise compared.
 ///
 /// Errors  ConfigError and InputError, as config_of.
-DiagnosedWalk asked_walk(const Arguments& arguments, const attn::Ledger& file,
-                         std::map<std::string, std::string> said, bool may_begin_later = false);
+DiagnosedWalk requested_walk(const Arguments& arguments, const attn::Ledger& file,
+                             std::map<std::string, std::string> specified,
+                             bool may_begin_later = false);
 
 /// The tensors that may be x if none has that name: those whose names can mean x, those without the
 /// name of a step, and others. `step_of` has the step of each name, or the name itself for one that
@@ -58,24 +59,24 @@ std::map<std::string, std::string> bare_parameters(const attn::Ledger& named,
                                                    const attn::Ledger& file);
 
 /// True if the walk computes one of the user's tensors exactly.
-bool makes_others_right(const DiagnosedWalk& asked);
+bool corrects_others(const DiagnosedWalk& requested);
 
 /// Reports how long trying all mistakes takes if rules make a walk slow.
 ///
 /// Errors  ConfigError if it takes minutes.
-void tell_cost_of_mistakes(const attn::Plan& plan);
+void note_cost_of_mistakes(const attn::Plan& plan);
 
 /// The user's tensors, separated into forward pass and gradients.
-struct GradientsApart {
+struct SplitGradients {
     attn::Ledger forward{}, gradients{};
 };
 
 /// Errors  ConfigError for --backward and --loss if no tensor is a gradient.
-GradientsApart gradients_apart(const Arguments& arguments, const attn::Ledger& file);
+SplitGradients split_gradients(const Arguments& arguments, const attn::Ledger& file);
 
 /// Returns the loss that the flags choose, or the gradient that a probe starts from; nullopt if
 /// there is neither.
-std::optional<attn::Loss> said_loss(const Arguments& arguments, const attn::Plan& plan);
+std::optional<attn::Loss> specified_loss(const Arguments& arguments, const attn::Plan& plan);
 
 /// Formats the gradients as text (empty if there are none), as JSON, and as an exit code.
 std::string gradients_text(const attn::GradientDiagnosis& back);

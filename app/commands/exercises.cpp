@@ -95,8 +95,8 @@ std::string difference_in(const std::string& name, const attn::Tensor& mine,
     double most = 0;
     for (std::size_t i = 0; i < right.size(); ++i) {
         if (attn::same_number(mine.at(i), right.at(i))) continue;
-        const double apart = std::abs(mine.at(i) - right.at(i));
-        const double off = std::isnan(apart) ? HUGE_VAL : apart;
+        const double distance = std::abs(mine.at(i) - right.at(i));
+        const double off = std::isnan(distance) ? HUGE_VAL : distance;
         if (off > most) worst = i, most = off;
     }
     if (most <= 1e-5 * largest) return {};
@@ -118,7 +118,7 @@ const TracedProgram& solved(const Exercise& exercise, const std::string& python)
     return known.emplace(&exercise, traced_text(exercise.program, python)).first->second;
 }
 
-attn::AskedWalk walk_of(const Exercise& exercise) {
+attn::RequestedWalk walk_of(const Exercise& exercise) {
     Arguments arguments({walk_flags});
     arguments.parse(attn::shell_words(exercise.flags), true);
     return walk_by_flags(arguments);
@@ -150,7 +150,7 @@ bool add_mistake(const attn::Explanation& found, bool has_lines, Judgement& judg
 /// tensors of the solution.
 void explain_mistake(const Exercise& exercise, const TracedProgram& program,
                      const TracedProgram& right, Judgement& judgement) {
-    const attn::AskedWalk walk = walk_of(exercise);
+    const attn::RequestedWalk walk = walk_of(exercise);
     if (add_mistake(explanation_of(program, walk, {}), true, judgement)) return;
     attn::Ledger answers;
     for (const std::string& name : exercise.answers) {

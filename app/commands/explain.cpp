@@ -30,7 +30,7 @@ std::string Explained::place(const std::string& file, std::size_t line) const {
     return fmt::format("cell {}, line {}", cell->second, line - cell->first + 1);
 }
 
-std::string Explained::asked(const attn::LineQuestion& question) const {
+std::string Explained::question_text(const attn::LineQuestion& question) const {
     if (question.line == 0) return question.text;
     return (question.file.empty() && program.cells.empty() ? "line " : "") +
            place(question.file, question.line) + ": " + question.text;
@@ -149,7 +149,7 @@ std::string lines_text(const Explained& explained, const attn::ExplainedAttentio
         }
     }
     for (const attn::LineQuestion& each : attention.questions) {
-        text += "open: " + explained.asked(each) + "\n";
+        text += "open: " + explained.question_text(each) + "\n";
     }
     return text;
 }
@@ -189,7 +189,7 @@ std::string as_text(const Explained& explained, const attn::Ink& ink) {
         text += "line " + explained.place("", explained.program.raised->line) + " raised " +
                 raised_text(explained.program);
     }
-    const std::vector<std::size_t>& lines = explained.found.passed_over;
+    const std::vector<std::size_t>& lines = explained.found.skipped_lines;
     if (!lines.empty() && !explained.found.attentions.empty()) {
         text += "skipped, not part of attention: " +
                 std::string(lines.size() == 1 ? "line " : "lines ") + line_ranges(lines) + "\n";
@@ -234,8 +234,8 @@ std::string as_json(const Explained& explained) {
     attn::JsonText json{
         {"file", explained.path},
         {"attentions", {attentions, ",\n  "}},
-        {"skipped_lines", std::vector<std::int64_t>(explained.found.passed_over.begin(),
-                                                    explained.found.passed_over.end())},
+        {"skipped_lines", std::vector<std::int64_t>(explained.found.skipped_lines.begin(),
+                                                    explained.found.skipped_lines.end())},
         {"summary", summary(explained)}};
     if (explained.program.raised) {
         const RaisedLine& raised = *explained.program.raised;
@@ -323,7 +323,7 @@ void keep_function(const std::string& name, Explained& explained) {
                    });
         });
     });
-    explained.found.passed_over.clear();
+    explained.found.skipped_lines.clear();
 }
 
 int write_explained(const Arguments& arguments, TracedProgram program, const std::string& path) {
@@ -342,7 +342,7 @@ int write_explained(const Arguments& arguments, TracedProgram program, const std
         report_note(std::to_string(explained.program.left_out) +
                     " tensors are beyond the limits of the tracer and were left out");
     }
-    const std::string form = said_form(arguments);
+    const std::string form = specified_form(arguments);
     if (form == "github") {
         write_text(arguments, as_github(explained));
     } else if (form == "html") {

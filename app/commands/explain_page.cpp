@@ -12,7 +12,7 @@
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/replay.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 #include "attn/show/render/render.hpp"
 
 namespace app {
@@ -23,26 +23,27 @@ using attn::ExplainedLine;
 using attn::LineVerdict;
 
 /// True if the numbers of a line are wrong, or differ without a known mistake.
-bool is_off(const ExplainedLine& line) {
+bool is_mismatch(const ExplainedLine& line) {
     return is_wrong(line.verdict) || line.verdict == LineVerdict::open;
 }
 
 /// The mistakes of an attention, which together explain its numbers.
-std::vector<const attn::Mistake*> made_in(const attn::Diagnosis& diagnosis) {
-    std::vector<const attn::Mistake*> made;
+std::vector<const attn::Mistake*> mistakes_found_in(const attn::Diagnosis& diagnosis) {
+    std::vector<const attn::Mistake*> cause;
     for (const attn::Finding& finding : diagnosis.findings) {
         if (finding.mistake() != nullptr)
-            std::ranges::copy(finding.made(), std::back_inserter(made));
+            std::ranges::copy(finding.applied(), std::back_inserter(cause));
     }
-    return made;
+    return cause;
 }
 
 /// The program's own tensors; steps that it does not have follow from those before them.
 attn::Ledger own_walk(const attn::Diagnosis& diagnosis,
-                      const std::vector<const attn::Mistake*>& made, const attn::StepTable& table) {
+                      const std::vector<const attn::Mistake*>& cause,
+                      const attn::StepTable& table) {
     const attn::Plan& plan = *diagnosis.plan;
     attn::Replay replay(plan, diagnosis.given);
-    for (const attn::Mistake* mistake : made) replay.make(*mistake);
+    for (const attn::Mistake* mistake : cause) replay.make(*mistake);
     attn::Ledger own(attn::chains_of(table));
     for (const attn::Step& step : table) {
         if (!step.applies(plan)) continue;
@@ -50,9 +51,9 @@ attn::Ledger own_walk(const attn::Diagnosis& diagnosis,
         const attn::Tensor* const computed = replay.step(step.name);
         if (computed == nullptr) continue;
         if (read != nullptr && read->shape() == computed->shape()) {
-            attn::Tensor theirs = *read;
-            own.record(step.name, theirs);
-            replay.take(step.name, std::move(theirs));
+            attn::Tensor actual = *read;
+            own.record(step.name, actual);
+            replay.take(step.name, std::move(actual));
         } else {
             own.record(step.name, *computed);
         }
@@ -137,7 +138,7 @@ Listing listing(const Explained& explained, const ExplainedAttention& attention,
         all.opening.push_back(settings);
     }
     for (const attn::LineQuestion& each : attention.questions) {
-        all.opening.push_back(explained.asked(each));
+        all.opening.push_back(explained.question_text(each));
     }
     return all;
 }
@@ -148,22 +149,22 @@ struct BothWalks {
     const attn::Plan& plan = *diagnosis.plan;
     const attn::StepTable& right = attn::step_table(plan);
     attn::StepTable own = right;
-    attn::Ledger theirs{}, ours{};
+    attn::Ledger actual{}, correct{};
     std::map<std::string, attn::Tolerance> tolerances{};  ///< by step
 
     BothWalks(const attn::Diagnosis& judged, const attn::DiagnoseOptions& options)
         : diagnosis(judged) {
-        const std::vector<const attn::Mistake*> made = made_in(diagnosis);
-        for (const attn::Mistake* mistake : made) own = mistake->apply(std::move(own), plan);
-        theirs = own_walk(diagnosis, made, own);
-        ours = attn::walk(plan, diagnosis.given, right);
+        const std::vector<const attn::Mistake*> cause = mistakes_found_in(diagnosis);
+        for (const attn::Mistake* mistake : cause) own = mistake->apply(std::move(own), plan);
+        actual = own_walk(diagnosis, cause, own);
+        correct = attn::walk(plan, diagnosis.given, right);
         set_tolerances(options);
     }
 
     /// Returns the first cell of a step that is farther from the right one than its tolerance.
-    std::optional<std::size_t> first_off(const std::string& step) const {
-        const attn::Tensor* const mine = theirs.find(step);
-        const attn::Tensor* const should_be = ours.find(step);
+    std::optional<std::size_t> first_mismatch(const std::string& step) const {
+        const attn::Tensor* const mine = actual.find(step);
+        const attn::Tensor* const should_be = correct.find(step);
         if (mine == nullptr || should_be == nullptr || mine->shape() != should_be->shape()) {
             return std::nullopt;
         }
@@ -188,16 +189,16 @@ private:
             epsilon = std::max(epsilon, step.epsilon);
         }
         judge.loosen(epsilon);
-        for (const auto& [name, tensor] : theirs.entries()) {
+        for (const auto& [name, tensor] : actual.entries()) {
             const auto verdict = std::ranges::find(diagnosis.steps, name, &attn::StepVerdict::name);
             const bool was_judged = verdict != diagnosis.steps.end();
             attn::Tolerance& tolerance = tolerances[name];
             if (was_judged && verdict->global == attn::Verdict::right) {
                 tolerance.absolute = HUGE_VAL;
-            } else if (const attn::Tensor* const expected = ours.find(name)) {
+            } else if (const attn::Tensor* const expected = correct.find(name)) {
                 tolerance = judge.tolerance(name, {name, tensor, {name}}, *expected, false);
                 // A small difference may be systematic.
-                if (was_judged && !first_off(name)) tolerance = {};
+                if (was_judged && !first_mismatch(name)) tolerance = {};
             }
         }
     }
@@ -207,11 +208,11 @@ private:
 /// on, that differs from the right one. For a missing scale that is `scaled_scores`, even if the
 /// line computes a product and the finding is about `masked_scores`.
 std::string wrong_step(const BothWalks& both, const ExplainedLine& line) {
-    const auto& entries = both.theirs.entries();
+    const auto& entries = both.actual.entries();
     const std::string& judged = line.finding != nullptr ? line.finding->step : line.steps.front();
     const auto begin = std::ranges::find(entries, line.steps.front(), &attn::Ledger::Entry::name);
     for (auto entry = begin; entry != entries.end(); ++entry) {
-        if (both.first_off(entry->name)) return entry->name;
+        if (both.first_mismatch(entry->name)) return entry->name;
         if (entry->name == judged) break;
     }
     return judged;
@@ -224,7 +225,7 @@ void show_mistakes(const BothWalks& both, std::vector<ExplainedLine>& lines,
     const ExplainedLine* opened = nullptr;
     attn::Section* opens = nullptr;
     for (ExplainedLine& line : lines) {
-        if (!is_off(line)) continue;
+        if (!is_mismatch(line)) continue;
         const std::string step = wrong_step(both, line);
         const auto section = std::ranges::find(document.sections, step, &attn::Section::name);
         if (section == document.sections.end()) continue;
@@ -245,7 +246,8 @@ void show_mistakes(const BothWalks& both, std::vector<ExplainedLine>& lines,
     if (opens == nullptr) return;
     const auto* const tensor = std::get_if<attn::Tensor>(&opens->content);
     if (tensor == nullptr || tensor->size() == 0) return;
-    opens->opened_at = attn::indices_of(both.first_off(opens->name).value_or(0), tensor->shape());
+    opens->opened_at =
+        attn::indices_of(both.first_mismatch(opens->name).value_or(0), tensor->shape());
 }
 
 /// The words of a page of judged tensors.
@@ -260,13 +262,13 @@ template <class List>
 std::string page_of_tensors(const BothWalks& both, std::vector<ExplainedLine> lines,
                             const JudgedPage& page, List list) {
     const attn::Plan& plan = both.plan;
-    attn::Document document = walked(plan, both.theirs, both.own, page.name);
+    attn::Document document = walked(plan, both.actual, both.own, page.name);
     document.command = page.command;
     document.config = {page.config.begin(), page.config.end()};
-    const bool has_other = std::ranges::any_of(lines, is_off);
+    const bool has_other = std::ranges::any_of(lines, is_mismatch);
     if (has_other) {
         show_mistakes(both, lines, document);
-        attn::Document other = walked(plan, both.ours, both.right, "right");
+        attn::Document other = walked(plan, both.correct, both.right, "right");
         for (attn::Document* const each : {&document, &other}) {
             for (attn::Section& section : each->sections) {
                 const auto tolerance = both.tolerances.find(section.name);
@@ -288,9 +290,9 @@ std::string page_of_tensors(const BothWalks& both, std::vector<ExplainedLine> li
 ExplainedLine line_of(const attn::StepVerdict& step, const attn::Diagnosis& diagnosis) {
     using attn::Verdict;
     ExplainedLine line;
-    line.name = step.theirs_name.empty() ? step.name : step.theirs_name;
+    line.name = step.name_in_file.empty() ? step.name : step.name_in_file;
     line.steps = {step.name};
-    line.shape = step.theirs;
+    line.shape = step.actual;
     const auto finding = std::ranges::find(diagnosis.findings, step.name, &attn::Finding::step);
     // If two tensors are one step, the finding is about the one that deviates.
     if (finding != diagnosis.findings.end() &&
@@ -340,7 +342,7 @@ std::string page_of(const Explained& explained, const std::string& command) {
         });
     };
     auto chosen = first_with([](const ExplainedLine& line) { return is_wrong(line.verdict); });
-    if (chosen == all.end()) chosen = first_with(is_off);
+    if (chosen == all.end()) chosen = first_with(is_mismatch);
     if (chosen == all.end()) chosen = std::ranges::find_if(all, was_judged);
     if (chosen == all.end()) {
         throw attn::InputError(attn::file_label(explained.path) + ": " +

@@ -20,7 +20,7 @@ struct Explained {
     /// `12`, in a notebook `cell 3, line 2`, in another file `model.py:12`.
     std::string place(const std::string& file, std::size_t line) const;
     /// A question after its line, `line 12: is this intended?`.
-    std::string asked(const attn::LineQuestion& question) const;
+    std::string question_text(const attn::LineQuestion& question) const;
     /// True if the name of a line is an expression within it, not the variable that it assigns.
     bool is_part(const attn::ExplainedLine& line) const {
         return !line.name.starts_with("step ") &&  // of a call that PyTorch computes as a whole

@@ -133,7 +133,7 @@ int run_generate(const Arguments& arguments) {
         generate_with_bug(arguments, model);
         return 0;
     }
-    if (said_form(arguments) == "html") {
+    if (specified_form(arguments) == "html") {
         write_text(arguments, page_of_text(arguments, model));
         return 0;
     }
@@ -177,7 +177,7 @@ const std::vector<Flag>& generate_flags() {
              "float32; float64 with a mistake"},
             {flags::bugs, "ID", "write the text twice, without and with a mistake in the model",
              such_as(model_bugs)},
-            Flag{flags::no_notes, "", "print only the text"}.spelt("-q"),
+            Flag{flags::no_notes, "", "print only the text"}.with_short_name("-q"),
             form_flag("text; json; html: a page with the likeliest tokens at each place",
                       "text json html"),
         });
@@ -220,11 +220,11 @@ Writer::Writer(const Arguments& arguments, Model& model) : arguments_(arguments)
     without_ = without_of(arguments, model);
     const bool precise = arguments.has(flags::dtype) ? arguments[flags::dtype] == "float64"
                                                      : arguments.has(flags::bugs);
-    say_cost(arguments, model,
-             {prompt_.size() + static_cast<std::size_t>(arguments[flags::most_tokens]),
-              {},
-              attn::models::Hold::all,
-              precise ? sizeof(double) : sizeof(float)});
+    report_cost(arguments, model,
+                {prompt_.size() + static_cast<std::size_t>(arguments[flags::most_tokens]),
+                 {},
+                 attn::models::KeepWeights::all,
+                 precise ? sizeof(double) : sizeof(float)});
     if (precise) {
         parameters_ = parameters_of<double>(model);
     } else {

@@ -10,9 +10,9 @@
 
 namespace app {
 
+using attn::models::Divergence;
 using attn::models::Model;
 using attn::models::ModelMistake;
-using attn::models::Parting;
 
 namespace {
 
@@ -21,7 +21,7 @@ struct Compared {
     const ModelMistake* mistake;
     WrittenText written;
     std::optional<std::size_t> first_other{};  ///< place of the first token that differs
-    std::optional<Parting> parting{};
+    std::optional<Divergence> divergence{};
 };
 
 Compared compare_with(const Writer& writer, const WrittenText& right, const ModelMistake& mistake) {
@@ -32,14 +32,14 @@ Compared compare_with(const Writer& writer, const WrittenText& right, const Mode
     if (ids != others) compared.first_other = static_cast<std::size_t>(differs - ids.begin());
     TokenIds read = right.prompt;
     read.insert(read.end(), ids.begin(), differs);
-    compared.parting = first_parting(writer.precise(), &mistake, read, right.prompt.size());
+    compared.divergence = find_divergence(writer.precise(), &mistake, read, right.prompt.size());
     return compared;
 }
 
-std::string place_of(const Parting& parting) {
-    std::string text = fmt::format("{} of layer {}", parting.step, parting.layer);
-    if (parting.head) text += fmt::format(", head {}", *parting.head);
-    return text + fmt::format(", at token {}", parting.token);
+std::string place_of(const Divergence& divergence) {
+    std::string text = fmt::format("{} of layer {}", divergence.step, divergence.layer);
+    if (divergence.head) text += fmt::format(", head {}", *divergence.head);
+    return text + fmt::format(", at token {}", divergence.token);
 }
 
 std::string token_at(const Model& model, const WrittenText& written, std::size_t place) {
@@ -59,10 +59,10 @@ std::string bug_text(const Model& model, const WrittenText& right, const Compare
     } else {
         text += fmt::format("# All {} tokens are the same.\n", right.tokens.size());
     }
-    if (compared.parting) {
+    if (compared.divergence) {
         text += fmt::format("# The numbers differ earlier, in {}: {:.6g} instead of {:.6g}.\n",
-                            place_of(*compared.parting), compared.parting->wrong,
-                            compared.parting->right);
+                            place_of(*compared.divergence), compared.divergence->wrong,
+                            compared.divergence->right);
     } else {
         text += "# No number differs.\n";
     }
@@ -75,8 +75,8 @@ attn::JsonText bug_json(const Model& model, const Compared& compared) {
     attn::JsonText json =
         attn::JsonText{{"id", compared.mistake->id}, {"title", compared.mistake->title.raw()}}.with(
             "first_difference", compared.first_other, ",\n ");
-    if (compared.parting) {
-        const auto& [token, layer, step, head, right, wrong] = *compared.parting;
+    if (compared.divergence) {
+        const auto& [token, layer, step, head, right, wrong] = *compared.divergence;
         json = json.with("first_divergence",
                          {{"layer", layer},
                           {"step", step},

@@ -137,7 +137,7 @@ std::string as_gradescope(const std::vector<Graded>& all) {
 int run_grade(const Arguments& arguments) {
     const std::filesystem::path folder = std::string(arguments[flags::folder]);
     if (!std::filesystem::is_directory(folder)) {
-        throw attn::InputError(attn::shown(folder.string()) + ": is not a folder of answers");
+        throw attn::InputError(attn::quoted_text(folder.string()) + ": is not a folder of answers");
     }
     Limits limits;
     limits.seconds = static_cast<unsigned>(arguments[flags::seconds]);
@@ -145,11 +145,11 @@ int run_grade(const Arguments& arguments) {
     limits.is_trusted = false;
     const std::vector<Graded> all = grade(folder, std::string(arguments[flags::python]), limits);
     if (all.empty()) {
-        throw attn::InputError(attn::shown(folder.string()) +
+        throw attn::InputError(attn::quoted_text(folder.string()) +
                                ": contains no answers: name them after the exercises, as in "
                                "ada/04_causal_mask.py");
     }
-    const std::string format = said_form(arguments);
+    const std::string format = specified_form(arguments);
     write_text(arguments, format == "json"         ? grades_json(all)
                           : format == "csv"        ? as_csv(all)
                           : format == "gradescope" ? as_gradescope(all)

@@ -102,8 +102,9 @@ std::string page_by_head(const Arguments& arguments, const std::string& title,
     for (const Head& each : heads) {
         if (each.layer == 0) page.head.push_back(fmt::format("head {}", each.head));
         page.cells.push_back(cell(each));
-        ColoredCell& made = page.cells.back();
-        made.told = fmt::format("layer {}, head {}: {}", each.layer, each.head, made.told);
+        ColoredCell& result = page.cells.back();
+        result.description =
+            fmt::format("layer {}, head {}: {}", each.layer, each.head, result.description);
     }
     return page_with(page, command_line("heads", arguments));
 }
@@ -239,10 +240,10 @@ void write_effects(const Arguments& arguments, const Model& model, const TokenId
     const attn::models::HeadEffects found = attn::models::effects_of_heads(model, ids, id, without);
     std::vector<std::string> names = names_of_heads(model, ids, without);
     names.resize(found.heads.size());
-    if (said_form(arguments) == "html") {
+    if (specified_form(arguments) == "html") {
         return write_text(arguments, page_of_effects(arguments, model, ids, found, names));
     }
-    if (said_form(arguments) != "npz") {
+    if (specified_form(arguments) != "npz") {
         return write_text_or_json(
             arguments, [&] { return effects_text(model, ids, found, names); },
             [&] { return effects_json(model, ids, found, names); });
@@ -287,7 +288,7 @@ void write_repeated(const Arguments& arguments, const Model& model) {
                "\n";
     };
     using attn::models::RepeatFigures;
-    if (said_form(arguments) == "html") {
+    if (specified_form(arguments) == "html") {
         const std::string words =
             if_left_out(model) +
             fmt::format(
@@ -306,7 +307,7 @@ void write_repeated(const Arguments& arguments, const Model& model) {
                                             ""};
                                     }));
     }
-    if (said_form(arguments) != "npz") return write_text_or_json(arguments, text, json);
+    if (specified_form(arguments) != "npz") return write_text_or_json(arguments, text, json);
     write_arrays(arguments, {{"ids", array_of(found.ids)},
                              {"induction", by_head(found.heads, &RepeatFigures::induction)},
                              {"duplicate", by_head(found.heads, &RepeatFigures::duplicate)}});
@@ -323,9 +324,9 @@ Arguments with_text(Arguments arguments) {
     return arguments;
 }
 
-int run_heads(const Arguments& said) {
-    const std::optional<std::size_t> repeat = said[flags::repeat];
-    const Arguments arguments = repeat ? said : with_text(said);
+int run_heads(const Arguments& line) {
+    const std::optional<std::size_t> repeat = line[flags::repeat];
+    const Arguments arguments = repeat ? line : with_text(line);
     Model model = model_of(arguments);
     const bool effect = arguments.has(flags::effect);
     if (repeat && (effect || arguments.has_any({flags::text, flags::ids}))) {
@@ -340,7 +341,7 @@ int run_heads(const Arguments& said) {
     Run run{repeat ? 2 * *repeat : ids.size()};
     if (!repeat) run.passes = effect ? 2 : 3;
     if (effect) run.branches = model.architecture.heads;
-    say_cost(arguments, model, run);
+    report_cost(arguments, model, run);
     if (repeat) return write_repeated(arguments, model), 0;
     if (effect) return write_effects(arguments, model, ids), 0;
     const double gain = attn::models::gain_of_other_pairing(model, ids);
@@ -354,9 +355,9 @@ int run_heads(const Arguments& said) {
     const attn::models::HeadSurvey survey =
         attn::models::survey_heads(model, ids, without_of(arguments, model));
     const auto json = [&] { return json_of_heads(model, survey.heads, ids); };
-    if (said_form(arguments) == "npz") {
+    if (specified_form(arguments) == "npz") {
         write_heads(arguments, survey.heads, ids);
-    } else if (said_form(arguments) == "html") {
+    } else if (specified_form(arguments) == "html") {
         write_page(arguments, {model, ids, survey.inputs}, json());
     } else {
         write_text_or_json(

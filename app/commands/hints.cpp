@@ -21,7 +21,7 @@ namespace {
 
 bool is_worth_linting(const attn::Plan& plan, const attn::Ledger& ledger) {
     constexpr double small = 5e7;
-    if (plan.fused() || attn::room_of(plan).bytes > small) return false;
+    if (plan.fused() || attn::memory_needs(plan).bytes > small) return false;
     return std::ranges::any_of(attn::lint(plan, ledger), [](const attn::LintFinding& finding) {
         return finding.rule->severity != attn::Severity::info;
     });
@@ -52,7 +52,7 @@ bool has_unread_input() {
 }
 
 /// True if only these flags, and those of the output, change the walk.
-bool says_only(const std::vector<Name>& names, Arguments arguments) {
+bool has_only(const std::vector<Name>& names, Arguments arguments) {
     arguments.forget_any(names);
     return command_line("", arguments) == "attn-explain";
 }
@@ -78,8 +78,8 @@ std::string positions_of(const attn::Plan& plan) {
 std::vector<attn::Prose> opening_of(const Arguments& arguments, const attn::Plan& plan) {
     using attn::notes::counted;
     const std::vector<Name> input{flags::texts, flags::text_file, flags::batch, flags::seq_len};
-    const bool is_first = says_only({flags::format}, arguments) ||
-                          (takes_hints(arguments) && says_only(input, arguments));
+    const bool is_first = has_only({flags::format}, arguments) ||
+                          (takes_hints(arguments) && has_only(input, arguments));
     if (!is_first || format_of(arguments).printed == nullptr) return {};
     const std::string heads = counted(plan.heads, "head") + " with " +
                               counted(plan.head_dim, "feature") + (plan.heads > 1 ? " each" : "");
@@ -98,7 +98,7 @@ std::vector<attn::Prose> opening_of(const Arguments& arguments, const attn::Plan
 }
 
 void note_unread_input(const Arguments& arguments) {
-    const bool has_source = arguments.has(says_x) || arguments.has(flags::model_file);
+    const bool has_source = arguments.has(sets_x) || arguments.has(flags::model_file);
     if (has_source || KeptOutput::is_kept() || !has_unread_input()) return;
     report_note("standard input is not read: pass --text-file - to attend over it");
 }
@@ -106,7 +106,7 @@ void note_unread_input(const Arguments& arguments) {
 std::string next_command(const Arguments& arguments, const attn::Plan& plan,
                          const attn::Ledger& ledger) {
     // A newcomer's first walk.
-    if (arguments.said().empty()) return "attn-explain tour  # and then: attn-explain quiz";
+    if (arguments.specified().empty()) return "attn-explain tour  # and then: attn-explain quiz";
     const std::vector<std::string> bugs = arguments[flags::bugs];
     if (!bugs.empty()) return "attn-explain bugs " + bugs.front();
     const auto flags_of = [&](const char* command) {

@@ -46,12 +46,12 @@ LawOnWalk law_on_walk(const Arguments& arguments, const attn::AttentionFile& law
 
 /// Returns the flag without which the law holds, ` --softcap 30`; empty if no single one decides.
 std::string flag_in_the_way(const Arguments& arguments, const attn::AttentionFile& law) {
-    for (const Arguments::Said& said : arguments.in_order()) {
-        if (said.flag->is_positional() || said.flag->is(of_output)) continue;
+    for (const Arguments::SpecifiedFlag& specified : arguments.in_order()) {
+        if (specified.flag->is_positional() || specified.flag->is(of_output)) continue;
         Arguments without = arguments;
-        without.forget(*said.flag);
+        without.forget(*specified.flag);
         try {
-            if (law_on_walk(without, law).holds()) return as_typed(said);
+            if (law_on_walk(without, law).holds()) return as_typed(specified);
         } catch (const attn::Error&) {
             continue;  // Another flag prevents the law, too.
         }
@@ -91,7 +91,7 @@ std::vector<LawSide> sides_of(const attn::AttentionFile& law, const attn::Plan& 
         LawSide side{form, {}, attn::walk(own, given, table)[law.same.back()]};
         for (const attn::Step& step : table) {
             if (step.file.empty() || !step.applies(own) || !step.rule) continue;
-            side.rules.push_back(attn::told_rule({own, table, step}));
+            side.rules.push_back(attn::displayed_rule({own, table, step}));
         }
         sides.push_back(std::move(side));
     }

@@ -24,8 +24,8 @@ constexpr const char* what_it_is =
 /// Returns the first place after which the reading of the last token no longer changes.
 std::string settled_at(const Lens& lens) {
     std::size_t first = lens.places.size() - 1;
-    const auto said = [&](std::size_t n) { return lens.readings[n].back().said; };
-    while (first > 0 && said(first - 1) == said(lens.places.size() - 1)) --first;
+    const auto predicted = [&](std::size_t n) { return lens.readings[n].back().predicted; };
+    while (first > 0 && predicted(first - 1) == predicted(lens.places.size() - 1)) --first;
     return lens.places[first].text();
 }
 
@@ -41,7 +41,7 @@ std::string text_of_lens(const Model& model, const Lens& lens, const TokenIds& i
         std::vector<std::string>& row = rows.emplace_back();
         row.push_back(lens.places[n].text());
         for (const Reading& each : lens.readings[n]) {
-            row.push_back(quoted(model, each.said) +
+            row.push_back(quoted(model, each.predicted) +
                           (all ? fmt::format(" {:.2f}", each.probability) : ""));
             if (all) continue;
             row.push_back(fmt::format("{:.4f}", each.probability));
@@ -58,8 +58,8 @@ std::string text_of_lens(const Model& model, const Lens& lens, const TokenIds& i
 }
 
 attn::JsonText json_of_reading(const Model& model, const Reading& reading) {
-    return {{"id", reading.said},
-            {"token", quoted(model, reading.said)},
+    return {{"id", reading.predicted},
+            {"token", quoted(model, reading.predicted)},
             {"probability", reading.probability},
             {"chosen_probability", reading.of_chosen},
             {"rank", reading.rank}};
@@ -85,12 +85,12 @@ std::string json_of_lens(const Model& model, const Lens& lens, const TokenIds& i
 
 /// Returns the command that derives a reading: `attn-explain why 'lens[3][upon]' ...`.
 std::string lens_command(const Arguments& arguments, const Model& model,
-                         const attn::models::Place& place, std::int64_t said,
+                         const attn::models::Place& place, std::int64_t predicted,
                          const TokenIds& before) {
     const std::string at = place.attention     ? std::to_string(place.layers) + ".attn"
                            : place.layers == 0 ? "embedding"
                                                : std::to_string(place.layers - 1);
-    return why_token_command(arguments, model, {"lens[" + at + "]", said, before});
+    return why_token_command(arguments, model, {"lens[" + at + "]", predicted, before});
 }
 
 /// Renders a table with places as rows and tokens as columns, each word coloured by its
@@ -110,16 +110,17 @@ std::string page_of_lens(const Arguments& arguments, const Model& model, const L
     for (std::size_t n = 0; n < lens.places.size(); ++n) {
         for (std::size_t t = 0; t < ids.size(); ++t) {
             const Reading& each = lens.readings[n][t];
-            const bool is_chosen = each.said == lens.chosen;
+            const bool is_chosen = each.predicted == lens.chosen;
             const TokenIds before(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(t) + 1);
             page.cells.push_back(
-                {quoted(model, each.said), each.probability, attn::ScaleKind::from_zero,
+                {quoted(model, each.predicted), each.probability, attn::ScaleKind::from_zero,
                  fmt::format("after {}, {}: {} {:.4f}", quoted(model, ids[t]),
-                             lens.places[n].text(), quoted(model, each.said), each.probability) +
+                             lens.places[n].text(), quoted(model, each.predicted),
+                             each.probability) +
                      (is_chosen ? ""
                                 : fmt::format(", {} {:.4f} (rank {})", chosen, each.of_chosen,
                                               each.rank)),
-                 lens_command(arguments, model, lens.places[n], each.said, before)});
+                 lens_command(arguments, model, lens.places[n], each.predicted, before)});
         }
     }
     page.opened = page.cells.size() - 1;
@@ -143,7 +144,7 @@ void write_lens(const Arguments& arguments, const Lens& lens, const TokenIds& id
         std::ranges::copy(lens.x[n], x.data() + n * lens.x[n].size());
     }
     write_arrays(arguments, {{"ids", array_of(ids)},
-                             {"predicted", tensor(&Reading::said)},
+                             {"predicted", tensor(&Reading::predicted)},
                              {"probability", tensor(&Reading::probability)},
                              {"chosen_probability", tensor(&Reading::of_chosen)},
                              {"rank", tensor(&Reading::rank)},
@@ -156,8 +157,8 @@ int run_lens(const Arguments& arguments) {
     std::optional<std::int64_t> chosen;
     const std::optional<std::string> token = arguments[flags::chosen];
     if (token) chosen = token_of(model, *token, "--token " + *token);
-    say_cost(arguments, model, {ids.size()});
-    const std::string form = said_form(arguments);
+    report_cost(arguments, model, {ids.size()});
+    const std::string form = specified_form(arguments);
     const bool all = arguments.has(flags::all) || form == "html";
     const Lens lens = attn::models::lens_of(model, nullptr, ids, arguments[flags::by] == "part",
                                             all, chosen, without_of(arguments, model));

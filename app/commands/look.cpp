@@ -7,7 +7,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
-#include "app/commands/looked.hpp"
+#include "app/commands/look_result.hpp"
 #include "app/commands/printed_cells.hpp"
 #include "app/commands/proofread.hpp"
 #include "app/commands/wrong_scores.hpp"
@@ -26,7 +26,7 @@
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/replay.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace app {
 namespace {
@@ -47,12 +47,12 @@ std::string rows_off(const attn::Plan& plan, const attn::Ledger& given) {
 struct WrongCell {
     std::string step, name;
     attn::Shape cell;
-    double theirs, ours;
+    double actual, correct;
     bool harmless;  ///< the results are the same within the printed decimals
 
     std::string text() const {
-        return attn::visible(name) + attn::index_text(cell) + " is " + attn::brief(theirs) +
-               (harmless ? ", not " : ", but should be ") + attn::brief(ours) +
+        return attn::visible(name) + attn::index_text(cell) + " is " + attn::brief(actual) +
+               (harmless ? ", not " : ", but should be ") + attn::brief(correct) +
                (harmless ? "; later steps are the same to these decimals" : "");
     }
 };
@@ -64,24 +64,25 @@ std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis, const attn:
     attn::Replay replay(*diagnosis.plan, diagnosis.given);
     const OrderedVerdicts ordered(diagnosis, file);
     for (const attn::StepVerdict& row : ordered.rows) {
-        const attn::Tensor* const theirs = ordered.theirs.find(row.name);
-        const attn::Tensor* const ours = replay.step(row.name);
-        if (theirs == nullptr || ours == nullptr || theirs->shape() != ours->shape()) continue;
+        const attn::Tensor* const actual = ordered.actual.find(row.name);
+        const attn::Tensor* const correct = replay.step(row.name);
+        if (actual == nullptr || correct == nullptr || actual->shape() != correct->shape())
+            continue;
         // A tensor that follows from the right ones before it was not made of a misprinted one.
-        const bool is_made = row.global == attn::Verdict::right && !cells.empty();
-        if (row.local == attn::Verdict::wrong && !is_made) {
+        const bool is_computed_step = row.global == attn::Verdict::right && !cells.empty();
+        if (row.local == attn::Verdict::wrong && !is_computed_step) {
             std::size_t worst = 0;
             double most = -1;
-            for (std::size_t i = 0; i < ours->size(); ++i) {
-                const double apart = std::abs(theirs->at(i) - ours->at(i));
-                const bool is_other = !attn::same_number(theirs->at(i), ours->at(i));
-                const double off = !is_other ? 0 : std::isnan(apart) ? HUGE_VAL : apart;
+            for (std::size_t i = 0; i < correct->size(); ++i) {
+                const double distance = std::abs(actual->at(i) - correct->at(i));
+                const bool is_other = !attn::same_number(actual->at(i), correct->at(i));
+                const double off = !is_other ? 0 : std::isnan(distance) ? HUGE_VAL : distance;
                 if (off > most) worst = i, most = off;
             }
-            cells.push_back({row.name, row.theirs_name, attn::indices_of(worst, ours->shape()),
-                             theirs->at(worst), ours->at(worst), row.harmless});
+            cells.push_back({row.name, row.name_in_file, attn::indices_of(worst, correct->shape()),
+                             actual->at(worst), correct->at(worst), row.harmless});
         }
-        replay.take(row.name, *theirs);
+        replay.take(row.name, *actual);
     }
     return cells;
 }
@@ -100,31 +101,31 @@ void blame_scores(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
     const attn::Tensor* const scaled = begin == "scores" ? replay.step("scaled_scores") : nullptr;
     const double factor = scaled == nullptr ? 1 : attn::ratio_between(*scaled, scores).value_or(1);
     const OrderedVerdicts ordered(diagnosis, file);
-    const attn::Tensor* const theirs = ordered.theirs.find(cells[0].step);
-    const attn::Tensor* const ours = replay.step(cells[0].step);
-    if (theirs == nullptr || ours == nullptr) return;
+    const attn::Tensor* const actual = ordered.actual.find(cells[0].step);
+    const attn::Tensor* const correct = replay.step(cells[0].step);
+    if (actual == nullptr || correct == nullptr) return;
     const auto agrees = [&](const attn::StepVerdict& row) {
         return row.local == attn::Verdict::right && row.global == attn::Verdict::wrong;
     };
     std::optional<WrongScore> wrong;
     if (cells[0].step == "weights") {
-        wrong = wrong_score_by_weights(scores, *theirs, *ours, factor);
+        wrong = wrong_score_by_weights(scores, *actual, *correct, factor);
     } else if (cells[0].step == "scaled_scores" && std::ranges::any_of(ordered.rows, agrees)) {
-        wrong = wrong_score_by_scaled(scores, *theirs, factor);
+        wrong = wrong_score_by_scaled(scores, *actual, factor);
     }
     if (!wrong) return;
     const auto named = std::ranges::find_if(file.entries(), [&](const auto& entry) {
         return attn::same_numbers(entry.tensor, scores);
     });
     const std::string name = named != file.entries().end() ? named->name : begin;
-    cells[0] = {begin, name, wrong->cell, wrong->theirs, wrong->ours, false};
+    cells[0] = {begin, name, wrong->cell, wrong->actual, wrong->correct, false};
 }
 
 /// Reports the wrong cells, in one line at the end and next to their steps.
 void add_verdict(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
                  const std::string& rows, attn::Document& document) {
-    std::vector<std::string> said;
-    if (!rows.empty()) said.push_back(rows);
+    std::vector<std::string> specified;
+    if (!rows.empty()) specified.push_back(rows);
     std::vector<WrongCell> cells = wrong_cells(diagnosis, file);
     std::vector<std::string> wrong_names;
     for (const WrongCell& each : cells) wrong_names.push_back(each.name);
@@ -136,7 +137,7 @@ void add_verdict(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
             each.text() + (is_named ? " (" + finding->mistake()->id + ": " +
                                           finding->mistake()->title.visible() + ")"
                                     : "");
-        said.push_back(text);
+        specified.push_back(text);
         const auto section = std::ranges::find(document.sections, each.step, &attn::Section::name);
         if (section != document.sections.end()) section->margin += text;
     }
@@ -144,25 +145,25 @@ void add_verdict(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
         const bool is_wrong = row.local == attn::Verdict::wrong && !row.harmless &&
                               (row.global == attn::Verdict::wrong || cells.empty());
         document.is_wrong = document.is_wrong || is_wrong;
-        if (is_wrong && std::ranges::count(wrong_names, row.theirs_name) == 0) {
-            said.push_back(attn::visible(row.theirs_name) + " does not follow from the rest");
+        if (is_wrong && std::ranges::count(wrong_names, row.name_in_file) == 0) {
+            specified.push_back(attn::visible(row.name_in_file) + " does not follow from the rest");
         }
     }
     document.is_wrong = document.is_wrong || !rows.empty();
-    if (said.empty()) {
+    if (specified.empty()) {
         std::vector<std::string> right;
         for (const attn::StepVerdict& row : diagnosis.steps) {
-            if (row.local == attn::Verdict::right) right.push_back(row.theirs_name);
+            if (row.local == attn::Verdict::right) right.push_back(row.name_in_file);
         }
-        said.push_back(right.empty()
-                           ? "nothing here can be computed from the rest, so nothing was judged"
-                           : attn::joined(right) + (right.size() > 1 ? " follow" : " follows") +
-                                 " from the rest");
+        specified.push_back(
+            right.empty() ? "nothing here can be computed from the rest, so nothing was judged"
+                          : attn::joined(right) + (right.size() > 1 ? " follow" : " follows") +
+                                " from the rest");
     }
     for (const attn::Skipped& each : diagnosis.skipped) {
-        said.push_back(attn::visible(each.name) + " was not judged: " + each.reason);
+        specified.push_back(attn::visible(each.name) + " was not judged: " + each.reason);
     }
-    document.verdict = attn::joined(said, "; ");
+    document.verdict = attn::joined(specified, "; ");
     document.verdict_key = "verdict";
     document.verdict_json =
         attn::JsonText{{"right", !document.is_wrong}, {"verdict", document.verdict}}.text;
@@ -188,7 +189,7 @@ int run_look(const Arguments& arguments) {
     }
     std::vector<std::string> tokens;
     attn::Ledger file = is_page(spec) ? page_tensors(spec, tokens) : pasted_tensors(spec, tokens);
-    Looked looked = look_at(arguments, attn::file_label(spec), file, tokens);
+    LookResult looked = look_at_tensors(arguments, attn::file_label(spec), file, tokens);
     if (!looked.reason.empty()) throw attn::InputError(looked.reason);
     attn::Diagnosis& diagnosis = looked.diagnosis;
     attn::Plan& best = *diagnosis.plan;
@@ -205,14 +206,14 @@ int run_look(const Arguments& arguments) {
     if (takes_hints(arguments)) document.word_columns = terminal_columns(arguments).value_or(0);
     if (format_of(arguments).name == "xlsx") attn::add_rules(document, best, table);
     add_verdict(diagnosis, file, rows_off(best, diagnosis.given), document);
-    std::vector<std::string> told = looked.assumed;
+    std::vector<std::string> lines = looked.assumed;
     for (const attn::StepVerdict& row : diagnosis.steps) {
-        if (row.theirs_name != row.name) {
-            told.push_back(attn::visible(row.theirs_name) + " is " + row.name);
+        if (row.name_in_file != row.name) {
+            lines.push_back(attn::visible(row.name_in_file) + " is " + row.name);
         }
     }
-    std::ranges::copy(diagnosis.remarks, std::back_inserter(told));
-    if (!told.empty()) report_note("assumed: " + attn::joined(told, "; "));
+    std::ranges::copy(diagnosis.remarks, std::back_inserter(lines));
+    if (!lines.empty()) report_note("assumed: " + attn::joined(lines, "; "));
     select_sections(
         arguments, document, [](const auto&, const auto&) { return std::string(); },
         format_of(arguments).keeps_all());

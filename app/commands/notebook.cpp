@@ -90,14 +90,14 @@ std::string flags_line(const Arguments& arguments, const attn::Notebook& noteboo
             return std::find(bugs.begin(), bugs.end(), id) == bugs.end();
         });
     }
-    std::vector<Arguments::Said> said = flags_of(walk);
-    if (std::erase_if(said, [](const auto& each) { return each.flag->is(of_pages); }) > 0) {
+    std::vector<Arguments::SpecifiedFlag> specified = flags_of(walk);
+    if (std::erase_if(specified, [](const auto& each) { return each.flag->is(of_pages); }) > 0) {
         typed.set(flags::notebook, notebook.number + ":" + cell.name);
         if (corrected) typed.set(flags::corrected, "");
     }
     Arguments base(typed.tables());
-    base.say(said);
-    put_settings_under(typed, std::move(base));
+    base.specify(specified);
+    set_default_settings(typed, std::move(base));
     typed.set(flags::only, cell.parts);
     return command_line("", typed);
 }
@@ -171,11 +171,11 @@ void write_as_flags(const Arguments& arguments, const attn::Notebook& notebook,
                       ": it is " + cell.formula;
         }
     }
-    const auto told = [&] {
+    const auto as_text = [&] {
         if (cells.size() == 1 && !trouble.empty()) throw attn::ConfigError(trouble);
         return text;
     };
-    write_text_or_json(arguments, told, [&] { return attn::JsonText(rows).text; });
+    write_text_or_json(arguments, as_text, [&] { return attn::JsonText(rows).text; });
 }
 
 /// Prints the part of a page that the flags select.

@@ -20,22 +20,24 @@ namespace {
 /// Prefix of a remark on a cell that could not take the settings.
 const std::string still = "As on the page: ";
 
-bool says_replay(const Arguments::Said& said) { return said.flag->is(of_replay); }
+bool is_replay_setting(const Arguments::SpecifiedFlag& specified) {
+    return specified.flag->is(of_replay);
+}
 
-bool is_change(const Arguments::Said& said) {
-    if (says_replay(said)) return false;
+bool is_change(const Arguments::SpecifiedFlag& specified) {
+    if (is_replay_setting(specified)) return false;
     return std::ranges::any_of(std::array{&walk_flags(), &bug_flags()}, [&](const auto* rows) {
-        return said.flag >= rows->data() && said.flag < rows->data() + rows->size();
+        return specified.flag >= rows->data() && specified.flag < rows->data() + rows->size();
     });
 }
 
 std::string changes_text(const Arguments& arguments,
-                         bool (*counts)(const Arguments::Said&) = is_change) {
+                         bool (*counts)(const Arguments::SpecifiedFlag&) = is_change) {
     std::string text;
-    for (const Arguments::Said& said : arguments.said()) {
-        if (!counts(said)) continue;
-        text += (text.empty() ? "" : " ") + said.flag->name;
-        if (!said.text.empty()) text += " " + shell_quoted(said.text);
+    for (const Arguments::SpecifiedFlag& specified : arguments.specified()) {
+        if (!counts(specified)) continue;
+        text += (text.empty() ? "" : " ") + specified.flag->name;
+        if (!specified.text.empty()) text += " " + shell_quoted(specified.text);
     }
     return text;
 }
@@ -68,7 +70,7 @@ ChangedWalk changed_walk(const Arguments& arguments, const attn::NotebookWalk& w
     return changed;
 }
 
-attn::Tensor taken(const attn::Ledger& ledger, const attn::WantedPart& part) {
+attn::Tensor extracted(const attn::Ledger& ledger, const attn::WantedPart& part) {
     const attn::Tensor* step = ledger.find(part.name);
     if (step == nullptr) {
         throw attn::ConfigError("there is no " + part.name + " with these settings");
@@ -79,7 +81,7 @@ attn::Tensor taken(const attn::Ledger& ledger, const attn::WantedPart& part) {
 /// True if a cell's numbers are unchanged.
 bool is_as_before(const attn::Section& cell, const ChangedWalk& walk) {
     return std::ranges::all_of(parts_in(cell.parts), [&](const attn::WantedPart& part) {
-        return attn::same_numbers(taken(walk.before, part), taken(walk.now.ledger, part));
+        return attn::same_numbers(extracted(walk.before, part), extracted(walk.now.ledger, part));
     });
 }
 
@@ -94,19 +96,20 @@ std::string note_of(const attn::Walked& walk, const attn::WantedPart& part,
 }
 
 /// Updates the words of a cell that shows a step. The prefix `cell 39, ` stays.
-void tell_of_step(attn::Section& cell, const ChangedWalk& walk) {
+void describe_change(attn::Section& cell, const ChangedWalk& walk) {
     const std::string step = before(cell.parts, '[');
-    const auto told = std::ranges::find(walk.steps.sections, step, &attn::Section::name);
+    const auto displayed_section =
+        std::ranges::find(walk.steps.sections, step, &attn::Section::name);
     const std::size_t comma =
         cell.title.raw().starts_with("cell ") ? cell.title.raw().find(", ") + 2 : 0;
     const bool shape = std::holds_alternative<std::string>(cell.content);
     const bool part = step != cell.parts;
-    cell.title =
-        cell.title.raw().substr(0, comma) + (shape ? attn::Prose("the shape of " + cell.parts)
-                                                   : told->title + (part ? ", a part" : ""));
-    cell.formula = told->formula;
+    cell.title = cell.title.raw().substr(0, comma) +
+                 (shape ? attn::Prose("the shape of " + cell.parts)
+                        : displayed_section->title + (part ? ", a part" : ""));
+    cell.formula = displayed_section->formula;
     cell.note = shape ? "" : note_of(walk.now, parts_in(cell.parts).front(), {});
-    cell.margin = told->margin;
+    cell.margin = displayed_section->margin;
 }
 
 /// Puts the numbers of a changed walk into a cell, and marks it if they differ.
@@ -133,7 +136,7 @@ void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage lan
     if (!gone.empty()) {
         now.content = "none: " + gone;
     } else if (!cell.remake) {
-        tell_of_step(now, walk);
+        describe_change(now, walk);
     }
     mark_changed(now, "Differs from the page: " + changes + ".");
     cell = std::move(now);
@@ -142,7 +145,7 @@ void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage lan
 /// Marks each cell that differs from the notebook with the setting of the replay that caused it.
 void mark_replay(const Arguments& arguments, const attn::Notebook& notebook,
                  const attn::ReplayOptions& replay, attn::Document& page) {
-    const std::string settings = changes_text(arguments, says_replay);
+    const std::string settings = changes_text(arguments, is_replay_setting);
     if (settings.empty()) return;
     attn::ReplayOptions as_written;
     as_written.corrected = replay.corrected;
@@ -161,7 +164,7 @@ void mark_replay(const Arguments& arguments, const attn::Notebook& notebook,
 }  // namespace
 
 bool changes_settings(const Arguments& arguments) {
-    return std::ranges::any_of(arguments.said(), is_change);
+    return std::ranges::any_of(arguments.specified(), is_change);
 }
 
 void note_useless_settings(const Arguments& arguments, const attn::Notebook& notebook,
@@ -182,10 +185,10 @@ void note_useless_settings(const Arguments& arguments, const attn::Notebook& not
 
 void note_no_change(const Arguments& arguments, const attn::Notebook& notebook,
                     const attn::ReplayOptions& replay, const attn::Document& shown) {
-    const auto is_told = [](const attn::Section& cell) {
+    const auto is_reported = [](const attn::Section& cell) {
         return cell.changed || cell.margin.raw().starts_with(still);
     };
-    if (!changes_settings(arguments) || std::ranges::any_of(shown.sections, is_told)) return;
+    if (!changes_settings(arguments) || std::ranges::any_of(shown.sections, is_reported)) return;
     std::vector<std::string> mistakes;
     for (const attn::NotebookWalk& walk : notebook.walks(replay)) {
         for (const std::string& id : walk.mistakes) {
@@ -200,7 +203,7 @@ void note_no_change(const Arguments& arguments, const attn::Notebook& notebook,
 
 Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& walk) {
     Arguments flags = arguments;
-    put_walk_under(flags, walk);
+    set_walk_defaults(flags, walk);
     return flags;
 }
 
@@ -212,7 +215,7 @@ NoteOfPart notes_of_cells(const Arguments& arguments, const attn::Notebook& note
         if (cell.walk.empty() || cell.remake || parts.size() != 1) return {};
         const auto has_its_numbers = [&](const attn::Ledger& ledger) {
             const attn::Tensor* step = ledger.find(parts.front().name);
-            return step != nullptr && attn::same_numbers(taken(ledger, parts.front()),
+            return step != nullptr && attn::same_numbers(extracted(ledger, parts.front()),
                                                          std::get<attn::Tensor>(cell.content));
         };
         // Try the page's own walks first: if they have the numbers, no other walk is needed.
@@ -224,9 +227,9 @@ NoteOfPart notes_of_cells(const Arguments& arguments, const attn::Notebook& note
                     if (walk.name != cell.walk) continue;
                     const ChangedWalk changed =
                         typed ? changed_walk(arguments, walk) : ChangedWalk();
-                    const attn::Walked made = typed ? changed.now : attn::performed(walk);
-                    if (!changed.trouble.empty() || !has_its_numbers(made.ledger)) continue;
-                    return note_of(made, parts.front(), inner);
+                    const attn::Walked walked = typed ? changed.now : attn::performed(walk);
+                    if (!changed.trouble.empty() || !has_its_numbers(walked.ledger)) continue;
+                    return note_of(walked, parts.front(), inner);
                 }
             }
         }
@@ -240,10 +243,12 @@ attn::Document changed_page(const Arguments& arguments, const attn::Notebook& no
     mark_replay(arguments, notebook, replay, page);
     if (!changes_settings(arguments)) return page;
 
-    for (const Arguments::Said& said : arguments.said()) {
-        if (!is_change(said) || (said.text != "-" && !said.text.starts_with("-:"))) continue;
+    for (const Arguments::SpecifiedFlag& specified : arguments.specified()) {
+        if (!is_change(specified) || (specified.text != "-" && !specified.text.starts_with("-:")))
+            continue;
         throw attn::ConfigError(
-            said.flag->name + " - would be read by each walk of the notebook: put it into a file");
+            specified.flag->name +
+            " - would be read by each walk of the notebook: put it into a file");
     }
 
     // Walk again if the settings fit.

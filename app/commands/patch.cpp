@@ -19,7 +19,7 @@ using attn::models::Model;
 using attn::models::Patching;
 
 /// The user's question: two texts of the same length, and two tokens.
-struct AskedPatch {
+struct RequestedPatch {
     TokenIds here, there;
     std::int64_t id = 0;
     std::int64_t other = 0;
@@ -40,16 +40,17 @@ Arguments with_other_text(Arguments arguments) {
     return arguments;
 }
 
-AskedPatch asked_of(const Arguments& arguments, const Model& model) {
-    AskedPatch asked{prompt_of(arguments, model), prompt_of(with_other_text(arguments), model), 0,
-                     0, arguments[flags::what] == "heads"};
-    if (asked.here.size() != asked.there.size()) {
+RequestedPatch requested_patch(const Arguments& arguments, const Model& model) {
+    RequestedPatch requested{prompt_of(arguments, model),
+                             prompt_of(with_other_text(arguments), model), 0, 0,
+                             arguments[flags::what] == "heads"};
+    if (requested.here.size() != requested.there.size()) {
         throw attn::ConfigError(fmt::format(
             "--text has {} tokens and --from {}: {} and {}; use texts with the same number",
-            asked.here.size(), asked.there.size(), cut(model, asked.here),
-            cut(model, asked.there)));
+            requested.here.size(), requested.there.size(), cut(model, requested.here),
+            cut(model, requested.there)));
     }
-    if (asked.here == asked.there) {
+    if (requested.here == requested.there) {
         throw attn::ConfigError(
             "--text and --from are the same tokens: change a word in one of them");
     }
@@ -59,9 +60,9 @@ AskedPatch asked_of(const Arguments& arguments, const Model& model) {
         throw attn::ConfigError("--token '" + pair +
                                 "' is not a pair of tokens: pass --token ' she- he'");
     }
-    asked.id = token_of(model, pair.substr(0, dash), "--token " + pair);
-    asked.other = token_of(model, pair.substr(dash + 1), "--token " + pair);
-    return asked;
+    requested.id = token_of(model, pair.substr(0, dash), "--token " + pair);
+    requested.other = token_of(model, pair.substr(dash + 1), "--token " + pair);
+    return requested;
 }
 
 std::string share_text(double share) {
@@ -69,14 +70,15 @@ std::string share_text(double share) {
     return fmt::format("{:.0f}%", std::round(100 * share) + 0.0);  // never -0%
 }
 
-std::string text_of_patch(const Model& model, const AskedPatch& asked, const Patching& found) {
+std::string text_of_patch(const Model& model, const RequestedPatch& requested,
+                          const Patching& found) {
     std::string text = fmt::format(
         "# {}{} minus {}: {:.3f} here, {:.3f} there; fraction of the difference restored by "
         "patching one {}\n",
-        if_left_out(model), quoted(model, asked.id), quoted(model, asked.other), found.here,
-        found.there, asked.heads ? "head" : "x");
+        if_left_out(model), quoted(model, requested.id), quoted(model, requested.other), found.here,
+        found.there, requested.heads ? "head" : "x");
     std::vector<std::vector<std::string>> rows;
-    if (asked.heads) {
+    if (requested.heads) {
         rows.push_back({"layer", "head", "restored"});
         std::vector<Carried> sorted = found.carried;
         std::ranges::stable_sort(sorted, std::greater(),
@@ -87,34 +89,35 @@ std::string text_of_patch(const Model& model, const AskedPatch& asked, const Pat
         }
     } else {
         rows.push_back({"layer"});
-        for (std::size_t t = 0; t < asked.here.size(); ++t) {
-            const std::string word = quoted(model, asked.here[t]);
-            rows[0].push_back(asked.here[t] == asked.there[t]
+        for (std::size_t t = 0; t < requested.here.size(); ++t) {
+            const std::string word = quoted(model, requested.here[t]);
+            rows[0].push_back(requested.here[t] == requested.there[t]
                                   ? word
-                                  : word + "/" + quoted(model, asked.there[t]));
+                                  : word + "/" + quoted(model, requested.there[t]));
         }
         for (const Carried& each : found.carried) {
             if (each.place == 0) rows.push_back({fmt::format("{}", each.layer)});
             rows.back().push_back(share_text(each.share));
         }
     }
-    return text + aligned(rows, asked.heads ? 2 : 1) +
+    return text + aligned(rows, requested.heads ? 2 : 1) +
            "# each fraction is for one part alone: they need not add up to 100%\n";
 }
 
-std::string json_of_patch(const Model& model, const AskedPatch& asked, const Patching& found) {
+std::string json_of_patch(const Model& model, const RequestedPatch& requested,
+                          const Patching& found) {
     std::vector<attn::JsonText> rows;
     for (const Carried& each : found.carried) {
         rows.push_back({{"layer", each.layer},
-                        {asked.heads ? "head" : "token", each.place},
+                        {requested.heads ? "head" : "token", each.place},
                         {"difference", each.difference},
                         {"restored", each.share}});
     }
     return json_head(model)
-               .with("ids", asked.here, ",\n ")
-               .with("source_ids", asked.there, ",\n ")
-               .with("id", asked.id, ",\n ")
-               .with("other_id", asked.other, ",\n ")
+               .with("ids", requested.here, ",\n ")
+               .with("source_ids", requested.there, ",\n ")
+               .with("id", requested.id, ",\n ")
+               .with("other_id", requested.other, ",\n ")
                .with("logit_difference", found.here, ",\n ")
                .with("source_logit_difference", found.there, ",\n ")
                .with("patches", rows, ",\n ")
@@ -123,26 +126,27 @@ std::string json_of_patch(const Model& model, const AskedPatch& asked, const Pat
 }
 
 /// Renders a table in colour: layers as rows, heads or tokens as columns.
-std::string page_of_patch(const Arguments& arguments, const Model& model, const AskedPatch& asked,
-                          const Patching& found) {
-    const std::string words = quoted(model, asked.id) + " minus " + quoted(model, asked.other);
+std::string page_of_patch(const Arguments& arguments, const Model& model,
+                          const RequestedPatch& requested, const Patching& found) {
+    const std::string words =
+        quoted(model, requested.id) + " minus " + quoted(model, requested.other);
     const Arguments other = with_other_text(arguments);
     ColoredPage page{
         "What one part of the other text restores",
         if_left_out(model) +
             fmt::format("{}: {:.3f} after the text, {:.3f} after the other; the fraction of the "
                         "difference restored by patching one {}.",
-                        words, found.here, found.there, asked.heads ? "head" : "x"),
+                        words, found.here, found.there, requested.heads ? "head" : "x"),
         {},
         [](std::size_t row) { return fmt::format("layer {}", row); },
         {},
         "what was carried over"};
     for (const Carried& each : found.carried) {
-        const std::string place = asked.heads ? fmt::format("head {}", each.place)
-                                              : quoted(model, asked.there[each.place]);
+        const std::string place = requested.heads ? fmt::format("head {}", each.place)
+                                                  : quoted(model, requested.there[each.place]);
         if (each.layer == 0) page.head.push_back(place);
-        const std::string only =
-            asked.heads ? fmt::format("context[{}]", each.place) : fmt::format("x[{}]", each.place);
+        const std::string only = requested.heads ? fmt::format("context[{}]", each.place)
+                                                 : fmt::format("x[{}]", each.place);
         page.cells.push_back(
             {share_text(each.share), each.share, attn::ScaleKind::around_zero,
              fmt::format("layer {}, {}: {} is {:.3f}", each.layer, place, words, each.difference),
@@ -153,15 +157,15 @@ std::string page_of_patch(const Arguments& arguments, const Model& model, const 
 
 int run_patch(const Arguments& arguments) {
     Model model = model_of(arguments);
-    const AskedPatch asked = asked_of(arguments, model);
-    Run run{asked.here.size()};
+    const RequestedPatch requested = requested_patch(arguments, model);
+    Run run{requested.here.size()};
     run.passes = 2;
-    run.branches = asked.heads ? model.architecture.heads : asked.here.size();
-    say_cost(arguments, model, run);
+    run.branches = requested.heads ? model.architecture.heads : requested.here.size();
+    report_cost(arguments, model, run);
     const Patching found =
-        attn::models::patch(model, asked.here, asked.there, asked.id, asked.other, asked.heads,
-                            without_of(arguments, model));
-    const std::string form = said_form(arguments);
+        attn::models::patch(model, requested.here, requested.there, requested.id, requested.other,
+                            requested.heads, without_of(arguments, model));
+    const std::string form = specified_form(arguments);
     if (form == "npz") {
         const std::size_t across = found.carried.size() / model.architecture.layers.size();
         attn::Array<double> shares =
@@ -171,18 +175,18 @@ int run_patch(const Arguments& arguments) {
             shares.data()[i] = found.carried[i].share;
             differences.data()[i] = found.carried[i].difference;
         }
-        const attn::Axes axes{"layer", asked.heads ? "head" : "token"};
+        const attn::Axes axes{"layer", requested.heads ? "head" : "token"};
         write_arrays(arguments,
                      {{"restored", {axes, std::move(shares)}},
                       {"difference", {axes, std::move(differences)}},
                       {"logit_difference", {{}, attn::Array<double>(found.here)}},
                       {"source_logit_difference", {{}, attn::Array<double>(found.there)}}});
     } else if (form == "html") {
-        write_text(arguments, page_of_patch(arguments, model, asked, found));
+        write_text(arguments, page_of_patch(arguments, model, requested, found));
     } else {
         write_text_or_json(
-            arguments, [&] { return text_of_patch(model, asked, found); },
-            [&] { return json_of_patch(model, asked, found); });
+            arguments, [&] { return text_of_patch(model, requested, found); },
+            [&] { return json_of_patch(model, requested, found); });
     }
     return 0;
 }

@@ -16,7 +16,7 @@ namespace {
 
 /// Builds the page: the program as WebAssembly with a command line, and a compressed model or none.
 std::string page_with(const std::string& packed_model) {
-    const auto held = [](const std::string& id, const std::string& letters) {
+    const auto embedded = [](const std::string& id, const std::string& letters) {
         return "<script type=\"text/plain\" id=\"" + id + "\">" + letters + "</script>\n";
     };
     std::string page =
@@ -33,10 +33,10 @@ std::string page_with(const std::string& packed_model) {
     page +=
         "</style>\n</head>\n<body>\n<noscript><p>This page needs JavaScript, which it contains."
         "</p></noscript>\n";
-    page += held("program", attn::as_letters(attn::page_program)) +
-            held("glue", attn::as_letters(attn::page_glue));
-    page += held("worker", attn::squeezed_script(std::string_view(attn_play_worker)));
-    if (!packed_model.empty()) page += held("model", attn::as_letters(packed_model));
+    page += embedded("program", attn::as_letters(attn::page_program)) +
+            embedded("glue", attn::as_letters(attn::page_glue));
+    page += embedded("worker", attn::squeezed_script(std::string_view(attn_play_worker)));
+    if (!packed_model.empty()) page += embedded("model", attn::as_letters(packed_model));
     page += "<script>\n(() => {\n" + attn::squeezed_script(attn::page_root_js) +
             attn::squeezed_script(attn::page_core_js);
     page += attn::squeezed_script(std::string_view(attn_play)) +

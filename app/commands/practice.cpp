@@ -29,7 +29,7 @@ std::size_t write_tasks(const Arguments& arguments, const std::filesystem::path&
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error) {
-        throw attn::OutputError(attn::shown(folder.string()) + ": " + error.message());
+        throw attn::OutputError(attn::quoted_text(folder.string()) + ": " + error.message());
     }
     std::size_t written = 0;
     attn::OutputSet set;
@@ -62,7 +62,7 @@ void write_notebook_of_tasks(const Arguments& arguments, const std::string& path
     file.commit();
 }
 
-std::string said_of(const Exercise& exercise, const Judgement& judgement) {
+std::string judgement_text(const Exercise& exercise, const Judgement& judgement) {
     switch (judgement.outcome) {
         case Outcome::right:
             return exercise.name + ": right\n";
@@ -107,7 +107,7 @@ int judge_all(const std::filesystem::path& folder, const std::string& python) {
         StandardOutput::print(
             (is_one ? "" : fmt::format("{} of {} are right\n", right, files.size())) +
             fmt::format("{}\nhint: attn-explain practice --hint {}\n",
-                        said_of(*exercise, judgement), std::stoul(number)));
+                        judgement_text(*exercise, judgement), std::stoul(number)));
         return judgement.outcome == Outcome::not_yet ? no_verdict : 1;
     }
     StandardOutput::print(is_one ? files.front().first->name + ": right\n"
@@ -124,7 +124,7 @@ int judge_all(const std::filesystem::path& folder, const std::string& python) {
             const auto time = std::filesystem::last_write_time(path, gone);
             if (gone || std::exchange(known[path], time) == time || is_first) continue;
             StandardOutput::print(
-                said_of(*exercise, judge_answer(*exercise, path, python, {.seconds = 20})));
+                judgement_text(*exercise, judge_answer(*exercise, path, python, {.seconds = 20})));
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }

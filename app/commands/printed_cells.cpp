@@ -12,7 +12,7 @@
 #include "attn/explain/bounds/bounds.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace app {
 namespace {
@@ -35,7 +35,7 @@ public:
           tokens_(tokens),
           ordered_(diagnosis, file),
           walk_(attn::walk(*diagnosis_.plan, diagnosis_.given, table_)) {
-        for (const auto& [name, tensor] : ordered_.theirs.entries()) {
+        for (const auto& [name, tensor] : ordered_.actual.entries()) {
             printed_.emplace(name, PrintedTensor(printed_cells(numbers_, tensor), tensor));
             finest_ = std::min(finest_, printed_.at(name).finest);
         }
@@ -64,12 +64,12 @@ private:
         attn::Ledger printed = given(), corrected = printed;
         std::set<std::string> seen;
         for (const attn::StepVerdict& row : ordered_.rows) {
-            const attn::Tensor* const theirs = ordered_.theirs.find(row.name);
-            if (theirs == nullptr || !seen.insert(row.name).second) {
-                proof.unjudged.push_back(row.theirs_name);
+            const attn::Tensor* const actual = ordered_.actual.find(row.name);
+            if (actual == nullptr || !seen.insert(row.name).second) {
+                proof.unjudged.push_back(row.name_in_file);
                 continue;
             }
-            attn::Tensor fixed = *theirs;
+            attn::Tensor fixed = *actual;
             // Right in one of two ways: from the numbers before it as they are printed, or as they
             // should be.
             std::string step = row.name;
@@ -77,11 +77,11 @@ private:
             const Kind kind = attn::find_step(table_, row.name).kind;
             const bool is_input = kind == Kind::input || kind == Kind::parameter;
             if (is_form(row) || (is_input && row.local == attn::Verdict::right)) {
-                proof.right.push_back(row.theirs_name);
+                proof.right.push_back(row.name_in_file);
             } else {
-                step = judge(row, *theirs, printed, corrected, fixed, proof);
+                step = judge(row, *actual, printed, corrected, fixed, proof);
             }
-            printed.record(step, *theirs);
+            printed.record(step, *actual);
             corrected.record(step, fixed);
         }
         return proof;
@@ -112,22 +112,22 @@ private:
         std::size_t hits = 0, misses = 0;
         attn::Ledger used = given();
         for (const attn::StepVerdict& row : ordered_.rows) {
-            const attn::Tensor* const theirs = ordered_.theirs.find(row.name);
-            if (theirs == nullptr) continue;
+            const attn::Tensor* const actual = ordered_.actual.find(row.name);
+            if (actual == nullptr) continue;
             is_exact_ = true;
             const auto narrow = ball(row.name, used);
             is_exact_ = false;
             const auto wide = ball(row.name, used);
             const PrintedTensor& digits = printed_.at(row.name);
-            const bool fits = narrow && wide && narrow->middle.shape() == theirs->shape();
-            for (std::size_t i = 0; fits && i < theirs->size(); ++i) {
+            const bool fits = narrow && wide && narrow->middle.shape() == actual->shape();
+            for (std::size_t i = 0; fits && i < actual->size(); ++i) {
                 constexpr double telling = 10;
                 const double cut = digits.cuts[i], least = narrow->radius.at(i) + cut;
                 if (wide->radius.at(i) + cut < telling * least) continue;
-                const bool is_hit = std::abs(theirs->at(i) - narrow->middle.at(i)) <= least;
+                const bool is_hit = std::abs(actual->at(i) - narrow->middle.at(i)) <= least;
                 ++(is_hit ? hits : misses);
             }
-            used.record(row.name, *theirs);
+            used.record(row.name, *actual);
         }
         constexpr std::size_t sure = 12;
         const bool are_chosen = std::ranges::any_of(diagnosis_.given.entries(), [&](auto& entry) {
@@ -177,30 +177,30 @@ private:
     /// Returns the wrong cells of a tensor that is read as a step; nullopt if the step's cells
     /// cannot be computed.
     std::optional<WrongCells> wrong_cells(const std::string& name, const std::string& step,
-                                          const attn::Tensor& theirs, const attn::Ledger& printed,
+                                          const attn::Tensor& actual, const attn::Ledger& printed,
                                           const attn::Ledger& corrected) const {
         const auto first = ball(step, printed), second = ball(step, corrected);
-        if (!first || !second || first->middle.shape() != theirs.shape()) return std::nullopt;
+        if (!first || !second || first->middle.shape() != actual.shape()) return std::nullopt;
         const std::vector<double>& cuts = printed_.at(name).cuts;
         const attn::Tensor* walked = walk_.find(step);
-        if (walked != nullptr && walked->shape() != theirs.shape()) walked = nullptr;
+        if (walked != nullptr && walked->shape() != actual.shape()) walked = nullptr;
         // Inputs as fine as the results give the right number better than rounded results do.
         const bool are_fine =
             is_exact_ || std::ranges::all_of(diagnosis_.given.entries(), [&](const auto& entry) {
                 const auto own = printed_.find(entry.name);
                 return own == printed_.end() || own->second.finest <= 1.5 * finest_;
             });
-        const bool is_sharp = walked != nullptr && are_as_computed(theirs, *walked, *second, cuts);
+        const bool is_sharp = walked != nullptr && are_as_computed(actual, *walked, *second, cuts);
         WrongCells wrong;
-        for (std::size_t i = 0; i < theirs.size(); ++i) {
-            const double number = theirs.at(i);
+        for (std::size_t i = 0; i < actual.size(); ++i) {
+            const double number = actual.at(i);
             constexpr double far = 3;
-            const bool is_off = is_sharp && std::abs(number - walked->at(i)) > far * cuts[i] &&
-                                std::abs(number - first->middle.at(i)) > far * cuts[i] &&
-                                std::abs(number - second->middle.at(i)) > far * cuts[i];
+            const bool is_mismatch = is_sharp && std::abs(number - walked->at(i)) > far * cuts[i] &&
+                                     std::abs(number - first->middle.at(i)) > far * cuts[i] &&
+                                     std::abs(number - second->middle.at(i)) > far * cuts[i];
             const bool may_be =
                 is_within(*first, i, number, cuts[i]) || is_within(*second, i, number, cuts[i]);
-            if (may_be && !is_off) continue;
+            if (may_be && !is_mismatch) continue;
             const bool is_walked = walked != nullptr && (are_fine || is_sharp) &&
                                    is_within(*second, i, walked->at(i), 0);
             wrong.places.push_back(i);
@@ -211,13 +211,13 @@ private:
 
     /// True if most cells for which the rounding of the numbers before them leaves room are what a
     /// walk without rounding computes: then all are.
-    static bool are_as_computed(const attn::Tensor& theirs, const attn::Tensor& walked,
+    static bool are_as_computed(const attn::Tensor& actual, const attn::Tensor& walked,
                                 const attn::Ball& around, const std::vector<double>& cuts) {
         std::size_t same = 0, telling = 0;
-        for (std::size_t i = 0; i < theirs.size(); ++i) {
+        for (std::size_t i = 0; i < actual.size(); ++i) {
             if (!(around.radius.at(i) > 2 * cuts[i])) continue;
             ++telling;
-            same += std::abs(theirs.at(i) - walked.at(i)) <= cuts[i] ? 1U : 0U;
+            same += std::abs(actual.at(i) - walked.at(i)) <= cuts[i] ? 1U : 0U;
         }
         constexpr std::size_t least = 6;
         return same >= least && 5 * same >= 4 * telling;
@@ -225,47 +225,47 @@ private:
 
     /// Judges a tensor as the step, among those that its name may mean, with the fewest wrong
     /// cells, and returns that step.
-    std::string judge(const attn::StepVerdict& row, const attn::Tensor& theirs,
+    std::string judge(const attn::StepVerdict& row, const attn::Tensor& actual,
                       const attn::Ledger& printed, const attn::Ledger& corrected,
                       attn::Tensor& fixed, Proof& proof) const {
         std::string step = row.name;
-        std::optional<WrongCells> found = wrong_cells(row.name, step, theirs, printed, corrected);
+        std::optional<WrongCells> found = wrong_cells(row.name, step, actual, printed, corrected);
         std::vector<std::string> others;
         if (!found || !found->places.empty())
-            others = attn::steps_called(row.theirs_name, *diagnosis_.plan);
+            others = attn::steps_called(row.name_in_file, *diagnosis_.plan);
         for (const std::string& other : others) {
-            if (ordered_.theirs.has(other)) continue;
-            auto again = wrong_cells(row.name, other, theirs, printed, corrected);
+            if (ordered_.actual.has(other)) continue;
+            auto again = wrong_cells(row.name, other, actual, printed, corrected);
             if (!again || (found && again->places.size() >= found->places.size())) continue;
             found = std::move(again);
             step = other;
         }
         if (!found) {
             const bool is_right = row.local == attn::Verdict::right || row.harmless;
-            (is_right ? proof.right : proof.unjudged).push_back(row.theirs_name);
+            (is_right ? proof.right : proof.unjudged).push_back(row.name_in_file);
             return step;
         }
-        if (found->places.empty() || may_be_form(row, found->places.size(), theirs.size())) {
-            proof.right.push_back(row.theirs_name);
+        if (found->places.empty() || may_be_form(row, found->places.size(), actual.size())) {
+            proof.right.push_back(row.name_in_file);
             return step;
         }
         const PrintedTensor& digits = printed_.at(row.name);
-        attn::Array<double> numbers = attn::cast(theirs, attn::DType::float64).as<double>();
+        attn::Array<double> numbers = attn::cast(actual, attn::DType::float64).as<double>();
         for (std::size_t wrong = 0; wrong < found->places.size(); ++wrong) {
             const std::size_t i = found->places[wrong];
-            const attn::Shape cell = attn::indices_of(i, theirs.shape());
+            const attn::Shape cell = attn::indices_of(i, actual.shape());
             const PrintedNumber* const number = digits.cells.empty() ? nullptr : digits.cells[i];
-            const bool has_word =
-                is_of_tokens(row.theirs_name, row.name) || row.name == "key" || row.name == "value";
+            const bool has_word = is_of_tokens(row.name_in_file, row.name) || row.name == "key" ||
+                                  row.name == "value";
             const std::size_t r = cell.size() < 2 ? tokens_.size() : cell[cell.size() - 2];
-            proof.wrong.push_back({row.theirs_name, row.name, cell,
+            proof.wrong.push_back({row.name_in_file, row.name, cell,
                                    has_word && r < tokens_.size() ? tokens_[r] : "",
-                                   number == nullptr ? digits.shown(i, theirs.at(i)) : number->text,
+                                   number == nullptr ? digits.shown(i, actual.at(i)) : number->text,
                                    digits.shown(i, found->right[wrong]),
                                    number == nullptr ? "" : line_around(text_, number->at)});
             numbers.data()[i] = found->right[wrong];
         }
-        fixed = attn::cast(attn::Tensor(theirs.axes(), std::move(numbers)), theirs.dtype());
+        fixed = attn::cast(attn::Tensor(actual.axes(), std::move(numbers)), actual.dtype());
         return step;
     }
 
@@ -284,7 +284,7 @@ private:
 }  // namespace
 
 OrderedVerdicts::OrderedVerdicts(const attn::Diagnosis& diagnosis, const attn::Ledger& file)
-    : rows(diagnosis.steps), theirs(diagnosis.read) {
+    : rows(diagnosis.steps), actual(diagnosis.read) {
     // Only the right numbers show that a tensor is another form of the step of its name.
     for (attn::StepVerdict& row : rows) {
         for (const attn::KeptStep* kept = attn::kept_step(row.name);
@@ -297,13 +297,13 @@ OrderedVerdicts::OrderedVerdicts(const attn::Diagnosis& diagnosis, const attn::L
     }
     // If two tensors were read as one step, the one with another name is the step of its name.
     for (attn::StepVerdict& row : rows) {
-        const auto is_taken = [&](const std::string& step) {
+        const auto is_in_use = [&](const std::string& step) {
             return std::ranges::find(rows, step, &attn::StepVerdict::name) != rows.end();
         };
         if (std::ranges::count(rows, row.name, &attn::StepVerdict::name) < 2) continue;
-        const auto meant = attn::steps_called(row.theirs_name, *diagnosis.plan);
+        const auto meant = attn::steps_called(row.name_in_file, *diagnosis.plan);
         const auto other =
-            std::ranges::find_if(meant, [&](const auto& step) { return !is_taken(step); });
+            std::ranges::find_if(meant, [&](const auto& step) { return !is_in_use(step); });
         if (other == meant.end() || (!meant.empty() && meant.front() == row.name)) continue;
         row.name = *other;
         row.layout.clear();
@@ -314,24 +314,24 @@ OrderedVerdicts::OrderedVerdicts(const attn::Diagnosis& diagnosis, const attn::L
         return attn::place_of(attn::kept_table(*diagnosis.plan), row.name);
     });
     for (const attn::StepVerdict& row : rows) {
-        const attn::Tensor* const beside = file.find(row.theirs_name);
-        const bool is_read = theirs.has(row.name) || !row.layout.empty();
-        if (!is_read && beside != nullptr) theirs.record(row.name, *beside);
+        const attn::Tensor* const beside = file.find(row.name_in_file);
+        const bool is_read = actual.has(row.name) || !row.layout.empty();
+        if (!is_read && beside != nullptr) actual.record(row.name, *beside);
         // Results that were printed as whole numbers.
-        const attn::Tensor* const own = theirs.find(row.name);
+        const attn::Tensor* const own = actual.find(row.name);
         if (own == nullptr || own->dtype() != attn::DType::int64 || row.name == "ids") continue;
         attn::Array<double> cells = attn::empty_array<double>(own->shape());
         attn::each_number(*own, [&](std::size_t i, double cell) { cells.data()[i] = cell; });
-        theirs.record(row.name, attn::cast(attn::Tensor(own->axes(), std::move(cells)),
+        actual.record(row.name, attn::cast(attn::Tensor(own->axes(), std::move(cells)),
                                            diagnosis.plan->compute_dtype));
     }
 }
 
 bool Proof::has_wrong(const std::string& step) const {
-    return std::ranges::find(wrong, step, &WrongInPrint::step) != wrong.end();
+    return std::ranges::find(wrong, step, &WrongPrintedCell::step) != wrong.end();
 }
 
-std::string WrongInPrint::text() const {
+std::string WrongPrintedCell::text() const {
     std::string where = attn::visible(place);
     if (!row_word.empty()) where += " of \"" + attn::visible(row_word) + "\"";
     const std::size_t rows = cell.size() < 2 ? 0 : cell.size() - 2;

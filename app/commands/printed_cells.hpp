@@ -11,13 +11,13 @@ namespace app {
 /// those that it read, and others from which no later step was computed.
 struct OrderedVerdicts {
     std::vector<attn::StepVerdict> rows;
-    attn::Ledger theirs;
+    attn::Ledger actual;
 
     OrderedVerdicts(const attn::Diagnosis& diagnosis, const attn::Ledger& file);
 };
 
 /// A cell of a document that does not follow from its other matrices.
-struct WrongInPrint {
+struct WrongPrintedCell {
     std::string place;  ///< the document's name of the matrix
     std::string step;
     attn::Shape cell;
@@ -29,7 +29,7 @@ struct WrongInPrint {
 
 /// The judgement of each tensor that a walk computes.
 struct Proof {
-    std::vector<WrongInPrint> wrong{};
+    std::vector<WrongPrintedCell> wrong{};
     std::vector<std::string> right{};     ///< the document's names of tensors without a wrong cell
     std::vector<std::string> unjudged{};  ///< those that could not be compared cell by cell
 

@@ -19,7 +19,7 @@
 #include "attn/files/io/read_tensor.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 /// A program that runs the user's own attention on a probe; correct before the user edits it.
 extern "C" const char attn_probe_program[];
@@ -35,16 +35,16 @@ attn::Tensor numbers(const std::vector<std::int64_t>& values) {
 }
 
 /// True if a flag of the walk is set.
-bool says_a_walk(const Arguments& arguments) {
+bool configures_walk(const Arguments& arguments) {
     return std::ranges::any_of(walk_flags(), [&](const Flag& flag) { return arguments.has(flag); });
 }
 
 /// Returns the walk of the flags, by default on random tokens; without flags, the standard probe.
 attn::WalkConfig probed_walk(const Arguments& arguments) {
-    if (!says_a_walk(arguments)) return attn::probe_config();
+    if (!configures_walk(arguments)) return attn::probe_config();
     attn::WalkConfig config = config_of(arguments);
     require_all_steps(config, "probe");
-    if (!arguments.has(says_x)) config.input = attn::RandomInput{};
+    if (!arguments.has(sets_x)) config.input = attn::RandomInput{};
     return attn::probe_config(std::move(config));
 }
 
@@ -144,7 +144,7 @@ std::string file_of(const Arguments& arguments) {
         throw attn::ConfigError(
             "a program is written to a Python file: pass --code torch -o probe.py");
     }
-    const bool is_text = isatty(STDOUT_FILENO) != 0 || said_form(arguments) == "json";
+    const bool is_text = isatty(STDOUT_FILENO) != 0 || specified_form(arguments) == "json";
     if (output == "-" && is_text) {
         throw attn::ConfigError("-o -: a probe is not text: pass -o probe.npz or a pipe");
     }
@@ -217,10 +217,10 @@ std::string json_of(const std::string& path, const attn::Ledger& given) {
 }
 
 int run_probe(const Arguments& arguments) {
-    const bool plain = !says_a_walk(arguments), as_program = arguments.has(flags::code);
+    const bool plain = !configures_walk(arguments), as_program = arguments.has(flags::code);
     const std::string output = arguments[flags::output], path = file_of(arguments);
     const attn::Plan plan = attn::resolve(probed_walk(arguments));
-    tell_cost_of_mistakes(plan);
+    note_cost_of_mistakes(plan);
     const attn::Ledger drawn = attn::draw(plan);
     attn::Ledger given = given_in(plan, drawn);
     const bool back = arguments.has_any({flags::backward, flags::loss});
@@ -252,7 +252,7 @@ int run_probe(const Arguments& arguments) {
                         : "start the backward pass from " + start + ", as in out.backward(" +
                               start + "), and save its gradients too, as q.grad");
     }
-    if (said_form(arguments) == "json") StandardOutput::print(json_of(path, given));
+    if (specified_form(arguments) == "json") StandardOutput::print(json_of(path, given));
     if (as_program) {
         report_note("put your own attention into " + output + " (with its inputs, " + path +
                     "), run it, and then: attn-explain diagnose " + beside(output, "_mine.npz") +

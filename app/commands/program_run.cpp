@@ -90,10 +90,10 @@ void write_text_file(const std::string& path, const char* text) {
 
 /// Runs a command. Returns its exit code, or that of shells for a signal; nullopt if its time is
 /// over.
-std::optional<int> run(const std::vector<std::string>& said, const Limits& limits,
+std::optional<int> run(const std::vector<std::string>& specified, const Limits& limits,
                        const std::string& folder) {
     std::vector<char*> words;
-    for (const std::string& word : said) words.push_back(const_cast<char*>(word.c_str()));
+    for (const std::string& word : specified) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
     const pid_t process = fork();
     if (process < 0) throw attn::OutputError(std::string("cannot fork: ") + std::strerror(errno));
@@ -122,7 +122,7 @@ std::optional<int> run(const std::vector<std::string>& said, const Limits& limit
 
 std::string text_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
-    if (!file) throw attn::InputError(attn::shown(path) + ": cannot be read");
+    if (!file) throw attn::InputError(attn::quoted_text(path) + ": cannot be read");
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
@@ -166,7 +166,7 @@ TracedProgram program_of_trace(attn::Ledger tensors, const std::string& trace,
         try {
             take_notes(attn::parse_json(text_of(notes.string()), notes.string()), program);
         } catch (const nlohmann::json::exception& error) {
-            throw attn::InputError(attn::shown(notes.string()) +
+            throw attn::InputError(attn::quoted_text(notes.string()) +
                                    ": is not a file of the tracer: " + error.what());
         }
     } else if (!path.empty()) {
@@ -186,7 +186,7 @@ TracedProgram traced_program(const std::string& path, const std::string& python,
         run({python, folder.file("attn_trace.py"), folder.path(), program}, limits, folder.path());
     const std::string trace = folder.file("trace.safetensors");
     if (!code) {
-        throw EndedProgram(attn::shown(path) + ": was ended after " +
+        throw EndedProgram(attn::quoted_text(path) + ": was ended after " +
                            std::to_string(limits.seconds) + " seconds");
     }
     if (*code == 127) {
@@ -194,10 +194,10 @@ TracedProgram traced_program(const std::string& path, const std::string& python,
                                 ": install Python 3 with NumPy, or pass --python PROGRAM");
     }
     if (const std::string why = folder.file("error.txt"); std::filesystem::exists(why)) {
-        throw attn::InputError(attn::shown(path) + ": " + attn::visible(text_of(why)));
+        throw attn::InputError(attn::quoted_text(path) + ": " + attn::visible(text_of(why)));
     }
     if (*code != 0 || !std::filesystem::exists(trace)) {
-        throw EndedProgram(attn::shown(path) + ": the program ended Python with code " +
+        throw EndedProgram(attn::quoted_text(path) + ": the program ended Python with code " +
                            std::to_string(*code) + " before its tensors were written");
     }
     return read_trace(trace, path);
@@ -226,20 +226,20 @@ std::string raised_text(const TracedProgram& program) {
     return text;
 }
 
-attn::AskedWalk walk_by_flags(const Arguments& arguments) {
-    attn::AskedWalk walk;
+attn::RequestedWalk walk_by_flags(const Arguments& arguments) {
+    attn::RequestedWalk walk;
     walk.config = config_of(arguments);
-    walk.said = said_settings(arguments);
+    walk.specified = specified_settings(arguments);
     return walk;
 }
 
 Flag python_flag(const std::string& programs) {
     return Flag{flags::python, "PROGRAM", "run the " + programs + " with this Python"}
-        .usually("python3")
+        .with_default("python3")
         .typed_only();
 }
 
-attn::Explanation explanation_of(const TracedProgram& program, const attn::AskedWalk& base,
+attn::Explanation explanation_of(const TracedProgram& program, const attn::RequestedWalk& base,
                                  const attn::DiagnoseOptions& options,
                                  const attn::Ledger& answers) {
     attn::Trace trace = attn::traced(program.tensors);

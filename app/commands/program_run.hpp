@@ -74,14 +74,14 @@ TracedProgram traced_text(const std::string& program, const std::string& python)
 std::string raised_text(const TracedProgram& program);
 
 /// The walk that the flags describe, for explanation_of.
-attn::AskedWalk walk_by_flags(const Arguments& arguments);
+attn::RequestedWalk walk_by_flags(const Arguments& arguments);
 
 /// The row of --python; `programs` names the programs that it runs.
 Flag python_flag(const std::string& programs);
 
 /// Finds the attentions of a program and judges them against the walk that `base` describes;
 /// `answers` as attn::explain.
-attn::Explanation explanation_of(const TracedProgram& program, const attn::AskedWalk& base,
+attn::Explanation explanation_of(const TracedProgram& program, const attn::RequestedWalk& base,
                                  const attn::DiagnoseOptions& options,
                                  const attn::Ledger& answers = {});
 

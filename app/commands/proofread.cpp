@@ -5,7 +5,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
-#include "app/commands/looked.hpp"
+#include "app/commands/look_result.hpp"
 #include "app/commands/printed_cells.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
@@ -16,7 +16,7 @@
 #include "attn/files/io/input_file.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace app {
 namespace {
@@ -55,7 +55,7 @@ struct ReadPart {
 std::string proof_text(const ReadPart& part) {
     std::string text = part.name.empty() ? "" : attn::visible(part.name) + "\n";
     std::string line;
-    for (const WrongInPrint& each : part.proof.wrong) {
+    for (const WrongPrintedCell& each : part.proof.wrong) {
         if (!each.line.empty() && each.line != line) text += attn::visible(each.line) + "\n";
         line = each.line;
         text += "  " + each.text() + "\n";
@@ -93,9 +93,9 @@ std::string proof_json(const std::vector<ReadPart>& parts) {
             }
         }
         for (const attn::StepVerdict& row : part.diagnosis.steps) {
-            add(matrices, {{"matrix", row.theirs_name}, {"step", row.name}});
+            add(matrices, {{"matrix", row.name_in_file}, {"step", row.name}});
         }
-        for (const WrongInPrint& each : part.proof.wrong) {
+        for (const WrongPrintedCell& each : part.proof.wrong) {
             const std::size_t axes = each.cell.size();
             add(cells, {{"matrix", each.place},
                         {"row", static_cast<std::int64_t>(axes < 2 ? 0 : each.cell[axes - 2])},
@@ -188,7 +188,7 @@ void judge_part(const Arguments& arguments, const std::string& label, ReadPart& 
     }
     std::ranges::move(keep_last_walk(named), std::back_inserter(skipped));
     const attn::Ledger tensors = recognised(std::move(named), label, tokens);
-    Looked looked = look_at(arguments, label, tensors, tokens);
+    LookResult looked = look_at_tensors(arguments, label, tensors, tokens);
     part.diagnosis = std::move(looked.diagnosis);
     part.reason = std::move(looked.reason);
     if (part.reason.empty()) {

@@ -26,7 +26,7 @@ attn::QuizSession session(const Arguments& arguments, std::uint64_t seed) {
     if (arguments.has(flags::from)) {
         const std::string path = arguments[flags::from];
         Arguments walk({walk_flags, config_flags, notebook_walk_flags, bug_flags});
-        walk.say({{walk.find(flags::weights), path}});
+        walk.specify({{walk.find(flags::weights), path}});
         return {
             {config_of(walk), "--weights " + shell_quoted(path)}, arguments[flags::topic], seed};
     }
@@ -44,29 +44,31 @@ public:
           count_(arguments[flags::count]) {}
 
     void run() {
-        for (; asked_ < count_; ++asked_) {
+        for (; requested_ < count_; ++requested_) {
             const Question question = questions_.next();
-            say((asked_ > 0 ? "\n" : "") + std::to_string(asked_ + 1) + " of " +
-                std::to_string(count_) + ", " + question.topic + ": " + question.asks + "\n");
-            for (const std::string& line : question.shown) say("  " + line + "\n");
-            for (const std::string& line : choice_lines(question)) say(line + "\n");
-            if (asked_ == 0 && prompts_)
-                say("Enter or hint: a hint. skip or ?: the answer. q: quit.\n");
+            print_text((requested_ > 0 ? "\n" : "") + std::to_string(requested_ + 1) + " of " +
+                       std::to_string(count_) + ", " + question.topic + ": " + question.asks +
+                       "\n");
+            for (const std::string& line : question.shown) print_text("  " + line + "\n");
+            for (const std::string& line : choice_lines(question)) print_text(line + "\n");
+            if (requested_ == 0 && prompts_)
+                print_text("Enter or hint: a hint. skip or ?: the answer. q: quit.\n");
             if (!answer(question)) break;
         }
-        say("\n" + std::to_string(right_) + " of " + std::to_string(answered_) +
-            " right. The same questions: attn-explain quiz" +
-            (arguments_.has(flags::from) ? " --from " + shell_quoted(arguments_[flags::from])
-                                         : "") +
-            (arguments_.has(flags::topic) ? " --topic " + arguments_[flags::topic] : "") +
-            (arguments_.has(flags::level) ? " --level " + std::to_string(arguments_[flags::level])
-                                          : "") +
-            " --seed " + std::to_string(seed_) +
-            "\nTo write attention yourself: attn-explain practice FOLDER\n");
+        print_text("\n" + std::to_string(right_) + " of " + std::to_string(answered_) +
+                   " right. The same questions: attn-explain quiz" +
+                   (arguments_.has(flags::from) ? " --from " + shell_quoted(arguments_[flags::from])
+                                                : "") +
+                   (arguments_.has(flags::topic) ? " --topic " + arguments_[flags::topic] : "") +
+                   (arguments_.has(flags::level)
+                        ? " --level " + std::to_string(arguments_[flags::level])
+                        : "") +
+                   " --seed " + std::to_string(seed_) +
+                   "\nTo write attention yourself: attn-explain practice FOLDER\n");
     }
 
 private:
-    void say(const std::string& text) const { write_text(arguments_, text); }
+    void print_text(const std::string& text) const { write_text(arguments_, text); }
 
     /// Reads lines until one is an answer; on a terminal, a wrong answer may be corrected once.
     /// Returns false at the end of the input.
@@ -82,8 +84,8 @@ private:
             if (const std::string word = attn::lower(typed);
                 word.empty() || word == "hint" || word == "help") {
                 const bool is_last = hints == question.hints.size();
-                say("  hint: " + (is_last ? "type skip for the answer" : question.hints[hints++]) +
-                    "\n");
+                print_text("  hint: " +
+                           (is_last ? "type skip for the answer" : question.hints[hints++]) + "\n");
                 continue;
             }
             const bool skips = typed == "?" || typed == "skip";
@@ -94,27 +96,27 @@ private:
             const bool is_unread = verdict.is == Judgement::Is::unread;
             const std::string advice = is_unread ? " (" + verdict.advice + ")" : "";
             if (is_unread && prompts_) {
-                say("  " + verdict.advice + "\n");
+                print_text("  " + verdict.advice + "\n");
                 continue;
             }
             const bool is_right = verdict.is == Judgement::Is::right,
                        is_wrong = !is_right && !skips,
                        tries_again = is_wrong && std::exchange(may_try_again, false);
             const std::string wrong = "Not " + attn::visible(typed) + advice;
-            say(tries_again ? wrong + ". Try again, or ? for the answer.\n"
-                            : (is_right   ? "Right: "
-                               : is_wrong ? wrong + ": it is "
-                                          : "It is ") +
-                                  question.answer + "\n");
-            const attn::Mistake* mistake = is_wrong ? mistake_behind(question, typed) : nullptr;
+            print_text(tries_again ? wrong + ". Try again, or ? for the answer.\n"
+                                   : (is_right   ? "Right: "
+                                      : is_wrong ? wrong + ": it is "
+                                                 : "It is ") +
+                                         question.answer + "\n");
+            const attn::Mistake* mistake = is_wrong ? mistake_in_answer(question, typed) : nullptr;
             if (mistake != nullptr) {
-                say("This mistake gives that answer: " + mistake->title.visible() +
-                    " (attn-explain bugs " + mistake->id + ")\n");
+                print_text("This mistake gives that answer: " + mistake->title.visible() +
+                           " (attn-explain bugs " + mistake->id + ")\n");
             }
             if (tries_again) continue;
             ++answered_;
             if (is_right) ++right_;
-            say(question.why);
+            print_text(question.why);
             return true;
         }
     }
@@ -122,31 +124,31 @@ private:
     const Arguments& arguments_;
     std::uint64_t seed_;
     attn::QuizSession questions_;
-    std::int64_t count_, asked_ = 0, answered_ = 0, right_ = 0;
+    std::int64_t count_, requested_ = 0, answered_ = 0, right_ = 0;
     bool prompts_ = isatty(STDIN_FILENO) != 0;
 };
 
 std::vector<Question> questions(const Arguments& arguments, std::uint64_t seed,
                                 std::int64_t count) {
-    attn::QuizSession asked = session(arguments, seed);
+    attn::QuizSession requested = session(arguments, seed);
     std::vector<Question> all;
-    while (std::ssize(all) < count) all.push_back(asked.next());
+    while (std::ssize(all) < count) all.push_back(requested.next());
     return all;
 }
 
 /// Returns the format of the file's suffix, or that of --format.
 std::string sheet_form(const Arguments& arguments, const std::string& path) {
-    const std::string said = arguments.has(flags::format) ? arguments[flags::format] : "";
+    const std::string specified = arguments.has(flags::format) ? arguments[flags::format] : "";
     for (const attn::SheetForm& form : attn::sheet_forms()) {
         if (std::ranges::find(form.endings, ending_of(path)) == form.endings.end()) continue;
-        if (!said.empty() && said != form.name && path == arguments[flags::output]) {
+        if (!specified.empty() && specified != form.name && path == arguments[flags::output]) {
             throw attn::ConfigError("-o " + path + " means " + form.name + " and --format means " +
-                                    said +
+                                    specified +
                                     ": leave --format out, or give the file another extension");
         }
         return form.name;
     }
-    return said.empty() ? "markdown" : said;
+    return specified.empty() ? "markdown" : specified;
 }
 
 /// Numbers one of several files: `sheet.md` becomes `sheet-03.md`.
@@ -210,7 +212,7 @@ int run_quiz(const Arguments& arguments) {
     if (arguments.has(flags::topic) && arguments.has(flags::level)) {
         throw attn::ConfigError("--topic and --level both choose topics: leave one out");
     }
-    if (said_form(arguments) == "json") {
+    if (specified_form(arguments) == "json") {
         const std::int64_t count = arguments[flags::sheet].value_or(arguments[flags::count]);
         write_text(arguments, attn::questions_json(questions(arguments, seed, count)));
     } else if (arguments.has(flags::sheet)) {
@@ -229,11 +231,11 @@ std::vector<std::string> form_names() {
     return names;
 }
 
-constexpr Need sheet{[](const Arguments& said) { return said.has(flags::sheet); }, nullptr,
-                     "a sheet: add --sheet 10"};
+constexpr Need sheet{[](const Arguments& specified) { return specified.has(flags::sheet); },
+                     nullptr, "a sheet: add --sheet 10"};
 
-constexpr Need asking{[](const Arguments& said) { return !said.has(flags::sheet); }, nullptr,
-                      "questions on the screen: leave --sheet out"};
+constexpr Need asking{[](const Arguments& specified) { return !specified.has(flags::sheet); },
+                      nullptr, "questions on the screen: leave --sheet out"};
 
 const std::vector<Flag>& quiz_flags() {
     static const std::vector<Flag> all{

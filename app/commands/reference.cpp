@@ -22,7 +22,7 @@ std::vector<std::string> shell_names() {
     return names;
 }
 
-const Command& asked_command(const Arguments& arguments) {
+const Command& requested_command(const Arguments& arguments) {
     return *find_command(arguments[flags::command]);
 }
 
@@ -67,7 +67,7 @@ int run_completions(const Arguments& arguments) {
 
 int run_man(const Arguments& arguments) {
     if (!arguments.has(flags::save_dir)) {
-        write_text(arguments, man_page(asked_command(arguments)));
+        write_text(arguments, man_page(requested_command(arguments)));
         return 0;
     }
     const std::filesystem::path folder = arguments[flags::save_dir];

@@ -6,7 +6,7 @@
 #include "attn/core/plan/beginnings.hpp"
 #include "attn/core/steps/softmax.hpp"
 #include "attn/ground/text/number_text.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace app {
 namespace {
@@ -19,8 +19,8 @@ std::size_t width_between(const attn::Tensor& scores, const attn::Tensor* scaled
                           const attn::Tensor* weights, const attn::Tensor* bias) {
     constexpr double usual = 1e-5;
     const attn::Printed of_scores = attn::printed_alone(scores);
-    const attn::Tensor& made = scaled != nullptr ? *scaled : *weights;
-    const attn::Printed of_made = attn::printed_alone(made);
+    const attn::Tensor& computed = scaled != nullptr ? *scaled : *weights;
+    const attn::Printed of_computed = attn::printed_alone(computed);
     const std::size_t keys = scores.shape().back(), axis = scores.dimension() - 1;
     // The number of rows that follow, and how far all cells are off.
     const auto fit_of = [&](std::size_t width) {
@@ -33,7 +33,7 @@ std::size_t width_between(const attn::Tensor& scores, const attn::Tensor* scaled
             lost[i / keys] = std::max(lost[i / keys], of_scores.cut(score) / root);
         });
         if (scaled == nullptr) {
-            attn::each_number(made, [&](std::size_t i, double weight) {
+            attn::each_number(computed, [&](std::size_t i, double weight) {
                 if (bias != nullptr) result.data()[i] += bias->at(i % bias->size());
                 if (weight == 0) result.data()[i] = -HUGE_VAL;
             });
@@ -41,14 +41,14 @@ std::size_t width_between(const attn::Tensor& scores, const attn::Tensor* scaled
         }
         std::vector<bool> follows(scores.size() / keys, true);
         double off = 0;
-        attn::each_number(made, [&](std::size_t i, double theirs) {
-            const double ours = result.data()[i];
-            const double slope = scaled != nullptr ? 1 : 2 * ours * (1 - ours);
-            const double near = of_made.count > 0 ? 1.2 * of_made.cut(theirs) : usual;
-            const bool is_it = attn::same_number(ours, theirs) ||
-                               std::abs(ours - theirs) <= near + 1.2 * slope * lost[i / keys];
+        attn::each_number(computed, [&](std::size_t i, double actual) {
+            const double correct = result.data()[i];
+            const double slope = scaled != nullptr ? 1 : 2 * correct * (1 - correct);
+            const double near = of_computed.count > 0 ? 1.2 * of_computed.cut(actual) : usual;
+            const bool is_it = attn::same_number(correct, actual) ||
+                               std::abs(correct - actual) <= near + 1.2 * slope * lost[i / keys];
             if (!is_it) follows[i / keys] = false;
-            if (std::isfinite(ours - theirs)) off += std::abs(ours - theirs);
+            if (std::isfinite(correct - actual)) off += std::abs(correct - actual);
         });
         return std::pair(std::ranges::count(follows, true), -off);
     };
@@ -65,36 +65,36 @@ std::size_t width_between(const attn::Tensor& scores, const attn::Tensor* scaled
 
 }  // namespace
 
-void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
-                 DiagnosedWalk& asked) {
+void begin_later(const attn::Ledger& named, const attn::SpecifiedSettings& settings,
+                 DiagnosedWalk& requested) {
     const std::string step = attn::given_beginning(named);
     attn::Ledger start;
     for (const std::string& name : {step, std::string(step == "query" ? "key" : "value")}) {
         const attn::Tensor* tensor = named.find(name);
         if (tensor != nullptr && tensor->dimension() > 1) start.record(name, *tensor);
     }
-    attn::take_direct(start, settings, asked.config);
+    attn::take_direct(start, settings, requested.config);
     attn::Ledger rest;
-    for (const auto& theirs : asked.theirs.entries()) {
-        const auto is_taken = [&](const auto& entry) {
-            return attn::same_numbers(named[entry.name], theirs.tensor);
+    for (const auto& actual : requested.user_tensors.entries()) {
+        const auto is_in_use = [&](const auto& entry) {
+            return attn::same_numbers(named[entry.name], actual.tensor);
         };
-        if (std::ranges::none_of(start.entries(), is_taken)) {
-            rest.record(theirs.name, theirs.tensor);
+        if (std::ranges::none_of(start.entries(), is_in_use)) {
+            rest.record(actual.name, actual.tensor);
         }
     }
-    asked.theirs = std::move(rest);
+    requested.user_tensors = std::move(rest);
     for (const auto& [name, tensor] : start.entries()) {
-        asked.config.parameters.record(name, tensor);
+        requested.config.parameters.record(name, tensor);
     }
-    if (step != "scores" || asked.config.head_dim) return;
+    if (step != "scores" || requested.config.head_dim) return;
     const attn::Tensor& scores = named["scores"];
     const auto beside = [&](const char* name) {
         const attn::Tensor* const tensor = named.find(name);
         return tensor != nullptr && tensor->shape() == scores.shape() ? tensor : nullptr;
     };
     const attn::Tensor *const scaled = beside("scaled_scores"), *const weights = beside("weights");
-    const auto& added = asked.config.position_bias;
+    const auto& added = requested.config.position_bias;
     const bool is_like = added && added->given && added->given->dimension() > 1 &&
                          scores.size() % added->given->size() == 0 &&
                          added->given->shape().back() == scores.shape().back();
@@ -103,20 +103,20 @@ void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
     if (width == 1 && weights != nullptr) width = width_between(scores, nullptr, weights, bias);
     const auto ratio =
         scaled != nullptr && width == 1 ? attn::ratio_between(*scaled, scores) : std::nullopt;
-    asked.config.scale = ratio ? attn::ScaleChoice{attn::ScaleChoice::By::number, *ratio}
-                               : attn::ScaleChoice{attn::ScaleChoice::By::none, 1};
+    requested.config.scale = ratio ? attn::ScaleChoice{attn::ScaleChoice::By::number, *ratio}
+                                   : attn::ScaleChoice{attn::ScaleChoice::By::none, 1};
     if (width > 1) {
-        asked.config.scale = {};
-        asked.config.head_dim = width;
-        asked.assumed.push_back("the scores are divided by the square root of " +
-                                std::to_string(width));
+        requested.config.scale = {};
+        requested.config.head_dim = width;
+        requested.assumed.push_back("the scores are divided by the square root of " +
+                                    std::to_string(width));
     }
 }
 
-void take_dropout(const attn::Ledger& named, DiagnosedWalk& asked) {
+void take_dropout(const attn::Ledger& named, DiagnosedWalk& requested) {
     const attn::Tensor *const weights = named.find("weights"), *const dropped =
                                                                    named.find("dropped_weights");
-    attn::Dropout& dropout = asked.config.dropout;
+    attn::Dropout& dropout = requested.config.dropout;
     if (weights == nullptr || dropped == nullptr || weights->shape() != dropped->shape()) return;
     if (dropout.p > 0 || !weights->is_floating()) return;
     const double near =
@@ -124,7 +124,8 @@ void take_dropout(const attn::Ledger& named, DiagnosedWalk& asked) {
     const double share = attn::share_dropped(weights->numbers(), dropped->numbers(), near);
     if (share == 0) return;
     attn::set_shown_dropout(share, *dropped, dropout);
-    asked.assumed.push_back("dropout of " + attn::brief(share) + ", where the weights became 0");
+    requested.assumed.push_back("dropout of " + attn::brief(share) +
+                                ", where the weights became 0");
 }
 
 }  // namespace app

@@ -6,11 +6,11 @@ namespace app {
 
 /// Starts a walk from the user's scores or weights and value, or from query and key. A scale that
 /// the scaled scores reveal is used, because scores alone do not determine head-dim.
-void begin_later(const attn::Ledger& named, const attn::SaidSettings& settings,
-                 DiagnosedWalk& asked);
+void begin_later(const attn::Ledger& named, const attn::SpecifiedSettings& settings,
+                 DiagnosedWalk& requested);
 
 /// Adds dropout if the file has the weights before and after it: weights that became 0 were
 /// dropped.
-void take_dropout(const attn::Ledger& named, DiagnosedWalk& asked);
+void take_dropout(const attn::Ledger& named, DiagnosedWalk& requested);
 
 }  // namespace app

@@ -124,8 +124,8 @@ int run_tolerance(const Arguments& arguments) {
     }
     const attn::Ledger given = attn::draw(plan);
     Tested tested{plan.compute_dtype, attn::tolerances(plan, given)};
-    const std::string asked = arguments[flags::tested_step];
-    const std::string name = asked.empty() ? tested.steps.back().step : asked;
+    const std::string requested = arguments[flags::tested_step];
+    const std::string name = requested.empty() ? tested.steps.back().step : requested;
     const auto found = std::ranges::find(tested.steps, name, &attn::StepTolerance::step);
     if (found == tested.steps.end()) {
         std::vector<std::string> names;
@@ -137,7 +137,7 @@ int run_tolerance(const Arguments& arguments) {
     tested.step = &*found;
     // A copy needs no test of its own.
     const auto is_copy = [&] { return tested.step->alone.relative == 0; };
-    while (asked.empty() && is_copy() && tested.step != &tested.steps.front()) --tested.step;
+    while (requested.empty() && is_copy() && tested.step != &tested.steps.front()) --tested.step;
     const std::vector<attn::Hidden> hidden =
         attn::hidden_by({tested.step->usual, tested.step->whole}, plan, given, tested.step->step);
     tested.hidden = hidden[0];

@@ -28,11 +28,11 @@ std::vector<std::string> page_numbers() {
 
 /// Returns the page to begin with, by its number or by a term: `11`, `masks`.
 /// Errors  ConfigError if there is no such page.
-std::size_t first_page(const std::string& said) {
-    const std::string on_word = page_on(said);
-    const std::string page = on_word.empty() ? said : on_word;
+std::size_t first_page(const std::string& value) {
+    const std::string on_word = page_on(value);
+    const std::string page = on_word.empty() ? value : on_word;
     if (page.find_first_of("0123456789") == page.npos) {
-        throw attn::ConfigError("no page is about '" + said +
+        throw attn::ConfigError("no page is about '" + value +
                                 "': attn-explain tour --list lists them");
     }
     const auto last = static_cast<std::int64_t>(tour_document().pages.size());

@@ -59,7 +59,7 @@ void write_rules(const Arguments& arguments, const attn::Plan& plan, const attn:
     std::vector<attn::JsonText> rows;
     for (const attn::Step& step : table) {
         const attn::PlannedStep of{plan, table, step};
-        const std::string rule = step.applies(plan) ? told_rule(of) : std::string();
+        const std::string rule = step.applies(plan) ? displayed_rule(of) : std::string();
         if (rule.empty()) continue;
         text += rule + "\n";
         rows.push_back({{"name", step.name}, {"rule", attn::rule_text(*attn::rule_of(of))}});
@@ -96,11 +96,11 @@ bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const at
                     const attn::StepTable& table) {
     constexpr double small = 5e7;
     return arguments.has(flags::only) && !wants_bounds(arguments) && !wants_code(arguments) &&
-           attn::room_of(plan).bytes > small && attn::can_walk_parts(plan, given, table);
+           attn::memory_needs(plan).bytes > small && attn::can_walk_parts(plan, given, table);
 }
 
 /// True if the output has a place for notes.
-bool tells_notes(const Arguments& arguments) {
+bool prints_notes(const Arguments& arguments) {
     const Format& format = format_of(arguments);
     const bool is_quiet = format.has_words && arguments.has(flags::no_notes);
     return arguments.has(flags::save_dir) || format.has_rules || (format.is_text() && !is_quiet);
@@ -173,7 +173,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     const Arguments arguments = hides ? without_mistake(typed) : typed;
     const bool is_page = format_of(arguments).answers;
     const attn::Ledger given = attn::draw(plan);
-    double numbers = is_page ? attn::room_of(plan).bytes / plan.number_bytes() : 0;
+    double numbers = is_page ? attn::memory_needs(plan).bytes / plan.number_bytes() : 0;
     const std::vector<std::string> left_out =
         is_page ? left_out_of_page(arguments, table, given) : std::vector<std::string>();
     for (const std::string& name : left_out) numbers -= static_cast<double>(given[name].size());
@@ -190,14 +190,14 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     }
     const attn::Ledger ledger = attn::walk(plan, given, table);
     note_empty_rows(plan, ledger);
-    document = attn::document_of(plan, ledger, table, tells_notes(arguments));
+    document = attn::document_of(plan, ledger, table, prints_notes(arguments));
     if (arguments.has(flags::detail)) attn::add_rounding(document, plan, table, ledger);
     document.config = config_entries(arguments, plan);
     if (arguments.has(flags::summary) && !arguments.has(flags::only)) {
         document.counts = attn::counts_text(plan, table);
         attn::add_costs(document, plan, table);
     }
-    if (bugs_of(arguments, plan).empty()) tell_same_rules(plan, given, ledger, document);
+    if (bugs_of(arguments, plan).empty()) note_equal_rules(plan, given, ledger, document);
     add_verdict(ledger, document);
     if (!plan.config.attentions.empty())
         add_forms(arguments, plan, given, ledger, is_page, document);
@@ -211,7 +211,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     }
     const auto note_of_part = [&](const attn::Section& section,
                                   const std::vector<attn::AxisPart>& part) {
-        if (!tells_notes(arguments)) return std::string();
+        if (!prints_notes(arguments)) return std::string();
         const attn::Step& step = attn::find_step(table, section.name);
         return attn::step_note({plan, table, step}, ledger, part);
     };

@@ -39,8 +39,8 @@ void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::L
                const attn::Ledger& ledger, bool proves, attn::Document& document);
 
 /// Notes next to each rule of the user whether it is equivalent to the one that it replaces.
-void tell_same_rules(const attn::Plan& plan, const attn::Ledger& given, const attn::Ledger& ledger,
-                     attn::Document& document);
+void note_equal_rules(const attn::Plan& plan, const attn::Ledger& given, const attn::Ledger& ledger,
+                      attn::Document& document);
 
 /// Reports that standard input is not read, if something was piped into a walk without a source.
 void note_unread_input(const Arguments& arguments);

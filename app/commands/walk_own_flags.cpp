@@ -5,14 +5,14 @@ namespace app {
 namespace {
 
 /// True if there are numbers whose digits can be marked or, in a figure, cut or left out.
-bool has_such_digits(const Arguments& said) {
-    const Format& format = format_of(said);
-    const std::string which = said[flags::digits];
+bool has_such_digits(const Arguments& arguments) {
+    const Format& format = format_of(arguments);
+    const std::string which = arguments[flags::digits];
     if (which != "all" && which != "certain") {
-        return format.has_figures && said[flags::figure] == attn::FigureKind::matrix;
+        return format.has_figures && arguments[flags::figure] == attn::FigureKind::matrix;
     }
     return (format.has_words || format.answers) && !format.is_program && !format.has_figures &&
-           !said.has_any({flags::heatmap, flags::summary, flags::hide_mistake, flags::live});
+           !arguments.has_any({flags::heatmap, flags::summary, flags::hide_mistake, flags::live});
 }
 
 }  // namespace
@@ -33,8 +33,9 @@ const std::vector<Flag>& walk_own_flags() {
                  "print how much rounding in the step's own rule may change each number"}
                 .in_group("Output")
                 .typed_only()
-                .needing({[](const Arguments& said) { return !said.has(flags::hide_mistake); },
-                          nullptr, "a walk whose mistake is not hidden"}),
+                .needing(
+                    {[](const Arguments& arguments) { return !arguments.has(flags::hide_mistake); },
+                     nullptr, "a walk whose mistake is not hidden"}),
             Flag{flags::digits, "WHICH",
                  "certain marks the printed digits that rounding could change: faint on a terminal "
                  "and a page, elsewhere in brackets, 0.16[45]; a number sets the decimals in the "
@@ -53,8 +54,9 @@ const std::vector<Flag>& walk_own_flags() {
                  such_as(step_names, Takes::Kind::list)}
                 .in_group("Output")
                 .typed_only()
-                .needing({[](const Arguments& said) { return format_of(said).name == "xlsx"; },
-                          nullptr, "--format xlsx"}),
+                .needing(
+                    {[](const Arguments& arguments) { return format_of(arguments).name == "xlsx"; },
+                     nullptr, "--format xlsx"}),
             {flags::list_presets, "", "list the families of models that --preset accepts"},
             Flag{flags::hide_mistake, "",
                  "make the mistake of --bug without naming it, as an exercise: there are no notes"}
@@ -63,8 +65,8 @@ const std::vector<Flag>& walk_own_flags() {
             Flag{flags::html_compare, "FLAGS",
                  "show a second walk on the same page, with these flags added: '--mask none'",
                  Takes{.flags = true}}
-                .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,
-                          "--format html"})
+                .needing({[](const Arguments& arguments) { return format_of(arguments).answers; },
+                          nullptr, "--format html"})
                 .in_group("Output"),
             live_flag(),
         });

@@ -115,8 +115,8 @@ void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::L
          {off, ",\n  "}}}.text;
 }
 
-void tell_same_rules(const attn::Plan& plan, const attn::Ledger& given, const attn::Ledger& ledger,
-                     attn::Document& document) {
+void note_equal_rules(const attn::Plan& plan, const attn::Ledger& given, const attn::Ledger& ledger,
+                      attn::Document& document) {
     constexpr std::size_t large = 100'000;
     using Verdict = attn::Proof::Verdict;
     for (std::size_t n = 0; n < plan.config.rules.size(); ++n) {

@@ -93,16 +93,17 @@ private:
 
 /// True if a walk would write this file, or into this folder.
 bool is_written(const Arguments& arguments, const std::filesystem::path& read) {
-    return std::ranges::any_of(arguments.said(), [&](const Arguments::Said& said) {
-        if (!said.flag->writes) return false;
-        const std::filesystem::path written = real_path(said.text);
-        return read == written || read.parent_path() == written;
-    });
+    return std::ranges::any_of(arguments.specified(),
+                               [&](const Arguments::SpecifiedFlag& specified) {
+                                   if (!specified.flag->writes) return false;
+                                   const std::filesystem::path written = real_path(specified.text);
+                                   return read == written || read.parent_path() == written;
+                               });
 }
 
 /// Adds the files and folders that the flags read.
 void add_files(const Arguments& arguments, WatchedFiles& files) {
-    for (const auto& [flag, text, implied] : arguments.said()) {
+    for (const auto& [flag, text, implied] : arguments.specified()) {
         if (flag->writes || !flag->may_name_file() || text.starts_with("-")) continue;
         const std::string path = attn::file_of(text);
         if (is_written(arguments, real_path(path))) {

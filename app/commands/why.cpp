@@ -41,12 +41,13 @@ std::string page_line(const Arguments& arguments, const attn::Walked& walk, std:
             "; attn-explain notebook " + before(arguments[flags::notebook], ':') +
             " --as-flags lists the cells that walks compute");
     }
-    const std::string asked = wanted;
+    const std::string requested = wanted;
     const std::string here = section->name + wanted.substr(before(wanted, '[').size());
     wanted = cell_of_walk(*section, plan, ledger, here);
-    if (wanted == asked) return {};
+    if (wanted == requested) return {};
     if (!wanted.empty()) {
-        return asked + (section->remake ? ": after it is " : " is ") + wanted + " of this walk\n";
+        return requested + (section->remake ? ": after it is " : " is ") + wanted +
+               " of this walk\n";
     }
     attn::Section shown = *section;
     if (shown.remake) shown.content = shown.remake(plan, ledger);
@@ -90,16 +91,16 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
 /// Refuses flags that apply only to a walk through one layer, not to a question about the whole
 /// model.
 void refuse_flags_of_walks(const Arguments& arguments) {
-    for (const Arguments::Said& said : arguments.said()) {
+    for (const Arguments::SpecifiedFlag& specified : arguments.specified()) {
         const bool goes = std::ranges::any_of(
             std::vector<Name>{flags::cell, flags::model_file, flags::tokenizer, flags::text,
                               flags::ids, flags::top, flags::temperature, flags::bugs,
                               flags::without, flags::memory, flags::json, flags::output,
                               flags::color, flags::config},
-            [&](const Name& name) { return said.flag->is(name); });
-        if (goes || said.implied) continue;
+            [&](const Name& name) { return specified.flag->is(name); });
+        if (goes || specified.implied) continue;
         throw attn::ConfigError(
-            said.flag->name +
+            specified.flag->name +
             " applies to a walk through one layer, and this is the whole model: "
             "leave it out");
     }
@@ -109,12 +110,12 @@ void refuse_flags_of_walks(const Arguments& arguments) {
 }
 
 /// A question about a whole model: `next[upon]`, `next[she]-next[he]`, or `lens[3][upon]`.
-struct AskedTokens {
+struct RequestedTokens {
     std::string token;
     std::string other{};  ///< empty: one token
     std::string place{};  ///< of a lens
 };
-AskedTokens parse_asked(const std::string& cell) {
+RequestedTokens parse_request(const std::string& cell) {
     if (!cell.ends_with(']'))
         throw attn::ConfigError("'" + cell + "' is not of the form next[upon]");
     const std::size_t first = cell.find('[') + 1;
@@ -129,8 +130,8 @@ AskedTokens parse_asked(const std::string& cell) {
         return {within};
     }
     const std::string after = within.substr(at + between.size());
-    return is_lens ? AskedTokens{after, "", within.substr(0, at)}
-                   : AskedTokens{within.substr(0, at), after};
+    return is_lens ? RequestedTokens{after, "", within.substr(0, at)}
+                   : RequestedTokens{within.substr(0, at), after};
 }
 
 std::string next_text(const std::string& head, NextToken next, std::size_t top,
@@ -175,10 +176,10 @@ std::string next_json(const Model& model, const NextToken& next, std::optional<s
 }
 
 /// Formats the lines above the parts.
-std::string head_of(const Model& model, const TokenIds& ids, const AskedTokens& asked,
+std::string head_of(const Model& model, const TokenIds& ids, const RequestedTokens& requested,
                     const NextToken& next, std::optional<std::int64_t> other, double temperature) {
     const std::string word = quoted(model, next.id), last = quoted(model, ids.back());
-    const std::string name = asked.place.empty() ? "next" : "lens[" + asked.place + "]";
+    const std::string name = requested.place.empty() ? "next" : "lens[" + requested.place + "]";
     std::string text = model.left_out.empty() ? "" : name_of(model) + ":\n";
     text += other ? fmt::format(
                         "next[{}]-next[{}] = {:.6f}   {} and not {} after {}\n"
@@ -188,7 +189,7 @@ std::string head_of(const Model& model, const TokenIds& ids, const AskedTokens& 
                         "{}[{}] = {:.6f}   {} after {}{}\n"
                         "  = exp({}) / sum over all tokens, logit {:.4f}\n",
                         name, next.id, next.probability, word, last,
-                        asked.place.empty() ? "" : ", if the model stopped there",
+                        requested.place.empty() ? "" : ", if the model stopped there",
                         temperature == 1 ? "logit" : fmt::format("logit / {:g}", temperature),
                         next.logit);
     const double cap = model.architecture.logit_softcap;
@@ -209,15 +210,15 @@ void why_next(const Arguments& arguments) {
     Model model = model_of(arguments);
     const TokenIds ids = prompt_of(arguments, model);
     const std::string bug = arguments.has(flags::bugs) ? arguments[flags::bugs].front() : "none";
-    std::optional<ModelMistake> made;
-    if (bug != "none") made = attn::models::find_model_mistake(bug, model);
-    const ModelMistake* const mistake = made ? &*made : nullptr;
-    const AskedTokens asked = parse_asked(cell);
-    const std::int64_t id = token_of(model, asked.token, cell);
+    std::optional<ModelMistake> result;
+    if (bug != "none") result = attn::models::find_model_mistake(bug, model);
+    const ModelMistake* const mistake = result ? &*result : nullptr;
+    const RequestedTokens requested = parse_request(cell);
+    const std::int64_t id = token_of(model, requested.token, cell);
     std::optional<attn::models::Place> place;
-    if (!asked.place.empty()) place = attn::models::parse_place(asked.place, model);
+    if (!requested.place.empty()) place = attn::models::parse_place(requested.place, model);
     std::optional<std::int64_t> other;
-    if (!asked.other.empty()) other = token_of(model, asked.other, cell);
+    if (!requested.other.empty()) other = token_of(model, requested.other, cell);
     const double temperature = arguments[flags::temperature].value_or(1);
     if (!(temperature > 0)) {
         throw attn::ConfigError(
@@ -227,11 +228,11 @@ void why_next(const Arguments& arguments) {
     if (other && temperature != 1) {
         report_note("--temperature has no effect here: it needs one token, as in next[she]");
     }
-    say_cost(arguments, model, {ids.size()});
+    report_cost(arguments, model, {ids.size()});
     const attn::models::NextTokens all(model, mistake, ids, place, without_of(arguments, model));
     const NextToken next = other ? all.difference(id, *other) : all.of(id, temperature);
     const auto top = arguments[flags::top];
-    const std::string head = head_of(model, ids, asked, next, other, temperature);
+    const std::string head = head_of(model, ids, requested, next, other, temperature);
     write_text_or_json(
         arguments, [&] { return next_text(head, next, top, mistake); },
         [&] { return next_json(model, next, other, temperature, mistake); });
@@ -261,7 +262,7 @@ std::string derivation(const Arguments& arguments, const attn::Walked& walk,
     options.depth = arguments[flags::depth];
     options.top = arguments[flags::top];
     options.ink = ink_of(arguments);
-    const auto told = [&](const attn::WhyOptions& how) {
+    const auto derive_text = [&](const attn::WhyOptions& how) {
         return as_text_or_json(
             arguments, [&] { return of_page + attn::why_text(plan, table, ledger, cell, how); },
             [&] {
@@ -271,11 +272,12 @@ std::string derivation(const Arguments& arguments, const attn::Walked& walk,
                 throw attn::ConfigError("--what-if is not written as JSON: leave --json out");
             });
     };
-    const std::string text = told(options);
+    const std::string text = derive_text(options);
     const auto note = [&](const Name& flag, std::size_t attn::WhyOptions::*of, const char* what) {
         attn::WhyOptions others = options;
         others.*of = attn::WhyOptions().*of;
-        if (!arguments.has(flag) || others.*of == options.*of || told(others) != text) return;
+        if (!arguments.has(flag) || others.*of == options.*of || derive_text(others) != text)
+            return;
         report_note(std::string(flag) + " has no effect here: it needs " + what);
     };
     note(flags::top, &attn::WhyOptions::top, "a sum of more terms");
@@ -297,20 +299,21 @@ std::string block_line(const Arguments& arguments, const attn::Walked& walk,
 }
 
 /// True if the cell is a token of a trained model.
-bool is_of_model(const Arguments& said) {
-    const std::string cell = said[flags::cell];
+bool is_of_model(const Arguments& specified) {
+    const std::string cell = specified[flags::cell];
     return cell.starts_with("next[") || cell.starts_with("lens[");
 }
 
-int run_why(const Arguments& said) {
-    std::string wanted = said[flags::cell];
-    if (is_of_model(said)) {
-        why_next(said);
+int run_why(const Arguments& specified) {
+    std::string wanted = specified[flags::cell];
+    if (is_of_model(specified)) {
+        why_next(specified);
         return 0;
     }
     const bool is_gradient = wanted.starts_with("d_") || wanted.starts_with("row_dot[");
-    const Arguments arguments =
-        is_gradient && !said.has(flags::backward) ? with_flags(said, {"--backward"}) : said;
+    const Arguments arguments = is_gradient && !specified.has(flags::backward)
+                                    ? with_flags(specified, {"--backward"})
+                                    : specified;
     const attn::Walked walk = walk_with(arguments, before(wanted, '['));
     const std::string of_page = page_line(arguments, walk, wanted);
     if (wanted.empty()) {

@@ -71,8 +71,8 @@ struct ColoredCell {
     std::string text;
     double share = 0;  ///< of the scale
     attn::ScaleKind scale = attn::ScaleKind::from_zero;
-    std::string told;     ///< what it is, shown if it is selected
-    std::string command;  ///< that derives it
+    std::string description;  ///< what it is, shown if it is selected
+    std::string command;      ///< that derives it
 };
 struct ColoredPage {
     std::string title, words;

@@ -17,7 +17,7 @@ namespace {
 using attn::Plan;
 using attn::WalkConfig;
 
-bool is_whole_text(const std::string& said) { return said.find('\n') != said.npos; }
+bool is_whole_text(const std::string& specified) { return specified.find('\n') != specified.npos; }
 
 bool has_attention(const Plan& plan) { return !plan.config.attentions.empty(); }
 
@@ -33,19 +33,19 @@ constexpr TextKind example_texts{"--example", "example", "an example", attn::shi
                                  attn::shipped_example_names};
 
 /// Returns the text for a name, a file, or a text of several lines.
-std::string text_of(const TextKind& kind, const std::string& said) {
-    if (is_whole_text(said)) return said;
-    const std::string shipped = kind.shipped(said);
+std::string text_of(const TextKind& kind, const std::string& specified) {
+    if (is_whole_text(specified)) return specified;
+    const std::string shipped = kind.shipped(specified);
     if (!shipped.empty()) return shipped;
-    if (!names_a_file(said)) {
-        throw attn::ConfigError(std::string(kind.flag) + ": there is no " + kind.one + " '" + said +
-                                "'" +
-                                attn::did_you_mean(said, kind.names(),
+    if (!names_a_file(specified)) {
+        throw attn::ConfigError(std::string(kind.flag) + ": there is no " + kind.one + " '" +
+                                specified + "'" +
+                                attn::did_you_mean(specified, kind.names(),
                                                    ": attn-explain " + std::string(kind.one) +
                                                        "s lists them, and your own file has a "
                                                        "dot or a folder in its name"));
     }
-    attn::InputFile file(said, std::size_t{1} << 20U);
+    attn::InputFile file(specified, std::size_t{1} << 20U);
     if (file.size() == 0) throw attn::InputError(file.label() + ": is empty: give " + kind.what);
     constexpr std::uint64_t longest = 65536;
     if (file.size() > longest) {
@@ -55,54 +55,56 @@ std::string text_of(const TextKind& kind, const std::string& said) {
     return std::string(file.all());
 }
 
-std::string label_of(const TextKind& kind, const std::string& said) {
-    return is_whole_text(said) ? kind.flag : attn::file_label(said);
+std::string label_of(const TextKind& kind, const std::string& specified) {
+    return is_whole_text(specified) ? kind.flag : attn::file_label(specified);
 }
 
 /// Replaces the name of a pipe or device by its text, since it can be read only once.
 void take_streams(Arguments& typed, const TextKind& kind) {
-    const auto is_stream = [&](const std::string& said) {
+    const auto is_stream = [&](const std::string& specified) {
         std::error_code none;
-        return said == "-" || (!is_whole_text(said) && kind.shipped(said).empty() &&
-                               names_a_file(said) && std::filesystem::is_other(said, none));
+        return specified == "-" ||
+               (!is_whole_text(specified) && kind.shipped(specified).empty() &&
+                names_a_file(specified) && std::filesystem::is_other(specified, none));
     };
     const Flag& flag = *typed.find(kind.flag);
     const std::vector<std::string> all = typed.all(flag);
     if (std::ranges::none_of(all, is_stream)) return;
-    std::vector<Arguments::Said> read;
-    for (const std::string& said : all) {
-        read.push_back({&flag, is_stream(said) ? text_of(kind, said) : said});
+    std::vector<Arguments::SpecifiedFlag> read;
+    for (const std::string& specified : all) {
+        read.push_back({&flag, is_stream(specified) ? text_of(kind, specified) : specified});
     }
-    typed.say(read);
+    typed.specify(read);
 }
 
 /// Errors  ConfigError for a flag that names a file or sets more than a walk.
-void check_begin(const Arguments::Said& said) {
-    const bool names_file = said.flag->takes.kind == Takes::Kind::file ||
-                            (said.flag->may_name_file() && names_a_file(said.text)) ||
-                            said.text.starts_with('@');
-    const bool may = makes_walk(*said.flag) && !said.flag->never_in_files && !names_file &&
-                     !said.flag->is(flags::attentions) && !said.flag->is(flags::notebook) &&
-                     !said.flag->is(flags::example) && !said.flag->is(flags::preset) &&
-                     (said.flag->traits & (says_x | says_memory)) == 0;
+void check_begin(const Arguments::SpecifiedFlag& specified) {
+    const bool names_file = specified.flag->takes.kind == Takes::Kind::file ||
+                            (specified.flag->may_name_file() && names_a_file(specified.text)) ||
+                            specified.text.starts_with('@');
+    const bool may = makes_walk(*specified.flag) && !specified.flag->never_in_files &&
+                     !names_file && !specified.flag->is(flags::attentions) &&
+                     !specified.flag->is(flags::notebook) && !specified.flag->is(flags::example) &&
+                     !specified.flag->is(flags::preset) &&
+                     (specified.flag->traits & (sets_x | sets_memory)) == 0;
     if (may) return;
     throw attn::ConfigError(
         "a file of an attention or an example begins with flags of a walk that name no file, and " +
-        said.flag->name + " is none");
+        specified.flag->name + " is none");
 }
 
 /// Adds the flags at the beginning of a file below those that were typed.
-void put_begins_under(Arguments& typed, const auto& file) {
+void set_example_defaults(Arguments& typed, const auto& file) {
     if (file.begins.empty()) return;
     Arguments begins(typed.tables());
     file.at(file.begins_line, [&] {
         begins.parse(shell_words(file.begins), true);
-        for (const Arguments::Said& said : begins.said()) check_begin(said);
+        for (const Arguments::SpecifiedFlag& specified : begins.specified()) check_begin(specified);
     });
-    for (const Arguments::Said& said : begins.said()) {
-        begins.came_from(*said.flag, {file.label, file.begins_line});
+    for (const Arguments::SpecifiedFlag& specified : begins.specified()) {
+        begins.came_from(*specified.flag, {file.label, file.begins_line});
     }
-    typed.put_under(begins);
+    typed.set_defaults_from(begins);
 }
 
 bool walks(const Arguments& arguments) {
@@ -112,22 +114,22 @@ bool walks(const Arguments& arguments) {
 
 }  // namespace
 
-std::shared_ptr<const attn::AttentionFile> attention_of(const std::string& said) {
-    return std::make_shared<const attn::AttentionFile>(
-        attn::parse_attention(text_of(attention_texts, said), label_of(attention_texts, said)));
+std::shared_ptr<const attn::AttentionFile> attention_of(const std::string& specified) {
+    return std::make_shared<const attn::AttentionFile>(attn::parse_attention(
+        text_of(attention_texts, specified), label_of(attention_texts, specified)));
 }
 
-std::shared_ptr<const attn::ExampleFile> example_of(const std::string& said) {
+std::shared_ptr<const attn::ExampleFile> example_of(const std::string& specified) {
     return std::make_shared<const attn::ExampleFile>(
-        attn::parse_example(text_of(example_texts, said), label_of(example_texts, said)));
+        attn::parse_example(text_of(example_texts, specified), label_of(example_texts, specified)));
 }
 
-std::string example_text(const std::string& said) {
-    return attn::shipped_example(said).empty() ? text_of(example_texts, said) : said;
+std::string example_text(const std::string& specified) {
+    return attn::shipped_example(specified).empty() ? text_of(example_texts, specified) : specified;
 }
 
-attn::Tensor set_example(const std::string& said, WalkConfig& config) {
-    const auto file = example_of(said);
+attn::Tensor set_example(const std::string& specified, WalkConfig& config) {
+    const auto file = example_of(specified);
     config.example = file;
     for (const attn::ExampleTable& table : file->tables) {
         if (table.name == "x") {
@@ -144,9 +146,9 @@ attn::Tensor set_example(const std::string& said, WalkConfig& config) {
 
 std::vector<std::string> attentions_of(const Arguments& arguments) {
     std::vector<std::string> all;
-    for (const std::string& said : arguments[flags::attentions]) {
-        const bool is_shipped = !attn::shipped_attention(said).empty();
-        all.push_back(is_shipped ? said : text_of(attention_texts, said));
+    for (const std::string& specified : arguments[flags::attentions]) {
+        const bool is_shipped = !attn::shipped_attention(specified).empty();
+        all.push_back(is_shipped ? specified : text_of(attention_texts, specified));
     }
     return all;
 }
@@ -155,7 +157,7 @@ Arguments with_attentions(Arguments typed) {
     if (!walks(typed) || !typed.has(flags::attentions)) return typed;
     take_streams(typed, attention_texts);
     for (const std::string& each : typed[flags::attentions]) {
-        put_begins_under(typed, *attention_of(each));
+        set_example_defaults(typed, *attention_of(each));
     }
     return typed;
 }
@@ -163,7 +165,7 @@ Arguments with_attentions(Arguments typed) {
 Arguments with_example(Arguments typed) {
     if (!walks(typed) || !typed.has(flags::example)) return typed;
     take_streams(typed, example_texts);
-    put_begins_under(typed, *example_of(typed[flags::example]));
+    set_example_defaults(typed, *example_of(typed[flags::example]));
     return typed;
 }
 

@@ -27,7 +27,7 @@ bool are_rivals(const Flag& a, const Flag& b) {
     const auto names = [](const Flag& one, const Flag& other) {
         return std::ranges::find(one.rivals, other.name, &Name::text) != one.rivals.end();
     };
-    return (a.traits & b.traits & (says_x | says_memory)) != 0 || names(a, b) || names(b, a);
+    return (a.traits & b.traits & (sets_x | sets_memory)) != 0 || names(a, b) || names(b, a);
 }
 
 /// Refuses a value with which a settings file would make the program read a file that names others,
@@ -74,45 +74,48 @@ const Flag* flag_of(const Arguments& arguments, const std::string& key) {
     throw attn::InputError(label + ":" + std::to_string(setting.line) + ": " + reason);
 }
 
-bool says_none(const attn::FileSetting& setting) {
+bool is_none(const attn::FileSetting& setting) {
     return setting.is_text && setting.values.front() == "none";
 }
 
 /// Returns the text of a setting for its flag; empty if it has its default, unless it must override
 /// a preset or a model.
-std::vector<Arguments::Said> texts_of(const Arguments& arguments, const Flag& flag,
-                                      const attn::FileSetting& setting, bool says_defaults) {
+std::vector<Arguments::SpecifiedFlag> texts_of(const Arguments& arguments, const Flag& flag,
+                                               const attn::FileSetting& setting,
+                                               bool includes_defaults) {
     const std::vector<std::string>& values = setting.values;
-    const bool stands_alone = flag.may_stand_alone && values == std::vector<std::string>{"true"};
-    if (stands_alone) return {{&flag, ""}};
-    const bool is_usual = values.size() == 1 && values.front() == flag.usual;
-    if (values.empty() || (is_usual && !says_defaults)) return {};
+    const bool has_no_value = flag.value_is_optional && values == std::vector<std::string>{"true"};
+    if (has_no_value) return {{&flag, ""}};
+    const bool is_usual = values.size() == 1 && values.front() == flag.default_value;
+    if (values.empty() || (is_usual && !includes_defaults)) return {};
     if (!flag.takes_value()) {
         if (values.front() == "true") return {{&flag, ""}};
         const Flag* opposite = arguments.find("--no-" + flag.name.substr(2));
         if (opposite == nullptr) return {};
         return {{opposite, ""}};
     }
-    if (says_none(setting)) {
+    if (is_none(setting)) {
         const std::vector<std::string> known = flag.takes.words();
         if (std::find(known.begin(), known.end(), "none") == known.end()) return {};
     }
-    std::vector<Arguments::Said> said;
+    std::vector<Arguments::SpecifiedFlag> specified;
     if (flag.repeats) {
-        for (const std::string& value : values) said.push_back({&flag, value});
-        return said;
+        for (const std::string& value : values) specified.push_back({&flag, value});
+        return specified;
     }
     const std::string joined = attn::joined(values, ",");
-    if (joined.empty() && flag.may_stand_alone) refuse_empty(flag);
+    if (joined.empty() && flag.value_is_optional) refuse_empty(flag);
     return {{&flag, joined}};
 }
 
 /// Returns these texts after check_input().
-std::vector<Arguments::Said> said_by(const Arguments& arguments, const Flag& flag,
-                                     const attn::FileSetting& setting, bool says_defaults) {
-    const std::vector<Arguments::Said> said = texts_of(arguments, flag, setting, says_defaults);
-    for (const Arguments::Said& each : said) check_input(*each.flag, each.text);
-    return said;
+std::vector<Arguments::SpecifiedFlag> flags_in_setting(const Arguments& arguments, const Flag& flag,
+                                                       const attn::FileSetting& setting,
+                                                       bool includes_defaults) {
+    const std::vector<Arguments::SpecifiedFlag> specified =
+        texts_of(arguments, flag, setting, includes_defaults);
+    for (const Arguments::SpecifiedFlag& each : specified) check_input(*each.flag, each.text);
+    return specified;
 }
 
 const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting& setting,
@@ -128,25 +131,25 @@ const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting&
 }
 
 /// Applies manual edits of the settings in this program's output to the recorded flags.
-void take_changes(Arguments& base, const std::vector<attn::FileSetting>& told,
+void take_changes(Arguments& base, const std::vector<attn::FileSetting>& lines,
                   const std::string& label) {
-    if (told.empty() || base.has(flags::notebook)) return;
-    std::string made;
+    if (lines.empty() || base.has(flags::notebook)) return;
+    std::string result;
     try {
         for (const auto& [key, value] : config_entries(base, attn::resolve(config_of(base)))) {
             if (key != "explicit_settings")
-                made += (made.empty() ? "{" : ",") + attn::json_string(key) + ":" + value;
+                result += (result.empty() ? "{" : ",") + attn::json_string(key) + ":" + value;
         }
     } catch (const attn::Error&) {
         return;  // a file is missing, or typed flags correct it: use the recorded flags alone
     }
-    for (const attn::FileSetting& was : attn::read_settings(made + "}", label).all) {
-        const auto is = std::ranges::find(told, was.key, &attn::FileSetting::key);
-        if (is == told.end() || is->is_object || is->is_null || is->values == was.values) continue;
+    for (const attn::FileSetting& was : attn::read_settings(result + "}", label).all) {
+        const auto is = std::ranges::find(lines, was.key, &attn::FileSetting::key);
+        if (is == lines.end() || is->is_object || is->is_null || is->values == was.values) continue;
         const Flag* flag = flag_of(base, was.key);
         if (flag == nullptr) continue;
         base.forget(*flag);
-        base.say(said_by(base, *flag, *is, true));
+        base.specify(flags_in_setting(base, *flag, *is, true));
         base.came_from(*flag, {label, is->line});
     }
 }
@@ -170,18 +173,19 @@ constexpr std::string_view mark = "attn-explain settings\n";
 Arguments settings_in(std::string_view json, const std::string& label, const Arguments& typed,
                       bool is_record) {
     const attn::FileSettings settings = attn::read_settings(json, label);
-    const auto says = [&](const attn::FileSetting& setting) {
+    const auto is_set = [&](const attn::FileSetting& setting) {
         const std::array families{"model_file", "preset", "notebook"};
-        return std::ranges::find(families, setting.key) != families.end() && !says_none(setting);
+        return std::ranges::find(families, setting.key) != families.end() && !is_none(setting);
     };
-    const bool says_defaults = std::ranges::any_of(settings.all, says) ||
-                               typed.has_any({flags::preset, flags::model_file, flags::notebook});
+    const bool includes_defaults =
+        std::ranges::any_of(settings.all, is_set) ||
+        typed.has_any({flags::preset, flags::model_file, flags::notebook});
     Arguments base(typed.tables());
     for (const attn::FileSetting& setting : settings.all) {
         if (std::find(derived.begin(), derived.end(), setting.key) != derived.end()) continue;
         const bool is_input = setting.key == "input";
         if (setting.is_object && (is_input || setting.key == "memory")) {
-            if (typed.has(is_input ? says_x : says_memory)) continue;
+            if (typed.has(is_input ? sets_x : sets_memory)) continue;
             refuse(label, setting,
                    "this record does not contain the " + setting.key + " itself: pass " +
                        (is_input ? "--text, --ids or --x"
@@ -211,16 +215,16 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
         }
         try {
             Arguments one(typed.tables());
-            one.say(said_by(typed, flag, setting, says_defaults));
-            for (const Arguments::Said& said : one.said()) {
-                one.came_from(*said.flag, {label, setting.line});
+            one.specify(flags_in_setting(typed, flag, setting, includes_defaults));
+            for (const Arguments::SpecifiedFlag& specified : one.specified()) {
+                one.came_from(*specified.flag, {label, setting.line});
             }
-            base.put_under(one);
+            base.set_defaults_from(one);
         } catch (const attn::Error& error) {
             refuse(label, setting, error.what());
         }
     }
-    take_changes(base, settings.beside_said, label);
+    take_changes(base, settings.derived_settings, label);
     return base;
 }
 
@@ -238,27 +242,28 @@ const std::vector<Flag>& config_flags() {
     return all;
 }
 
-void put_settings_under(Arguments& typed, Arguments base, bool implied) {
+void set_default_settings(Arguments& typed, Arguments base, bool implied) {
     const bool keeps_ids = typed.has(flags::ids) && base.has(flags::ids);
-    for (const Arguments::Said& said : typed.said()) {
-        for (const Arguments::Said& other : std::vector(base.said())) {
-            if (are_rivals(*said.flag, *other.flag)) base.forget(*other.flag);
+    for (const Arguments::SpecifiedFlag& specified : typed.specified()) {
+        for (const Arguments::SpecifiedFlag& other : std::vector(base.specified())) {
+            if (are_rivals(*specified.flag, *other.flag)) base.forget(*other.flag);
         }
     }
     // Settings of one source of x do not apply to another.
-    if (typed.has(says_x)) base.forget_any({flags::vocab_size, flags::tokens});
-    if (typed.has(says_x) && !keeps_ids) base.forget_any({flags::pad_id});
+    if (typed.has(sets_x)) base.forget_any({flags::vocab_size, flags::tokens});
+    if (typed.has(sets_x) && !keeps_ids) base.forget_any({flags::pad_id});
     if (typed.has_any({flags::text, flags::text_file, flags::ids, flags::x}))
         base.forget_any({flags::seq_len});
     if (typed.has(flags::x)) base.forget_any({flags::batch, flags::embed_dim});
-    typed.put_under(base, implied);
+    typed.set_defaults_from(base, implied);
 }
 
 Arguments with_config(Arguments typed) {
     typed.forget_origins();
     if (typed.has(flags::config)) {
         const std::string path = typed[flags::config];
-        put_settings_under(typed, settings_in(settings_text(path), attn::file_label(path), typed));
+        set_default_settings(typed,
+                             settings_in(settings_text(path), attn::file_label(path), typed));
     }
     return with_attentions(with_example(with_preset(std::move(typed))));
 }
@@ -272,7 +277,7 @@ void save_config(const Arguments& arguments) {
 
 std::string probe_settings(const Arguments& arguments) {
     const Arguments walk = arguments.narrowed_to({walk_flags});
-    if (walk.said().empty()) return "";
+    if (walk.specified().empty()) return "";
     const std::string comment = std::string(mark) + settings_json(walk);
     return comment.size() <= attn::longest_zip_comment ? comment : "";
 }
@@ -286,22 +291,22 @@ Arguments with_probe_settings(Arguments typed) {
     const std::string comment = is_workbook ? attn::workbook_settings(attn::InputFile(path))
                                             : attn::zip_comment(attn::InputFile(path));
     if (!is_workbook && !comment.starts_with(mark)) return typed;
-    Arguments held =
+    Arguments file_flags =
         settings_in(is_workbook ? comment : comment.substr(mark.size()), path, typed, true);
     // A workbook has its own tensors, whatever became of the files that they were read from.
-    if (is_workbook && held.has(flags::weights)) {
-        held.forget_any({flags::weights, flags::map, flags::model, flags::layer});
+    if (is_workbook && file_flags.has(flags::weights)) {
+        file_flags.forget_any({flags::weights, flags::map, flags::model, flags::layer});
     }
-    if (is_workbook) held.forget_any({flags::x, flags::memory});
+    if (is_workbook) file_flags.forget_any({flags::x, flags::memory});
     std::string words;
     for (const Flag& flag : walk_flags()) {
         if (typed.has(flag)) continue;
-        for (const std::string& text : held.all(flag)) {
+        for (const std::string& text : file_flags.all(flag)) {
             words += " " + flag.name + (text.empty() ? "" : " " + shell_quoted(text));
         }
     }
     if (!words.empty()) report_note(path + " was made with" + words);
-    put_settings_under(typed, held);
+    set_default_settings(typed, file_flags);
     return typed;
 }
 

@@ -11,7 +11,7 @@ const std::vector<Flag>& config_flags();
 
 /// Adds settings below the typed flags, which override them and their alternatives, such as another
 /// source of x. `implied` ones are neither printed nor saved.
-void put_settings_under(Arguments& typed, Arguments base, bool implied = false);
+void set_default_settings(Arguments& typed, Arguments base, bool implied = false);
 
 /// The typed flags, over the settings of the file that --config names, if there is one.
 ///

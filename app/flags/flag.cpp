@@ -13,7 +13,7 @@ using Kind = Takes::Kind;
 
 /// The values of a flag, for a message: `a whole number`, `a FILE`, `one of key, query, head or
 /// batch`.
-std::string taken_by(const Flag& flag) {
+std::string expected_value(const Flag& flag) {
     const Takes& takes = flag.takes;
     if (takes.kind == Kind::integer) return "a whole number";
     if (takes.kind == Kind::number) return "a number";
@@ -26,7 +26,7 @@ std::string taken_by(const Flag& flag) {
 /// Checks one text against the values of its flag.
 void check(const Flag& flag, const std::string& text) {
     const Takes& takes = flag.takes;
-    if (text.empty() && flag.may_stand_alone) return;
+    if (text.empty() && flag.value_is_optional) return;
     if (text.empty() && !takes.or_nothing) refuse_empty(flag);
     if (flag.is(flags::model) && (names_a_file(text) || text == "stories")) {
         refuse("--model is the family of a file of --weights: did you mean --model-file " +
@@ -45,7 +45,7 @@ std::vector<std::string> Flag::names() const {
 std::string Flag::whole_help() const {
     std::string text = help;
     if (takes.only_these) text += ": " + listed(takes.words());
-    return usual.empty() ? text : text + " (" + usual + ")";
+    return default_value.empty() ? text : text + " (" + default_value + ")";
 }
 
 std::string key_of(const Flag& flag) {
@@ -91,7 +91,7 @@ const Flag& Arguments::row(const Name& name) const {
 }
 
 bool Arguments::has(const Flag& flag) const {
-    return std::ranges::find(said_, &flag, &Said::flag) != said_.end();
+    return std::ranges::find(specified_, &flag, &SpecifiedFlag::flag) != specified_.end();
 }
 
 bool Arguments::has(const Name& name) const {
@@ -104,30 +104,32 @@ bool Arguments::has_any(const std::vector<Name>& names) const {
 }
 
 bool Arguments::has(Trait trait) const {
-    return std::ranges::any_of(said_, [&](const Said& said) { return said.flag->is(trait); });
+    return std::ranges::any_of(
+        specified_, [&](const SpecifiedFlag& specified) { return specified.flag->is(trait); });
 }
 
 std::vector<std::string> Arguments::all(const Flag& flag) const {
     std::vector<std::string> texts;
-    for (const Said& said : said_) {
-        if (said.flag == &flag) texts.push_back(said.text);
+    for (const SpecifiedFlag& specified : specified_) {
+        if (specified.flag == &flag) texts.push_back(specified.text);
     }
     return texts;
 }
 
 std::string Arguments::text(const Flag& flag) const {
     const std::vector<std::string> texts = all(flag);
-    return texts.empty() ? flag.usual : texts.back();
+    return texts.empty() ? flag.default_value : texts.back();
 }
 
 void Arguments::set(const Flag& flag, const std::string& text) {
     forget(flag);
-    said_.push_back({&flag, text});
+    specified_.push_back({&flag, text});
 }
 
 void Arguments::forget(const Flag& flag) {
     origins_.erase(&flag);
-    std::erase_if(said_, [&](const Said& said) { return said.flag == &flag; });
+    std::erase_if(specified_,
+                  [&](const SpecifiedFlag& specified) { return specified.flag == &flag; });
 }
 
 void Arguments::forget_any(const std::vector<Name>& names) {
@@ -137,38 +139,40 @@ void Arguments::forget_any(const std::vector<Name>& names) {
 }
 
 void Arguments::drop_implied() {
-    std::erase_if(said_, [](const Said& said) { return said.implied; });
+    std::erase_if(specified_, [](const SpecifiedFlag& specified) { return specified.implied; });
 }
 
-void Arguments::put_under(const Arguments& base, bool implied) {
-    std::vector<Said> all = base.said_;
-    std::erase_if(all, [&](const Said& theirs) {
-        return has(*theirs.flag) || std::ranges::find(off_, theirs.flag) != off_.end();
+void Arguments::set_defaults_from(const Arguments& base, bool implied) {
+    std::vector<SpecifiedFlag> all = base.specified_;
+    std::erase_if(all, [&](const SpecifiedFlag& base_flag) {
+        return has(*base_flag.flag) || std::ranges::find(off_, base_flag.flag) != off_.end();
     });
-    for (Said& said : all) said.implied = implied;
-    for (const Said& theirs : all) {
-        if (const Origin* place = base.origin(*theirs.flag)) origins_[theirs.flag] = *place;
+    for (SpecifiedFlag& specified : all) specified.implied = implied;
+    for (const SpecifiedFlag& base_flag : all) {
+        if (const Origin* place = base.origin(*base_flag.flag)) origins_[base_flag.flag] = *place;
     }
-    all.insert(all.end(), said_.begin(), said_.end());
-    said_ = std::move(all);
+    all.insert(all.end(), specified_.begin(), specified_.end());
+    specified_ = std::move(all);
 }
 
 Arguments Arguments::narrowed_to(std::vector<FlagTable> tables) const {
     Arguments narrow(std::move(tables));
-    std::copy_if(said_.begin(), said_.end(), std::back_inserter(narrow.said_),
-                 [&](const Said& said) { return narrow.find(said.flag->name) == said.flag; });
+    std::copy_if(specified_.begin(), specified_.end(), std::back_inserter(narrow.specified_),
+                 [&](const SpecifiedFlag& specified) {
+                     return narrow.find(specified.flag->name) == specified.flag;
+                 });
     return narrow;
 }
 
-std::vector<Arguments::Said> Arguments::in_order() const {
+std::vector<Arguments::SpecifiedFlag> Arguments::in_order() const {
     // A default of the walk may override a model or a notebook.
-    const bool says_defaults = has_any({flags::model_file, flags::notebook});
-    std::vector<Said> ordered;
+    const bool includes_defaults = has_any({flags::model_file, flags::notebook});
+    std::vector<SpecifiedFlag> ordered;
     for (const Flag* flag : rows()) {
-        for (const Said& said : said_) {
-            const bool is_usual = flag->takes_next_word() && said.text == flag->usual;
-            if (said.flag == flag && !said.implied && (!is_usual || says_defaults)) {
-                ordered.push_back(said);
+        for (const SpecifiedFlag& specified : specified_) {
+            const bool is_usual = flag->takes_next_word() && specified.text == flag->default_value;
+            if (specified.flag == flag && !specified.implied && (!is_usual || includes_defaults)) {
+                ordered.push_back(specified);
             }
         }
     }
@@ -181,7 +185,9 @@ const Arguments::Origin* Arguments::origin(const Flag& flag) const {
 }
 
 void Arguments::forget_origins() {
-    std::erase_if(said_, [&](const Said& said) { return origins_.contains(said.flag); });
+    std::erase_if(specified_, [&](const SpecifiedFlag& specified) {
+        return origins_.contains(specified.flag);
+    });
     origins_.clear();
 }
 
@@ -214,21 +220,23 @@ std::string Arguments::origins_in(std::string_view message) const {
 namespace {
 
 /// Checks the texts against their rows, in the order of the command line.
-void check_all(const std::vector<Arguments::Said>& all) {
-    for (auto said = all.begin(); said != all.end(); ++said) {
-        const Flag& flag = *said->flag;
-        const bool is_second = std::any_of(
-            all.begin(), said, [&](const Arguments::Said& one) { return one.flag == &flag; });
+void check_all(const std::vector<Arguments::SpecifiedFlag>& all) {
+    for (auto specified = all.begin(); specified != all.end(); ++specified) {
+        const Flag& flag = *specified->flag;
+        const bool is_second =
+            std::any_of(all.begin(), specified,
+                        [&](const Arguments::SpecifiedFlag& one) { return one.flag == &flag; });
         if (is_second && flag.takes_value() && !flag.repeats) {
             refuse(flag.name + " is given twice: " +
                    (flag.takes.kind == Kind::list ? "give it once, with commas between its words"
                                                   : "leave one of them out"));
         }
-        if (!flag.takes_value() && !said->text.empty() &&
-            !(flag.may_be_off() && (said->text == switched_off || said->text == "true"))) {
-            refuse_value(flag, said->text);
+        if (!flag.takes_value() && !specified->text.empty() &&
+            !(flag.may_be_off() &&
+              (specified->text == switched_off || specified->text == "true"))) {
+            refuse_value(flag, specified->text);
         }
-        if (flag.takes_value()) check(flag, said->text);
+        if (flag.takes_value()) check(flag, specified->text);
     }
 }
 
@@ -237,7 +245,7 @@ void check_all(const std::vector<Arguments::Said>& all) {
 void refuse_empty(const Flag& flag) {
     refuse(flag.name + " is empty: " +
            (flag.required ? flag.whole_help()
-                          : "give " + taken_by(flag) + ", or leave it out for the default"));
+                          : "give " + expected_value(flag) + ", or leave it out for the default"));
 }
 
 void refuse_value(const Flag& flag, const std::string& text) {
@@ -254,43 +262,46 @@ void Arguments::parse(const std::vector<std::string>& words, bool flags_alone) {
         const Flag* flag = named_by(*place);
         if (flag == nullptr || !flag->takes_next_word()) {
             throw UnknownFlag(before(*place, '='),
-                              meant_by(*this, *place, looks_like_flag(next) ? "" : next));
+                              suggestion_for(*this, *place, looks_like_flag(next) ? "" : next));
         }
         refuse(flag->name + " needs a value, " + flag->name + " " + flag->value + ": " +
                flag->whole_help());
     }
-    const auto extra = std::ranges::find(typed.said, nullptr, &Said::flag);
-    const std::vector<Said> all(typed.said.begin(), extra);
-    for (const Said& said : all) {
-        if (!said.flag->is(of_pages)) continue;
-        refuse(said.flag->name +
+    const auto extra = std::ranges::find(typed.specified, nullptr, &SpecifiedFlag::flag);
+    const std::vector<SpecifiedFlag> all(typed.specified.begin(), extra);
+    for (const SpecifiedFlag& specified : all) {
+        if (!specified.flag->is(of_pages)) continue;
+        refuse(specified.flag->name +
                " is a setting of the replayed notebooks: pass --notebook NAME[:CELL]");
     }
     check_all(all);
-    if (extra != typed.said.end()) {
+    if (extra != typed.specified.end()) {
         const std::string word(attn::trimmed(extra->text));
         if (word == extra->text || !looks_like_flag(word)) throw UnexpectedWord(extra->text);
-        throw UnknownFlag(before(word, '='), meant_by(*this, word, ""));
+        throw UnknownFlag(before(word, '='), suggestion_for(*this, word, ""));
     }
     keep(all);
 }
 
-void Arguments::say(const std::vector<Said>& flags) {
+void Arguments::specify(const std::vector<SpecifiedFlag>& flags) {
     check_all(flags);
     keep(flags);
 }
 
-void Arguments::keep(const std::vector<Said>& flags) {
-    for (const Said& said : flags) {
-        forget(*said.flag);
-        std::erase(off_, said.flag);
+void Arguments::keep(const std::vector<SpecifiedFlag>& flags) {
+    for (const SpecifiedFlag& specified : flags) {
+        forget(*specified.flag);
+        std::erase(off_, specified.flag);
     }
-    for (const Said& said : flags) {
-        const bool is_off = !said.flag->takes_value() && said.text == switched_off;
-        std::erase_if(said_, [&](const Said& one) { return is_off && one.flag == said.flag; });
-        is_off ? off_.push_back(said.flag) : said_.push_back(said);
-        if (!is_off && !said.flag->takes_value()) said_.back().text.clear();
-        const Flag* opposite = is_off ? find("--no-" + said.flag->name.substr(2)) : nullptr;
+    for (const SpecifiedFlag& specified : flags) {
+        const bool is_mismatch = !specified.flag->takes_value() && specified.text == switched_off;
+        std::erase_if(specified_, [&](const SpecifiedFlag& one) {
+            return is_mismatch && one.flag == specified.flag;
+        });
+        is_mismatch ? off_.push_back(specified.flag) : specified_.push_back(specified);
+        if (!is_mismatch && !specified.flag->takes_value()) specified_.back().text.clear();
+        const Flag* opposite =
+            is_mismatch ? find("--no-" + specified.flag->name.substr(2)) : nullptr;
         if (opposite != nullptr) set(*opposite, "");
     }
 }
@@ -303,31 +314,34 @@ std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows) {
 }
 
 bool Arguments::is_typed(const Flag& flag) const {
-    return std::ranges::any_of(
-        said_, [&](const Said& said) { return said.flag == &flag && !said.implied; });
+    return std::ranges::any_of(specified_, [&](const SpecifiedFlag& specified) {
+        return specified.flag == &flag && !specified.implied;
+    });
 }
 
 void note_useless_flags(const std::vector<FlagUse>& uses) {
     if (uses.empty()) return;
     for (const Flag* flag : uses.front().arguments.rows()) {
         const Need& need = flag->need;
-        const auto says_it = [&](const FlagUse& use) { return use.arguments.is_typed(*flag); };
+        const auto is_use_of = [&](const FlagUse& use) { return use.arguments.is_typed(*flag); };
         const auto has_effect = [&](const FlagUse& use) {
-            return says_it(use) &&
+            return is_use_of(use) &&
                    (need.among_flags == nullptr || need.among_flags(use.arguments)) &&
                    (need.in_walk == nullptr || use.plan == nullptr || need.in_walk(*use.plan));
         };
-        if (std::ranges::none_of(uses, says_it) || std::ranges::any_of(uses, has_effect)) continue;
+        if (std::ranges::none_of(uses, is_use_of) || std::ranges::any_of(uses, has_effect))
+            continue;
         report_note(flag->name + " has no effect here: it needs " + std::string(need.what));
     }
 }
 
 void note_unused_flags(const Arguments& arguments, const std::vector<Name>& used,
                        const std::string& what) {
-    for (const Arguments::Said& said : arguments.said()) {
-        const bool is_used = std::ranges::find(used, said.flag->name, &Name::text) != used.end();
-        if (said.implied || is_used) continue;
-        report_note(said.flag->name + " has no effect here: it needs " + what);
+    for (const Arguments::SpecifiedFlag& specified : arguments.specified()) {
+        const bool is_used =
+            std::ranges::find(used, specified.flag->name, &Name::text) != used.end();
+        if (specified.implied || is_used) continue;
+        report_note(specified.flag->name + " has no effect here: it needs " + what);
     }
 }
 

@@ -28,8 +28,8 @@ struct Need {
 
 /// Properties of a flag for code that does not read it by name.
 enum Trait : unsigned {
-    says_x = 1,          ///< sets the source of x; only one of these can be given
-    says_memory = 2,     ///< likewise for memory
+    sets_x = 1,          ///< sets the source of x; only one of these can be given
+    sets_memory = 2,     ///< likewise for memory
     of_model = 4,        ///< decided by the model of --model-file, so flags must not set it
     of_draws = 8,        ///< without effect if nothing is drawn
     of_arithmetic = 16,  ///< how numbers are computed or named, not their values
@@ -47,7 +47,7 @@ struct Flag {
     std::string value;  ///< placeholder of its value: `N`; empty for a flag without one
     std::string help;   ///< understandable without the help of other flags
     Takes takes{};
-    std::string usual{};            ///< the default, as typed or in words
+    std::string default_value{};    ///< the default, as typed or in words
     std::string letter{};           ///< `-o`
     std::string group = "Options";  ///< its heading in help
     unsigned traits = 0;            ///< of Trait
@@ -57,7 +57,7 @@ struct Flag {
     bool required = false;
     /// Its value, if any, follows an equals sign: `--heatmap=row`. Whole numbers may also be the
     /// next word.
-    bool may_stand_alone = false;
+    bool value_is_optional = false;
     /// True if the flag writes, watches, runs a program or decides a verdict: settings files, which
     /// may come from others, must not set it.
     bool never_in_files = false;
@@ -73,8 +73,12 @@ struct Flag {
 
     // A row is written as its first three members and the calls below.
     Flag&& taking(Takes what) && { return takes = what, std::move(*this); }
-    Flag&& usually(const std::string& text) && { return usual = text, std::move(*this); }
-    Flag&& spelt(const std::string& short_name) && { return letter = short_name, std::move(*this); }
+    Flag&& with_default(const std::string& text) && {
+        return default_value = text, std::move(*this);
+    }
+    Flag&& with_short_name(const std::string& short_name) && {
+        return letter = short_name, std::move(*this);
+    }
     Flag&& being(unsigned what) && { return traits = what, std::move(*this); }
     Flag&& instead_of(std::vector<Name> others) && {
         return rivals = std::move(others), std::move(*this);
@@ -90,7 +94,7 @@ struct Flag {
         return set = setter, std::move(*this);
     }
     Flag&& recorded(const std::string& as) && { return key = as, std::move(*this); }
-    Flag&& or_alone() && { return may_stand_alone = true, std::move(*this); }
+    Flag&& with_optional_value() && { return value_is_optional = true, std::move(*this); }
     Flag&& in_group(const std::string& heading) && { return group = heading, std::move(*this); }
 
     /// True if the flag alone sets part of the configuration from its text.
@@ -109,13 +113,13 @@ struct Flag {
     bool is_positional() const { return !name.starts_with('-'); }
     bool takes_value() const { return !value.empty(); }
     /// True if the word after it is its value.
-    bool takes_next_word() const { return takes_value() && !may_stand_alone; }
+    bool takes_next_word() const { return takes_value() && !value_is_optional; }
     /// The value as help shows it after the name: ` N`, `[=SCALE]`.
     std::string value_text() const {
         const bool counts = takes.kind == Takes::Kind::integer;
-        return !takes_value()    ? ""
-               : may_stand_alone ? (counts ? " [" : "[=") + value + "]"
-                                 : " " + value;
+        return !takes_value()      ? ""
+               : value_is_optional ? (counts ? " [" : "[=") + value + "]"
+                                   : " " + value;
     }
     /// The names as they are typed: `-o`, `--output`.
     std::vector<std::string> names() const;
@@ -128,22 +132,23 @@ using FlagTable = const std::vector<Flag>& (*)();
 
 /// Returns this program's flag for a name from other programs: `--kv-heads 2` for `--gqa 2`,
 /// `--preset llama3` for `llama3`, with the typed value if it fits. Empty for unknown names.
-std::string said_here(const Arguments& arguments, const std::string& word,
-                      const std::string& next = {});
+std::string flag_for_word(const Arguments& arguments, const std::string& word,
+                          const std::string& next = {});
 
 /// Returns the flag that a word of the command line means, for a message; empty if there is none.
-std::string meant_by(const Arguments& arguments, const std::string& word, const std::string& next);
+std::string suggestion_for(const Arguments& arguments, const std::string& word,
+                           const std::string& next);
 
 /// A word that looks like a flag but is not one of the command.
 struct UnknownFlag : attn::ConfigError {
-    UnknownFlag(const std::string& said, const std::string& meant);
+    UnknownFlag(const std::string& specified, const std::string& meant);
     std::string name;
     bool has_guess;
 };
 
 /// A word that the command does not expect.
 struct UnexpectedWord : attn::ConfigError {
-    explicit UnexpectedWord(const std::string& said);
+    explicit UnexpectedWord(const std::string& specified);
     std::string word;
 };
 
@@ -163,14 +168,14 @@ public:
     ///         guess.
     void parse(const std::vector<std::string>& words, bool flags_alone = false);
 
-    struct Said {
+    struct SpecifiedFlag {
         const Flag* flag;
         std::string text;
         bool implied = false;
     };
     /// Adds flags of these tables that are already parsed, each with its text.
     /// Errors  ConfigError for the first invalid text.
-    void say(const std::vector<Said>& flags);
+    void specify(const std::vector<SpecifiedFlag>& flags);
 
     /// True if it was given; false for flags that the command does not have.
     bool has(const Name& name) const;
@@ -216,13 +221,13 @@ public:
     Arguments narrowed_to(std::vector<FlagTable> tables) const;
     /// Returns the given flags that are not implied, in the order of help and without defaults: the
     /// same list for the same walk, however it was typed.
-    std::vector<Said> in_order() const;
+    std::vector<SpecifiedFlag> in_order() const;
     /// Takes values from `base` for flags that have none here; `implied` if another flag implies
     /// them.
-    void put_under(const Arguments& base, bool implied = false);
+    void set_defaults_from(const Arguments& base, bool implied = false);
     void drop_implied();
 
-    const std::vector<Said>& said() const { return said_; }
+    const std::vector<SpecifiedFlag>& specified() const { return specified_; }
     const std::vector<FlagTable>& tables() const { return tables_; }
     /// All rows of the tables.
     std::vector<const Flag*> rows() const;
@@ -235,10 +240,10 @@ public:
 
 private:
     const Flag& row(const Name& name) const;
-    void keep(const std::vector<Said>& flags);
+    void keep(const std::vector<SpecifiedFlag>& flags);
 
     std::vector<FlagTable> tables_;
-    std::vector<Said> said_;  ///< in the order in which it was typed
+    std::vector<SpecifiedFlag> specified_;  ///< in the order in which it was typed
     std::map<const Flag*, Origin> origins_;
     std::vector<const Flag*> off_{};  ///< settings that were switched off: `--bias=false`
 };
@@ -273,7 +278,8 @@ std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows);
 
 /// A command line as read by CLI11, not yet checked.
 struct TypedWords {
-    std::vector<Arguments::Said> said;  ///< as typed; without a flag for unexpected words
+    std::vector<Arguments::SpecifiedFlag>
+        specified;        ///< as typed; without a flag for unexpected words
     std::size_t trouble;  ///< index of the first word that is not a flag or lacks its value
 };
 

@@ -182,7 +182,7 @@ const std::vector<Format>& formats() {
          .suffixes = {".json"},
          .render = render_json,
          .has_code = true,
-         .lines_apart = true,
+         .keeps_lines = true,
          .has_everything = true,
          .has_rules = true},
         {.name = "ipynb",
@@ -246,7 +246,7 @@ const Format& find_format(std::string_view name) {
 
 std::optional<Document> with_gathered_code(const Format& format, const Document& document) {
     const auto has_lines = [](const attn::Section& section) { return !section.code.empty(); };
-    if (format.lines_apart || std::ranges::none_of(document.sections, has_lines)) return {};
+    if (format.keeps_lines || std::ranges::none_of(document.sections, has_lines)) return {};
     Document gathered = document;
     attn::gather_code(gathered);
     return gathered;

@@ -31,7 +31,7 @@ struct Format {
     bool prints_numbers = false;  ///< --precision and related flags change its numbers
     bool has_words = false;       ///< headings and notes, which -q omits
     bool has_code = false;        ///< it includes the lines of --code
-    bool lines_apart = false;     ///< each section keeps its own lines, printed or not
+    bool keeps_lines = false;     ///< each section keeps its own lines, printed or not
     bool has_everything = false;  ///< includes steps that are not printed
     bool has_rules = false;       ///< it includes the completed rule of each step
     bool runs = false;            ///< it is a program

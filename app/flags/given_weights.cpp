@@ -9,7 +9,7 @@
 #include "attn/files/io/input_file.hpp"
 #include "attn/files/io/read_tensor.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 #include "attn/models/hugging_face.hpp"
 
 namespace app {
@@ -171,14 +171,14 @@ namespace {
 /// Returns a file's tensors under our names, and a sentence on those that were renamed.
 attn::Ledger by_our_names(const Arguments& arguments, const attn::Ledger& file,
                           std::vector<std::string>& notes) {
-    const std::map<std::string, std::string> said = mapped_names(arguments, file);
+    const std::map<std::string, std::string> specified = mapped_names(arguments, file);
     const auto is_ours = [&](const std::string& name) {
         return std::ranges::count(attn::step_table(), name, &attn::Step::name) > 0;
     };
     attn::Ledger named;
     std::vector<std::string> assumed;
     for (const auto& [name, tensor] : file.entries()) {
-        if (const auto mapped = said.find(name); mapped != said.end()) {
+        if (const auto mapped = specified.find(name); mapped != specified.end()) {
             if (arguments[flags::attentions].empty()) {
                 attn::find_step(attn::step_table(), mapped->second);
             }
@@ -187,19 +187,19 @@ attn::Ledger by_our_names(const Arguments& arguments, const attn::Ledger& file,
             named.record(name, tensor);
         }
     }
-    std::map<std::string, std::string> taken;
+    std::map<std::string, std::string> first_names;
     for (const auto& [name, tensor] : file.entries()) {
-        if (said.contains(name) || is_ours(name)) continue;
+        if (specified.contains(name) || is_ours(name)) continue;
         const std::string step = given_as(name, tensor);
-        const auto [first, is_first] = taken.try_emplace(step, name);
+        const auto [first, is_first] = first_names.try_emplace(step, name);
         if (!is_first && step.starts_with("w_")) {
             throw attn::ConfigError("both " + attn::visible(first->second) + " and " +
                                     attn::visible(name) + " may be " + step +
                                     ": pass --map NAME:" + step + " for the one you mean");
         }
         const bool is_free = !step.empty() && !named.has(step);
-        const std::string theirs = name.empty() ? "the array" : attn::visible(name);
-        if (is_free) assumed.push_back(theirs + " is " + step);
+        const std::string array_name = name.empty() ? "the array" : attn::visible(name);
+        if (is_free) assumed.push_back(array_name + " is " + step);
         named.record(is_free ? step : name, tensor);
     }
     if (!assumed.empty()) notes.push_back("assumed: " + attn::joined(assumed));
@@ -242,21 +242,21 @@ WalkParameters take_parameters(const attn::Ledger& given, attn::WalkConfig& conf
     attn::WalkConfig with_all = config;
     for (const auto& [name, tensor] : given.entries()) {
         // Earlier keys are read only on request, even if the file of a walk contains them.
-        const bool asked = config.past || !name.starts_with("past_");
-        if (!name.empty() && asked) with_all.parameters.record(name, tensor);
+        const bool requested = config.past || !name.starts_with("past_");
+        if (!name.empty() && requested) with_all.parameters.record(name, tensor);
     }
-    WalkParameters held{attn::parameter_names(std::move(with_all))};
+    WalkParameters walk_parameters{attn::parameter_names(std::move(with_all))};
     for (const auto& [name, tensor] : given.entries()) {
-        if (std::ranges::find(held.needed, name) != held.needed.end()) {
+        if (std::ranges::find(walk_parameters.needed, name) != walk_parameters.needed.end()) {
             config.parameters.record(name, tensor);
         } else if (name != "x" || !std::holds_alternative<attn::Tensor>(config.input)) {
-            held.unused.push_back(name.empty() ? "an array without a name" : name);
+            walk_parameters.unused.push_back(name.empty() ? "an array without a name" : name);
         }
     }
-    for (const std::string& name : held.needed) {
-        if (!config.parameters.has(name)) held.drawn.push_back(name);
+    for (const std::string& name : walk_parameters.needed) {
+        if (!config.parameters.has(name)) walk_parameters.drawn.push_back(name);
     }
-    return held;
+    return walk_parameters;
 }
 
 }  // namespace
@@ -266,21 +266,21 @@ std::map<std::string, std::string> mapped_names(const Arguments& arguments,
     std::map<std::string, std::string> steps;
     for (const std::string& entry : arguments[flags::map]) {
         const std::size_t colon = entry.rfind(':');
-        const std::string theirs = entry.substr(0, colon);
-        if (colon == std::string::npos || !file.has(theirs)) {
+        const std::string array_name = entry.substr(0, colon);
+        if (colon == std::string::npos || !file.has(array_name)) {
             throw attn::ConfigError("--map '" + entry +
                                     "' is not NAME:STEP with a name that the file has");
         }
-        steps[theirs] = entry.substr(colon + 1);
+        steps[array_name] = entry.substr(colon + 1);
     }
     return steps;
 }
 
-attn::SaidSettings said_settings(const Arguments& arguments) {
+attn::SpecifiedSettings specified_settings(const Arguments& arguments) {
     return {.heads = arguments.has(flags::heads),
             .projection = arguments.has(flags::projection),
             .mask = arguments.has(flags::mask) || arguments.has(flags::mask_file),
-            .source = arguments.has(says_x),
+            .source = arguments.has(sets_x),
             .weight_layout = arguments.has(flags::weight_layout),
             .causal_align = arguments.has(flags::causal_align),
             .form = arguments.has(flags::form)};
@@ -312,28 +312,28 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     }
     std::vector<std::string> notes;
     if (!has_model) given = by_our_names(arguments, attn::heads_together(given), notes);
-    const attn::SaidSettings said = said_settings(arguments);
-    if (name_rows_of(given, tokens) && config.names.empty() && !said.source) {
+    const attn::SpecifiedSettings specified = specified_settings(arguments);
+    if (name_rows_of(given, tokens) && config.names.empty() && !specified.source) {
         config.names = {tokens};
     }
     const attn::Tensor* const mask = given.find("mask");
-    if (mask != nullptr && !said.mask && !config.position_bias &&
+    if (mask != nullptr && !specified.mask && !config.position_bias &&
         take_added_mask(*mask, false, config)) {
         given = given.without("mask");
         notes.emplace_back("assumed: mask is added to the scores");
     }
     const attn::Tensor* const bias = given.find("position_bias");
-    if (bias != nullptr && bias->dimension() > 1 && !config.position_bias && !said.mask &&
+    if (bias != nullptr && bias->dimension() > 1 && !config.position_bias && !specified.mask &&
         take_added_mask(*bias, false, config)) {
         given = given.without("position_bias");
         notes.emplace_back("assumed: position_bias is added to the scores");
     }
     const bool draws_x = arguments.has_any({flags::batch, flags::seq_len, flags::embed_dim});
-    if (const attn::Tensor* x = given.find("x"); x != nullptr && !said.source && !draws_x) {
+    if (const attn::Tensor* x = given.find("x"); x != nullptr && !specified.source && !draws_x) {
         config.input = *x;
     }
-    attn::take_names(given, said, config);
-    attn::take_direct(given, said, config);
+    attn::take_names(given, specified, config);
+    attn::take_direct(given, specified, config);
     const auto [needed, drawn, unused] = take_parameters(given, config);
     const bool has_x = std::holds_alternative<attn::Tensor>(config.input) && given.has("x");
     if (config.parameters.entries().empty() && !has_x) {
@@ -344,13 +344,13 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     }
     config.weights_file = weights;
     note_beginning(arguments, config, notes);
-    if (!said.mask && !config.mask.any()) {
+    if (!specified.mask && !config.mask.any()) {
         const std::string assumed = take_shown_mask(given, attn::beginning_of(config), config);
         if (!assumed.empty()) notes.push_back("assumed: " + assumed);
     }
     attn::Ledger masks;
     if (const attn::Tensor* const whole = given.find("mask")) masks.record("mask", *whole);
-    for (const std::string& assumed : attn::take_shapes(masks, said, config)) {
+    for (const std::string& assumed : attn::take_shapes(masks, specified, config)) {
         notes.push_back("assumed: " + assumed);
     }
     if (!drawn.empty()) {

@@ -42,7 +42,7 @@ attn::Loss loss_of_word(const Arguments& arguments, const std::string& word, con
     for (std::size_t i = 0; i < output.size(); ++i) {
         loss.rest -= output.data()[i] * found.gradient.data()[i];
     }
-    loss.note = "It is -log of the probability that the model gives " + attn::shown(word) +
+    loss.note = "It is -log of the probability that the model gives " + attn::quoted_text(word) +
                 " next; the rule holds near this output.";
     return loss;
 }
@@ -81,13 +81,13 @@ Flag loss_flag() {
         "the loss of the gradients: sum or mean of the last step, a cell such as 'weights[0,1]', "
         "mse:FILE, FILE with the gradient of the last step, or cross-entropy:WORD of the "
         "next word of a trained model"}
-        .usually("sum")
+        .with_default("sum")
         .being(or_file);
 }
 
 std::vector<Flag> gradient_flags() {
-    const Need backward{[](const Arguments& said) { return said.has(flags::backward); }, nullptr,
-                        "the backward pass: add --backward"};
+    const Need backward{[](const Arguments& specified) { return specified.has(flags::backward); },
+                        nullptr, "the backward pass: add --backward"};
     return grouped(
         "Gradients",
         {Flag{flags::backward, "",
@@ -108,10 +108,10 @@ std::vector<Flag> gradient_flags() {
 attn::WalkConfig after_learning(const Arguments& arguments, attn::WalkConfig config) {
     Arguments whole = arguments;
     whole.forget_any({flags::only, flags::check_gradient});
-    for (const std::string& said : arguments[flags::learn]) {
-        const auto rate = parse_as<double>("--learn", said);
+    for (const std::string& specified : arguments[flags::learn]) {
+        const auto rate = parse_as<double>("--learn", specified);
         if (!std::isfinite(rate)) {
-            throw attn::ConfigError("--learn " + said +
+            throw attn::ConfigError("--learn " + specified +
                                     " is not a step size: pass a number such as 0.1");
         }
         const attn::Plan plan = attn::resolve(config);
@@ -132,7 +132,7 @@ attn::WalkConfig after_learning(const Arguments& arguments, attn::WalkConfig con
             if (lost.empty() && !attn::notes::not_finite(after).empty()) lost = step.name;
             config.parameters.record(step.name, std::move(after));
         }
-        if (!lost.empty()) report_note(lost + " is not finite after --learn " + said);
+        if (!lost.empty()) report_note(lost + " is not finite after --learn " + specified);
     }
     return config;
 }
@@ -144,16 +144,18 @@ attn::StepTable with_gradients(const Arguments& arguments, const attn::Plan& pla
     const auto only = cuts ? wanted_parts(arguments) : std::vector<attn::WantedPart>();
     const attn::StepTable forward = table;
     table = attn::with_gradients(table, plan, loss_of(arguments, plan, table));
-    const auto is_asked = [&](const std::string& name) {
+    const auto is_requested = [&](const std::string& name) {
         return !cuts || std::ranges::any_of(only, [&](const attn::WantedPart& part) {
             return part.name == name || part.name == name + "_central" ||
                    part.name == name + "_error";
         });
     };
-    const bool shows_some = std::ranges::any_of(
-        table, [&](const attn::Step& step) { return step.names_steps() && is_asked(step.name); });
+    const bool shows_some = std::ranges::any_of(table, [&](const attn::Step& step) {
+        return step.names_steps() && is_requested(step.name);
+    });
     if (arguments.has(flags::check_gradient)) {
-        if (shows_some) return attn::with_gradient_checks(table, plan, report_note_now, is_asked);
+        if (shows_some)
+            return attn::with_gradient_checks(table, plan, report_note_now, is_requested);
         report_note("--only shows no gradient, so --check-gradient checks none");
     }
     // Code and pages need the whole walk, and a mistake needs its step.

@@ -25,17 +25,17 @@ std::vector<Flag> input_rows() {
         "--text or --text-file, and no --model-file, whose tokenizer splits the text";
     return {
         setting(flags::text, "TEXT", "words to attend over; repeat for a batch")
-            .being(of_arithmetic | says_x | of_source)
+            .being(of_arithmetic | sets_x | of_source)
             .repeatable(),
         Flag{flags::example, "NAME",
              "attend over an example whose features have names, with integer matrices set by hand, "
              "or your own file: attn-explain examples lists them",
              such_as(attn::shipped_example_names, Takes::Kind::file)}
-            .being(of_model | says_x | of_source)
+            .being(of_model | sets_x | of_source)
             .recorded("example"),
         Flag{flags::text_file, "FILE",
              "text to attend over, one sequence per line (- is standard input)", file()}
-            .being(of_model | says_x),
+            .being(of_model | sets_x),
         Flag{flags::split, "HOW",
              "how text is split into tokens: words, chars, or a regular expression that matches "
              "each token",
@@ -46,7 +46,7 @@ std::vector<Flag> input_rows() {
             {nullptr, has_tokens<true>, text}),
         setting(flags::ids, "IDS",
                 "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\"")
-            .being(of_arithmetic | says_x | of_source),
+            .being(of_arithmetic | sets_x | of_source),
         Flag{flags::tokens, "NAMES",
              "names of the tokens or rows of x, in their order: the,cat,_ (_ keeps the id or "
              "number); ';' between sequences"}
@@ -62,26 +62,26 @@ std::vector<Flag> input_rows() {
             .being(of_model | of_source)
             .needing({nullptr, has_tokens<false>, "tokens: pass --text or --ids"}),
         setting(flags::random, "HOW", "draw x directly, normal or uniform numbers")
-            .being(of_model | says_x | of_source),
+            .being(of_model | sets_x | of_source),
         Flag{flags::x, "FILE[:NAME]",
              "x from a file, (tokens, features) or with a batch axis (- is standard input)", file()}
-            .being(of_model | says_x),
+            .being(of_model | sets_x),
         setting(flags::memory_texts, "TEXT", "cross-attention: words of the keys and values")
-            .being(of_model | says_memory)
+            .being(of_model | sets_memory)
             .repeatable(),
         Flag{flags::memory_ids, "IDS", "cross-attention: token ids of the keys and values"}.being(
-            of_model | says_memory),
+            of_model | sets_memory),
         Flag{flags::memory, "FILE[:NAME]",
              "cross-attention: a file with the input of keys and values; with --model-file, the "
              "most memory to use, such as 8G",
              file()}
-            .being(of_model | says_memory),
+            .being(of_model | sets_memory),
         setting(flags::batch, "N", "number of sequences of a random x; adds a batch axis")
             .being(of_model),
         setting(flags::seq_len, "N", "tokens of a random x, drawn instead of the sentence")
             .being(of_model),
         setting("--memory-len", "N", "cross-attention: random memory of N tokens")
-            .being(of_model | says_memory),
+            .being(of_model | sets_memory),
         setting("--lengths", "N,N", "true lengths of the key sequences, for the padding mask: 4,2")
             .needing({nullptr, pads, "a padding mask: add --mask padding"}),
     };

@@ -67,7 +67,7 @@ const Knob* knob_of(const Arguments& arguments, const Flag& flag) {
     if (has_model && (flag.is(of_model) || flag.is(of_draws))) return nullptr;
     if (std::ranges::none_of(inputs, is_it) || arguments.has(flag)) return knob;
     const bool is_drawn = arguments.has_any({flags::batch, flags::embed_dim, flags::seq_len}) ||
-                          arguments.has(says_x);
+                          arguments.has(sets_x);
     return flag.is(flags::text) && !is_drawn ? knob : nullptr;
 }
 
@@ -77,13 +77,13 @@ attn::JsonText knob_json(const Arguments& arguments, const Flag& flag, const Kno
     const bool is_long = flag.is(flags::text) || flag.is(flags::rules);
     const char* kind = counts ? "number" : is_long ? "text" : "word";
     if (takes.only_these && takes.kind == Takes::Kind::word) kind = "choice";
-    std::string usual = flag.is(flags::text) ? default_sentence : flag.usual;
-    if (arguments.has(flags::model_file) && *knob.with_model != 0) usual = knob.with_model;
+    std::string default_value = flag.is(flags::text) ? default_sentence : flag.default_value;
+    if (arguments.has(flags::model_file) && *knob.with_model != 0) default_value = knob.with_model;
     const attn::JsonText json({{"name", flag.name},
                                {"help", flag.help},
                                {"takes", kind},
                                {"choices", takes.words()},
-                               {"default", usual}},
+                               {"default", default_value}},
                               ",");
     return arguments.has(flag) ? json.with("value", arguments.text(flag), ",") : json;
 }
@@ -128,7 +128,7 @@ attn::JsonText next_json(const Arguments& arguments, std::size_t shown) {
 }
 
 /// True if a flag sets the output of the walk, not the walk.
-bool is_apart(const Flag& flag) {
+bool is_separate(const Flag& flag) {
     return flag.never_in_files || flag.is(of_output) || flag.is_positional() ||
            flag.is(flags::preset);
 }
@@ -138,11 +138,11 @@ bool is_apart(const Flag& flag) {
 attn::JsonText knobs_json(const Arguments& arguments) {
     std::vector<std::string> words{"--format=html"};
     if (arguments.has(flags::model_file)) words.emplace_back("--live");
-    for (const auto& [flag, text, implied] : arguments.said()) {
-        if (is_apart(*flag) || knob_of(arguments, *flag) != nullptr) continue;
+    for (const auto& [flag, text, implied] : arguments.specified()) {
+        if (is_separate(*flag) || knob_of(arguments, *flag) != nullptr) continue;
         // The core has no files, and no shipped examples.
-        const std::string said = flag->is(flags::example) ? example_of(text)->text : text;
-        words.push_back(said.empty() ? flag->name : flag->name + "=" + said);
+        const std::string specified = flag->is(flags::example) ? example_of(text)->text : text;
+        words.push_back(specified.empty() ? flag->name : flag->name + "=" + specified);
     }
     std::vector<attn::JsonText> fields;
     for (const Knob& each : knobs) {
@@ -162,7 +162,7 @@ Flag live_flag() {
                 "positions and mistakes become fields, and each change recomputes everything"}
         .in_group("Output")
         .typed_only()
-        .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,
+        .needing({[](const Arguments& specified) { return format_of(specified).answers; }, nullptr,
                   "--format html"});
 }
 
@@ -171,7 +171,7 @@ bool is_live(const Arguments& arguments) {
 }
 
 Arguments as_live(const Arguments& arguments) {
-    for (const auto& [flag, text, implied] : arguments.said()) {
+    for (const auto& [flag, text, implied] : arguments.specified()) {
         const auto refusal = std::ranges::find(refusals, flag->name,
                                                [](const Refusal& each) { return each.flag.text; });
         if (refusal != refusals.end()) {
@@ -179,7 +179,7 @@ Arguments as_live(const Arguments& arguments) {
             throw attn::ConfigError(std::string(refusal->reason));
         }
         const bool is_file = flag->takes.kind == Takes::Kind::file || names_a_file(text);
-        const bool is_read = is_apart(*flag) || flag->is(flags::example);
+        const bool is_read = is_separate(*flag) || flag->is(flags::example);
         if (!is_read && flag->may_name_file() && is_file) {
             throw attn::ConfigError("--live supports no files: leave " + flag->name +
                                     " out, or make the page without --live");

@@ -37,10 +37,10 @@ void refuse_decided(const Arguments& arguments) {
         if (flag.is(of_model) && arguments.has(flag)) refuse_decided(flag.name);
     }
     const bool draws = arguments.has(flags::sink) || arguments.has(flags::position_bias);
-    for (const Arguments::Said& said : arguments.said()) {
-        if (draws || said.implied || !said.flag->is(of_draws)) continue;
+    for (const Arguments::SpecifiedFlag& specified : arguments.specified()) {
+        if (draws || specified.implied || !specified.flag->is(of_draws)) continue;
         throw attn::ConfigError(
-            said.flag->name +
+            specified.flag->name +
             " has no effect with --model-file: a trained model draws nothing; leave it out");
     }
     if (arguments[flags::texts].size() > 1) {
@@ -120,11 +120,11 @@ void set_layer(const Arguments& arguments, const ModelRun& run, std::size_t laye
 void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer,
               const WalkConfig& typed, WalkConfig& config) {
     auto own = std::make_shared<WalkConfig>();
-    for (const auto& [flag, text, implied] : arguments.said()) {
+    for (const auto& [flag, text, implied] : arguments.specified()) {
         if (flag->sets() && flag->is(of_arithmetic)) flag->take(*own, text);
     }
     set_layer(Arguments(arguments.tables()), run, layer, *own);
-    for (const auto& [flag, text, implied] : arguments.said()) {
+    for (const auto& [flag, text, implied] : arguments.specified()) {
         if (!flag->sets() && !flag->is(flags::mask_file)) continue;
         // A step replaced by a rule is visible anyway.
         if (flag->is(of_arithmetic) || flag->is(of_draws) || flag->is(flags::rules)) continue;
@@ -141,7 +141,7 @@ void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer
 
 /// Returns the first token of a word that consists of several.
 std::string first_piece(const attn::models::Model& model, const std::string& word,
-                        std::string asked) {
+                        std::string requested) {
     if (model.tokenizer == nullptr) return {};
     const std::string text = " " + word;
     std::int64_t longest = -1;
@@ -153,9 +153,9 @@ std::string first_piece(const attn::models::Model& model, const std::string& wor
         size = label.size();
     }
     if (longest < 0) return {};
-    asked.replace(asked.rfind(word), word.size(), std::to_string(longest));
+    requested.replace(requested.rfind(word), word.size(), std::to_string(longest));
     return "it is several tokens, the first of which may be '" + model.tokenizer->label(longest) +
-           "', " + asked + "; ";
+           "', " + requested + "; ";
 }
 
 /// Reports if the tokenizer next to a file cuts a text into other tokens than the file's own.
@@ -202,7 +202,7 @@ void set_model_layer(const Arguments& arguments, const ModelRun* run, WalkConfig
             report_note("--without " + each.word + " has no effect on the attention of layer " +
                         std::to_string(layer) + ", which comes before it");
         }
-        say_cost(arguments, model, {ids.size(), layer});
+        report_cost(arguments, model, {ids.size(), layer});
         const ModelRun own{model, ids, attn::models::inputs_of_layers(model, ids, layer, without)};
         return set_model_layer(arguments, &own, config);
     }
@@ -243,8 +243,8 @@ const std::vector<Flag>& model_flags() {
                          "Face (config.json and .safetensors files) or the ORG/NAME of one in its "
                          "cache, a .gguf file of llama.cpp, or a file of llama2.c",
                          such_as(shipped_models, Takes::Kind::file)}
-                        .usually("stories"),
-                    Flag{flags::tokenizer, "FILE", "tokenizer of the model", file()}.usually(
+                        .with_default("stories"),
+                    Flag{flags::tokenizer, "FILE", "tokenizer of the model", file()}.with_default(
                         "the one next to the model"),
                     Flag{flags::text, "TEXT", "text that the model reads"},
                     Flag{flags::ids, "IDS", "token ids that the model reads: 1,403,407"},
@@ -291,7 +291,7 @@ double bytes_in(const std::string& text) {
     if (unit > 1) number.pop_back();
     const auto size = attn::parse_number(number);
     if (size && *size > 0) return *size * unit;
-    throw attn::ConfigError("--memory " + attn::shown(text) +
+    throw attn::ConfigError("--memory " + attn::quoted_text(text) +
                             " is not a size: pass it as 8G or 500M");
 }
 
@@ -314,7 +314,7 @@ std::string size_text(double bytes) {
 
 }  // namespace
 
-void say_cost(const Arguments& arguments, Model& model, const Run& run) {
+void report_cost(const Arguments& arguments, Model& model, const Run& run) {
     constexpr double much = 1e9;          // bytes
     constexpr double many_numbers = 2e9;  // about two seconds
     const std::size_t layers = run.layers.value_or(model.architecture.layers.size());
@@ -322,22 +322,22 @@ void say_cost(const Arguments& arguments, Model& model, const Run& run) {
         attn::models::cost_of(model, layers, run.tokens, run.hold, run.size, run.branches);
     cost.read *= run.passes;
     if (run.branches == 0) cost.multiplied *= run.passes;  // there are many more branches
-    const bool keeps = run.hold == attn::models::Hold::all;
+    const bool keeps = run.hold == attn::models::KeepWeights::all;
     const std::optional<std::string> most = arguments[flags::most_memory];
     const double room = most ? bytes_in(*most) : free_memory();
-    if (cost.held > room) {
+    if (cost.in_memory > room) {
         throw attn::ConfigError(
-            "this run would need " + size_text(cost.held) + ", and " +
+            "this run would need " + size_text(cost.in_memory) + ", and " +
             (most ? "--memory allows " : "the machine has free ") + size_text(room) +
             (keeps ? ": use lens, heads or a walk, which load one layer at a time, or give a "
                      "smaller model"
                    : ": give a smaller model, or more memory"));
     }
-    if (cost.read > much || cost.held > much || cost.multiplied > many_numbers) {
+    if (cost.read > much || cost.in_memory > much || cost.multiplied > many_numbers) {
         // Rates of one laptop core: numbers read from a file, and multiply-adds in float64.
         const double seconds = cost.read / 5e8 + cost.multiplied / 5e9;
         report_note(fmt::format("reads {} layers, {}, holds {}{}, and takes about {}", layers,
-                                size_text(cost.read), size_text(cost.held),
+                                size_text(cost.read), size_text(cost.in_memory),
                                 keeps ? "" : " at a time",
                                 seconds < 100 ? fmt::format("{:.0f} s", std::ceil(seconds))
                                               : fmt::format("{:.0f} minutes", seconds / 60)));
@@ -378,8 +378,8 @@ std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::mode
 }
 
 std::int64_t token_of(const attn::models::Model& model, const std::string& word,
-                      const std::string& asked) {
-    if (word.empty()) throw attn::ConfigError(asked + " names no token: give a word or an id");
+                      const std::string& requested) {
+    if (word.empty()) throw attn::ConfigError(requested + " names no token: give a word or an id");
     const auto vocab = static_cast<std::int64_t>(model.architecture.vocab_size);
     // Words in a text begin with a space; the single bytes come first in the vocabulary.
     for (const std::string& wanted : {" " + word, word}) {
@@ -388,11 +388,11 @@ std::int64_t token_of(const attn::models::Model& model, const std::string& word,
         }
     }
     if (word.find_first_not_of("0123456789") != std::string::npos) {
-        throw attn::ConfigError(asked + ": " + model.label +
-                                " has no such token: " + first_piece(model, word, asked) +
+        throw attn::ConfigError(requested + ": " + model.label +
+                                " has no such token: " + first_piece(model, word, requested) +
                                 "give an id, or a token as generate --top 5 shows it");
     }
-    return parse_integer(asked, word, 0, vocab - 1);
+    return parse_integer(requested, word, 0, vocab - 1);
 }
 
 }  // namespace app

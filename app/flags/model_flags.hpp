@@ -31,12 +31,12 @@ std::vector<attn::models::Without> without_of(const Arguments& arguments,
 struct Run {
     std::size_t tokens = 1;
     std::optional<std::size_t> layers{};
-    attn::models::Hold hold = attn::models::Hold::nothing;
+    attn::models::KeepWeights hold = attn::models::KeepWeights::nothing;
     std::size_t size = sizeof(double);  ///< of a number
     double passes = 1;                  ///< times that the layers are read
     std::size_t branches = 0;           ///< partial runs, each from one layer to the last
 };
-void say_cost(const Arguments& arguments, attn::models::Model& model, const Run& run);
+void report_cost(const Arguments& arguments, attn::models::Model& model, const Run& run);
 
 /// Returns the ids of --ids or of --text; without both, those that every text begins with.
 ///
@@ -46,9 +46,9 @@ std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::mode
 
 /// Returns the id of a token, by its text with or without the leading space, or by its number.
 ///
-/// Errors  ConfigError naming `asked`, the flag or cell with the token.
+/// Errors  ConfigError naming `requested`, the flag or cell with the token.
 std::int64_t token_of(const attn::models::Model& model, const std::string& word,
-                      const std::string& asked);
+                      const std::string& requested);
 
 /// A trained model that was run on a text.
 struct ModelRun {

@@ -9,7 +9,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/compare/compare.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace app {
 namespace {
@@ -49,9 +49,10 @@ struct NamedNotebook {
 std::optional<NamedNotebook> named(const Arguments& arguments) {
     // `practice --notebook` writes a notebook, and has none of these flags.
     if (!arguments.has(flags::notebook) || arguments.find(flags::corrected) == nullptr) return {};
-    const std::string said = arguments[flags::notebook];
-    const attn::Notebook& notebook = attn::find_notebook(before(said, ':'));
-    NamedNotebook result{notebook, said.substr(std::min(said.size(), said.find(':'))),
+    const std::string specified = arguments[flags::notebook];
+    const attn::Notebook& notebook = attn::find_notebook(before(specified, ':'));
+    NamedNotebook result{notebook,
+                         specified.substr(std::min(specified.size(), specified.find(':'))),
                          is_corrected(arguments)};
     if (result.cell == ":") cells_named(notebook, result.page(), "");
     if (!result.cell.empty()) result.cell.erase(0, 1);
@@ -74,23 +75,24 @@ std::vector<const attn::Section*> sections_of(const attn::Document& page, const 
 /// Returns the section that a cell is derived from: the first with a walk.
 const attn::Section* find_section(const attn::Document& page, const std::string& cell) {
     const std::vector<const attn::Section*> found = sections_of(page, before(cell, '['));
-    const auto made = std::ranges::find_if(found, [](auto* one) { return !one->walk.empty(); });
-    return made != found.end() ? *made : found.empty() ? nullptr : found.front();
+    const auto outcome = std::ranges::find_if(found, [](auto* one) { return !one->walk.empty(); });
+    return outcome != found.end() ? *outcome : found.empty() ? nullptr : found.front();
 }
 
 /// Returns the name of the requested walk: that of --notebook's cell, or of CELL; else empty.
-std::string meant_walk(const Arguments& arguments, const NamedNotebook& said) {
-    if (said.cell.empty()) {
+std::string intended_walk(const Arguments& arguments, const NamedNotebook& specified) {
+    if (specified.cell.empty()) {
         if (arguments.find(flags::cell) == nullptr) return {};
-        const attn::Section* section = find_section(said.page(), arguments[flags::cell]);
+        const attn::Section* section = find_section(specified.page(), arguments[flags::cell]);
         return section == nullptr ? "" : section->walk;
     }
-    for (const attn::Section& section : cells_named(said.notebook, said.page(), said.cell)) {
+    for (const attn::Section& section :
+         cells_named(specified.notebook, specified.page(), specified.cell)) {
         if (!section.walk.empty()) return section.walk;
     }
     throw attn::ConfigError("--notebook " + arguments[flags::notebook] +
                             ": no walk computes this cell; attn-explain notebook " +
-                            said.notebook.number + " --as-flags lists those of others");
+                            specified.notebook.number + " --as-flags lists those of others");
 }
 
 std::string indices_of(const attn::WantedPart& part) { return part.sliced ? part.indices : "..."; }
@@ -114,16 +116,16 @@ std::string index_text(const std::vector<attn::AxisPart>& part,
 /// Returns the cell of a tensor that concatenates parts, one number of each: the same offset in
 /// each part. Empty if it is computed in another way.
 std::string cell_of_parts(const std::vector<attn::WantedPart>& parts, const attn::Ledger& ledger,
-                          const attn::Tensor& made, std::vector<std::size_t> indices) {
+                          const attn::Tensor& outcome, std::vector<std::size_t> indices) {
     std::vector<attn::Shape> shapes;
     std::size_t count = 0;
     for (const attn::WantedPart& part : parts) {
         shapes.push_back(attn::slice(ledger[part.name], indices_of(part)).shape());
         count += attn::element_count(shapes.back());
     }
-    if (count != made.size()) return {};
+    if (count != outcome.size()) return {};
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        attn::Shape side = made.shape();
+        attn::Shape side = outcome.shape();
         side.back() = side.back() * attn::element_count(shapes[i]) / count;
         if (indices.back() >= side.back()) {
             indices.back() -= side.back();
@@ -161,27 +163,27 @@ const std::vector<Flag>& notebook_walk_flags() {
               "override them",
               such_as(notebook_names)},
          Flag{flags::corrected, "", "with --notebook: the walk without the notebook's mistakes"}
-             .needing({[](const Arguments& said) { return said.has(flags::notebook); }, nullptr,
-                       "--notebook"})
+             .needing({[](const Arguments& specified) { return specified.has(flags::notebook); },
+                       nullptr, "--notebook"})
              .in_group("Mistakes")});
     return all;
 }
 
-std::vector<Arguments::Said> flags_of(const attn::NotebookWalk& walk) {
+std::vector<Arguments::SpecifiedFlag> flags_of(const attn::NotebookWalk& walk) {
     // Without a source the program walks through a sentence, but the library draws x.
     const auto* drawn = std::get_if<attn::RandomInput>(&walk.config.input);
-    std::vector<Arguments::Said> said;
+    std::vector<Arguments::SpecifiedFlag> specified;
     for (const Flag& flag : walk_flags()) {
         for (const std::vector<std::string>& names : walk.config.names) {
-            if (flag.is(flags::tokens)) said.push_back({&flag, attn::joined(names, ",")});
+            if (flag.is(flags::tokens)) specified.push_back({&flag, attn::joined(names, ",")});
         }
         if (flag.setting == nullptr) continue;
-        std::optional<std::string> text = attn::said(*flag.setting, walk.config);
+        std::optional<std::string> text = attn::specified(*flag.setting, walk.config);
         if (drawn != nullptr && flag.is(flags::random)) text = attn::word(drawn->distribution);
-        if (text) said.push_back({&flag, flag.takes_value() ? *text : ""});
+        if (text) specified.push_back({&flag, flag.takes_value() ? *text : ""});
     }
-    for (const std::string& id : walk.mistakes) said.push_back({&bug_flags().front(), id});
-    return said;
+    for (const std::string& id : walk.mistakes) specified.push_back({&bug_flags().front(), id});
+    return specified;
 }
 
 std::vector<attn::Section> cells_named(const attn::Notebook& notebook, const attn::Document& page,
@@ -216,47 +218,47 @@ std::string sections_named(const attn::Document& page, const std::string& only) 
 }
 
 std::optional<attn::Section> page_section(const Arguments& arguments, const std::string& cell) {
-    const std::optional<NamedNotebook> said = named(arguments);
-    if (!said) return {};
-    const attn::Section* section = find_section(said->page(), cell);
+    const std::optional<NamedNotebook> specified = named(arguments);
+    if (!specified) return {};
+    const attn::Section* section = find_section(specified->page(), cell);
     // If --notebook names a cell, steps of other cells' walks are not on the page.
     if (section == nullptr ||
-        (!said->cell.empty() && section->walk != meant_walk(arguments, *said))) {
+        (!specified->cell.empty() && section->walk != intended_walk(arguments, *specified))) {
         return {};
     }
     return *section;
 }
 
-void put_walk_under(Arguments& arguments, const attn::NotebookWalk& walk) {
+void set_walk_defaults(Arguments& arguments, const attn::NotebookWalk& walk) {
     if (arguments.has(flags::model_file)) {
         throw attn::ConfigError("--model-file and a notebook are two sources: leave one out");
     }
     Arguments base(arguments.tables());
-    base.say(flags_of(walk));
-    put_settings_under(arguments, std::move(base), true);
+    base.specify(flags_of(walk));
+    set_default_settings(arguments, std::move(base), true);
 }
 
-void put_notebook_under(Arguments& arguments) {
-    const std::optional<NamedNotebook> said = named(arguments);
-    if (!said) return;
+void set_notebook_defaults(Arguments& arguments) {
+    const std::optional<NamedNotebook> specified = named(arguments);
+    if (!specified) return;
     arguments.drop_implied();
-    const std::vector<attn::NotebookWalk> walks = said->walks();
-    const std::string name = meant_walk(arguments, *said);
-    put_walk_under(arguments, name.empty() ? walks.front() : attn::find_walk(walks, name));
+    const std::vector<attn::NotebookWalk> walks = specified->walks();
+    const std::string name = intended_walk(arguments, *specified);
+    set_walk_defaults(arguments, name.empty() ? walks.front() : attn::find_walk(walks, name));
 }
 
-std::map<std::string, std::string> put_walk_of_tensors_under(Arguments& arguments,
+std::map<std::string, std::string> set_defaults_from_tensors(Arguments& arguments,
                                                              const attn::Ledger& tensors) {
-    const std::optional<NamedNotebook> said = named(arguments);
-    if (!said || !said->cell.empty()) return {};
+    const std::optional<NamedNotebook> specified = named(arguments);
+    if (!specified || !specified->cell.empty()) return {};
     std::map<std::string, std::string> steps;
     for (const auto& [name, tensor] : tensors.entries()) {
-        const attn::Section* const section = find_section(said->page(), name);
+        const attn::Section* const section = find_section(specified->page(), name);
         const bool is_whole = section != nullptr && !section->parts.empty() &&
                               section->parts.find_first_of("[,") == std::string::npos;
         if (is_whole && attn::known_steps(name).empty()) steps[name] = section->parts;
     }
-    const std::vector<attn::NotebookWalk> walks = said->walks();
+    const std::vector<attn::NotebookWalk> walks = specified->walks();
     std::vector<std::ptrdiff_t> fitting;
     for (const attn::NotebookWalk& walk : walks) {
         const attn::Plan plan = attn::resolve(walk.config);
@@ -273,14 +275,15 @@ std::map<std::string, std::string> put_walk_of_tensors_under(Arguments& argument
     }
     const auto best = walks.begin() + (std::ranges::max_element(fitting) - fitting.begin());
     if (best == walks.begin()) return steps;
-    const auto cell = std::ranges::find_if(said->page().sections, [&](const attn::Section& each) {
-        return each.walk == best->name && tensors.has(each.name);
-    });
-    report_note("assumed: --notebook " + said->notebook.number +
-                (cell == said->page().sections.end() ? "" : ":" + cell->name) +
+    const auto cell =
+        std::ranges::find_if(specified->page().sections, [&](const attn::Section& each) {
+            return each.walk == best->name && tensors.has(each.name);
+        });
+    report_note("assumed: --notebook " + specified->notebook.number +
+                (cell == specified->page().sections.end() ? "" : ":" + cell->name) +
                 ", the walk of your tensors' shapes");
     arguments.drop_implied();
-    put_walk_under(arguments, *best);
+    set_walk_defaults(arguments, *best);
     return steps;
 }
 
@@ -305,8 +308,8 @@ std::string cell_of_walk(const attn::Section& section, const attn::Plan& plan,
         if (words.size() != static_cast<std::size_t>(kept)) return cell;
         return parts.front().name + "[" + index_text(place, words) + "]";
     }
-    const auto made = section.remake(plan, ledger);
-    const auto* tensor = std::get_if<attn::Tensor>(&made);
+    const auto outcome = section.remake(plan, ledger);
+    const auto* tensor = std::get_if<attn::Tensor>(&outcome);
     if (tensor == nullptr || words.empty()) return {};
     if (words.size() != tensor->dimension()) {
         throw attn::ConfigError(

@@ -15,7 +15,7 @@ const std::vector<Flag>& notebook_walk_flags();
 std::vector<std::string> notebook_names();
 
 /// Returns the flags that make a walk: `--heads 2`.
-std::vector<Arguments::Said> flags_of(const attn::NotebookWalk& walk);
+std::vector<Arguments::SpecifiedFlag> flags_of(const attn::NotebookWalk& walk);
 
 /// Returns the cells of a page with that name: one section, all of a numbered cell of the notebook,
 /// or all cells with that name in the notebook.
@@ -32,18 +32,18 @@ std::string sections_named(const attn::Document& page, const std::string& only);
 /// has no --bug, it is the corrected walk.
 ///
 /// Errors  ConfigError for a notebook or cell that does not exist, or that no walk makes.
-void put_notebook_under(Arguments& arguments);
+void set_notebook_defaults(Arguments& arguments);
 
 /// If --notebook names no cell, uses the flags of the page's walk with the most of these tensors,
 /// and reports which one.
 ///
 /// Returns the steps that have another name on the page: `embedded_sentence` is x.
-std::map<std::string, std::string> put_walk_of_tensors_under(Arguments& arguments,
+std::map<std::string, std::string> set_defaults_from_tensors(Arguments& arguments,
                                                              const attn::Ledger& tensors);
 
 /// Adds the flags of a walk below the typed ones, as implied.
 /// Errors  ConfigError if a trained model is given too.
-void put_walk_under(Arguments& arguments, const attn::NotebookWalk& walk);
+void set_walk_defaults(Arguments& arguments, const attn::NotebookWalk& walk);
 
 /// Returns the section of the notebook's page for `cell` (`weights[0,1]`); nullopt if there is
 /// none, or --notebook names a cell of another walk.

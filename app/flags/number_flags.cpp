@@ -18,9 +18,9 @@ bool follows_build(const Plan& plan) {
 
 }  // namespace
 
-bool start_apart(const Plan& a, const Plan& b) {
+bool start_differently(const Plan& a, const Plan& b) {
     constexpr double large = 5e7;
-    if (attn::room_of(a).bytes > large) return true;
+    if (attn::memory_needs(a).bytes > large) return true;
     const attn::Ledger left = attn::draw(a);
     const attn::Ledger right = attn::draw(b);
     return std::ranges::any_of(left.entries(), [&](const attn::Ledger::Entry& entry) {

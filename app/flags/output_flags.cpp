@@ -20,9 +20,10 @@ bool format_has(const Arguments& arguments) {
            (format_of(arguments).*member && !summarises(arguments));
 }
 bool is_form_printed(const Arguments& arguments) {
-    const Format& said = find_format(arguments[flags::format]);
-    return said.printed == nullptr || !(summarises(arguments) || arguments.has(flags::heatmap) ||
-                                        (arguments.has(flags::code) && said.has_code));
+    const Format& specified = find_format(arguments[flags::format]);
+    return specified.printed == nullptr ||
+           !(summarises(arguments) || arguments.has(flags::heatmap) ||
+             (arguments.has(flags::code) && specified.has_code));
 }
 bool prints_in_steps(const Arguments& arguments) {
     const bool only_saves =
@@ -39,11 +40,11 @@ constexpr Need colored_page{format_has<&Format::has_colors>, nullptr, "--format 
 
 constexpr Need a_figure{format_has<&Format::has_figures>, nullptr, "--format svg"};
 
-bool draws_side_by_side(const Arguments& said) {
-    return format_of(said).has_figures && said[flags::figure] != attn::FigureKind::arcs;
+bool draws_side_by_side(const Arguments& specified) {
+    return format_of(specified).has_figures && specified[flags::figure] != attn::FigureKind::arcs;
 }
-bool draws_without_grid(const Arguments& said) {
-    return format_of(said).has_figures && !said.has(flags::grid);
+bool draws_without_grid(const Arguments& specified) {
+    return format_of(specified).has_figures && !specified.has(flags::grid);
 }
 
 constexpr Need printed_numbers{format_has<&Format::prints_numbers>, nullptr,
@@ -77,7 +78,7 @@ const std::vector<Flag>& print_flags() {
             Flag{flags::sci_mode, "WHEN", "print numbers as powers of ten", one_of("auto on off"),
                  "auto"}
                 .needing(printed_numbers),
-            Flag{flags::no_notes, "", "print only tensors, no words"}.spelt("-q").needing(
+            Flag{flags::no_notes, "", "print only tensors, no words"}.with_short_name("-q").needing(
                 {format_has<&Format::has_words>, nullptr, "a format with words"}),
         });
     return all;
@@ -103,9 +104,9 @@ const std::vector<Flag>& output_flags() {
                  "print labelled cells, shaded by value; the scale ends at the largest of each "
                  "row, of the tensor, or at 1; compact draws matrices side by side, without digits",
                  some_of(shadings)}
-                .or_alone()
-                .needing({[](const Arguments& said) { return !summarises(said); }, nullptr,
-                          "tensors that are printed: leave --summary out"}),
+                .with_optional_value()
+                .needing({[](const Arguments& specified) { return !summarises(specified); },
+                          nullptr, "tensors that are printed: leave --summary out"}),
             Flag{flags::figure, "FIGURE", "the kind of figure of --format svg",
                  one_of<attn::FigureKind>(), "matrix"}
                 .needing({draws_without_grid, nullptr, "--format svg and no --grid"}),
@@ -115,8 +116,8 @@ const std::vector<Flag>& output_flags() {
                  such_as("14x14")}
                 .needing(colored_page),
             Flag{flags::image, "FILE", "the image under the tiles of --grid, png or jpeg", file()}
-                .needing({[](const Arguments& said) { return said.has(flags::grid); }, nullptr,
-                          "--grid"}),
+                .needing({[](const Arguments& specified) { return specified.has(flags::grid); },
+                          nullptr, "--grid"}),
             Flag{flags::columns, "N",
                  "matrices side by side in a figure; 1 draws a flow as a list with formulas",
                  integer(1, 1000), "as many as fit"}
@@ -147,7 +148,7 @@ const std::vector<Flag>& output_flags() {
 
 Flag output_flag(std::vector<std::string_view> endings) {
     return Flag{flags::output, "FILE", "write to a file, whole or not at all", file()}
-        .spelt("-o")
+        .with_short_name("-o")
         .writing(std::move(endings));
 }
 

@@ -41,7 +41,7 @@ Flag form_flag(const std::string& help, const char* forms = "text json html npz"
 
 /// Returns the format that --json, --format or the name of the output file selects; empty if none
 /// does, or for text.
-std::string said_form(const Arguments& arguments);
+std::string specified_form(const Arguments& arguments);
 
 /// Prints the result of a command by one of two printers: as text, or as JSON if --json, --format
 /// or the name of the file selects that.
@@ -72,11 +72,12 @@ void refuse_edited(const std::string& path);
 /// Resolves links and dots in a path, to compare files.
 std::filesystem::path real_path(const std::string& path);
 
-/// Returns the format that --format, --json or the name of the output file selects; `usual` if none
-/// does.
+/// Returns the format that --format, --json or the name of the output file selects; `default_value`
+/// if none does.
 ///
 /// Errors  ConfigError when two of them contradict each other.
-const Format& format_of(const Arguments& arguments, attn::TextForm usual = attn::TextForm::torch);
+const Format& format_of(const Arguments& arguments,
+                        attn::TextForm default_value = attn::TextForm::torch);
 
 /// The printed form of the library whose numbers a walk draws.
 inline attn::TextForm form_of(const attn::Plan& plan) {
@@ -94,8 +95,8 @@ inline attn::CodeLanguage language_of(attn::TextForm form) {
 /// True if the sections need code: --code, or a format that runs.
 bool wants_code(const Arguments& arguments);
 
-/// Returns the language of --code; by default `usual`, that of the tensors.
-attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage usual);
+/// Returns the language of --code; by default `default_value`, that of the tensors.
+attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage default_value);
 
 /// Reads --precision and related flags.  Errors  ConfigError naming the flag.
 attn::PrintOptions print_options(const Arguments& arguments);
@@ -112,9 +113,9 @@ Shading shading(const Arguments& arguments);
 /// Errors  ConfigError for a malformed size; InputError for a file that is not an image.
 std::optional<attn::TileGrid> tile_grid(const Arguments& arguments);
 
-/// Reads the format of a text, of pictures and of pages from the flags; `usual` and `default_dtype`
-/// as for write_document.
-TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
+/// Reads the format of a text, of pictures and of pages from the flags; `default_value` and
+/// `default_dtype` as for write_document.
+TextChoices text_choices(const Arguments& arguments, attn::TextForm default_value,
                          attn::DType default_dtype);
 
 /// Parses the parts in a text like `weights[0,:,1:3],context`, or in --only.
@@ -148,15 +149,16 @@ inline void mark_changed(attn::Section& section, const std::string& why) {
 /// Writes the document in the selected format to --output or standard output, and to --save-dir;
 /// with --save-dir alone prints nothing.
 ///
-/// `usual` is the text form if no format is selected; `default_dtype` prints without a note.
+/// `default_value` is the text form if no format is selected; `default_dtype` prints without a
+/// note.
 void write_document(const Arguments& arguments, const attn::Document& document,
-                    attn::TextForm usual, attn::DType default_dtype);
+                    attn::TextForm default_value, attn::DType default_dtype);
 
 /// Lists suffixes of file names, `.txt, .md or .json`.
 std::string listed(const std::vector<std::string_view>& endings);
 
 /// Returns a flag and its text, quoted for a shell, after a space: ` --heads 2`.
-std::string as_typed(const Arguments::Said& said);
+std::string as_typed(const Arguments::SpecifiedFlag& specified);
 /// Returns the command line for a command and its flags, quoted for a shell, in the order of its
 /// help, without defaults and output files: one walk has one line, however it was typed.
 std::string command_line(const std::string& command, const Arguments& arguments);

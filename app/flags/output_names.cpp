@@ -66,33 +66,34 @@ void check_ending(const Arguments& arguments, const Flag& flag, const std::strin
     const std::string ending = ending_of(path);
     if (ending.empty()) return;
     const Format* by_file = format_of_file(path);
-    const std::string said = arguments.has(flags::json)     ? "--json"
-                             : arguments.has(flags::format) ? "--format"
-                                                            : "";
-    const std::string form = said == "--format" ? arguments[flags::format]
-                             : said.empty()     ? ""
-                                                : "json";
+    const std::string value = arguments.has(flags::json)     ? "--json"
+                              : arguments.has(flags::format) ? "--format"
+                                                             : "";
+    const std::string form = value == "--format" ? arguments[flags::format]
+                             : value.empty()     ? ""
+                                                 : "json";
     if (is_written(ending)) {
         const bool differs = by_file != nullptr && !form.empty() && by_file->name != form;
         if (!differs || !flag.endings.empty()) return;
         throw attn::ConfigError("-o " + path + " asks for " + std::string(by_file->name) + " and " +
-                                said + " for " + form + ": leave " + said +
+                                value + " for " + form + ": leave " + value +
                                 " out, or give the file another extension");
     }
-    const auto made = std::ranges::find_if(foreign(), [&](const Foreign& each) {
+    const auto result = std::ranges::find_if(foreign(), [&](const Foreign& each) {
         return std::ranges::find(each.endings, ending) != each.endings.end();
     });
-    const bool is_known = made != foreign().end() || by_file != nullptr;
+    const bool is_known = result != foreign().end() || by_file != nullptr;
     constexpr std::size_t longest = 8;  // .parquet; `mktemp` adds longer random ones
     if (!is_known &&
         (ending.size() > longest || is_written("*") || (!form.empty() && flag.endings.empty())))
         return;
     const std::string name = flag.letter.empty() ? flag.name : flag.letter;
     const std::string reason = name + " " + path + ": cannot write " + ending;
-    if (made != foreign().end() && is_written(made->write)) {
+    if (result != foreign().end() && is_written(result->write)) {
         const std::string other = path.substr(0, path.size() - ending.size());
-        throw attn::ConfigError(reason + ": write " + other + std::string(made->write) + ", and " +
-                                std::string(made->maker) + " makes " + ending + " of it");
+        throw attn::ConfigError(reason + ": write " + other + std::string(result->write) +
+                                ", and " + std::string(result->maker) + " makes " + ending +
+                                " of it");
     }
     const std::string list = form == "json" ? ".json" : listed(endings);
     throw attn::ConfigError(reason + "; use a name " +
@@ -130,7 +131,7 @@ void check_written_files(const Arguments& arguments) {
         }
     }
     std::map<std::filesystem::path, std::string> written;
-    for (const auto& [flag, text, implied] : arguments.said()) {
+    for (const auto& [flag, text, implied] : arguments.specified()) {
         if (!flag->writes || text == "-") continue;
         std::error_code ignored;
         // A terminal or a pipe takes several.
@@ -146,12 +147,11 @@ void check_written_files(const Arguments& arguments) {
 }
 
 Flag form_flag(const std::string& help, const char* forms) {
-    return Flag{flags::format, "FORM", help, one_of(forms), "text"}
-        .being(of_output)
-        .in_group("Output");
+    return Flag{flags::format, "FORM", help, one_of(forms), "text"}.being(of_output).in_group(
+        "Output");
 }
 
-std::string said_form(const Arguments& arguments) {
+std::string specified_form(const Arguments& arguments) {
     if (arguments.has(flags::json)) return "json";
     if (arguments.has(flags::format)) {
         const std::string name = arguments[flags::format];
@@ -161,10 +161,10 @@ std::string said_form(const Arguments& arguments) {
     return by_file == nullptr ? "" : std::string(by_file->name);
 }
 
-const Format& format_of(const Arguments& arguments, attn::TextForm usual) {
-    const std::string said = said_form(arguments);
-    const bool numpy = usual == attn::TextForm::numpy;
-    const Format* format = &find_format(!said.empty() ? said : numpy ? "numpy" : "torch");
+const Format& format_of(const Arguments& arguments, attn::TextForm default_value) {
+    const std::string value = specified_form(arguments);
+    const bool numpy = default_value == attn::TextForm::numpy;
+    const Format* format = &find_format(!value.empty() ? value : numpy ? "numpy" : "torch");
     // Lines of code among printed tensors are a program.
     const bool is_program =
         format->printed != nullptr && format->has_code && arguments.has(flags::code);
@@ -182,8 +182,8 @@ std::string as_text_or_json(const Arguments& arguments, const Printer& text, con
             ": this is text, or JSON: " +
             (by_file ? "use a name that ends in .txt or .json" : "pass --json, or leave it out"));
     }
-    const std::string made = json();
-    return made.ends_with('\n') ? made : made + "\n";
+    const std::string result = json();
+    return result.ends_with('\n') ? result : result + "\n";
 }
 
 void write_text_or_json(const Arguments& arguments, const Printer& text, const Printer& json) {
@@ -200,8 +200,8 @@ bool wants_code(const Arguments& arguments) {
     return arguments.has(flags::code) || format_of(arguments).runs;
 }
 
-attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage usual) {
-    if (!arguments.has(flags::code)) return usual;
+attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage default_value) {
+    if (!arguments.has(flags::code)) return default_value;
     return arguments[flags::code] == "torch" ? attn::CodeLanguage::torch
                                              : attn::CodeLanguage::numpy;
 }

@@ -11,12 +11,12 @@
 #include "attn/files/io/read_tensor.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace app {
 namespace {
 
-constexpr const char* taken = "\n";  ///< the name of a row that is part of a matrix
+constexpr const char* merged_row = "\n";  ///< the name of a row that is part of a matrix
 
 /// Returns the longest and last part of a name that is a known step: `attention_weights` for
 /// `Causal_attention_weights`; the name itself if it is known, or if no part is.
@@ -90,10 +90,11 @@ void put_rows_together(std::vector<attn::NamedTensor>& tensors) {
         }
         if (!are_alike) continue;
         first.tensor = attn::Tensor(attn::numbered_axes(2), std::move(cells));
-        for (std::size_t row = 1; row < places.size(); ++row) tensors[places[row]].name = taken;
+        for (std::size_t row = 1; row < places.size(); ++row)
+            tensors[places[row]].name = merged_row;
         first.name = stem;
     }
-    std::erase_if(tensors, [](const auto& each) { return each.name == taken; });
+    std::erase_if(tensors, [](const auto& each) { return each.name == merged_row; });
 }
 
 /// `K_T`, `Kᵀ` and `keys_transposed`, the transpose of a matrix, become K and keys.

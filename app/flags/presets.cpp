@@ -87,16 +87,16 @@ Arguments with_preset(Arguments typed) {
     if (!typed.has(flags::preset)) return typed;
     const std::string name = typed[flags::preset];
     Arguments preset(typed.tables());
-    std::vector<Arguments::Said> said;
+    std::vector<Arguments::SpecifiedFlag> specified;
     for (const auto& [setting, text] :
          attn::settings_in(std::ranges::find(presets, name, &Preset::name)->line)) {
-        said.push_back({typed.find("--" + setting), text});
+        specified.push_back({typed.find("--" + setting), text});
     }
-    preset.say(said);
-    for (const Arguments::Said& each : preset.said()) {
+    preset.specify(specified);
+    for (const Arguments::SpecifiedFlag& each : preset.specified()) {
         preset.came_from(*each.flag, {"--preset " + name});
     }
-    typed.put_under(preset);
+    typed.set_defaults_from(preset);
     return typed;
 }
 

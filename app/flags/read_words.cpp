@@ -78,12 +78,12 @@ std::vector<std::string> respelt(const Arguments& rows, const std::vector<std::s
             end = i;
             return result;
         }
-        if (is_name && flag->may_stand_alone && flag->takes.kind == Takes::Kind::integer &&
+        if (is_name && flag->value_is_optional && flag->takes.kind == Takes::Kind::integer &&
             !is_last && words[i + 1].find_first_not_of("0123456789") == word.npos) {
             word += "=" + words[++i];
         }
         if (flag != nullptr && word.find('=') + 1 == word.size()) {
-            if (flag->may_stand_alone) refuse_empty(*flag);
+            if (flag->value_is_optional) refuse_empty(*flag);
             if (!flag->takes_value()) refuse_value(*flag, "");
             result.insert(result.end(), {before(word, '='), ""});
             continue;
@@ -105,7 +105,7 @@ TypedWords read_words(const Arguments& rows, const std::vector<std::string>& wor
     cli.set_help_flag();
     cli.allow_extras();
     std::map<const CLI::Option*, const Flag*> flags;
-    const auto tell = [&](const std::string& names, const Flag* flag, bool is_flag) {
+    const auto notify = [&](const std::string& names, const Flag* flag, bool is_flag) {
         CLI::Option* option = is_flag ? cli.add_flag(names) : cli.add_option(names);
         if (flag != nullptr && flag->is_positional() && flag->repeats) option->allow_extra_args();
         flags[option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)] = flag;
@@ -116,12 +116,12 @@ TypedWords read_words(const Arguments& rows, const std::vector<std::string>& wor
             return word.starts_with(flag->name) || (is_short(word) && !flag->letter.empty());
         });
         if ((flag->is_positional() && !flags_alone) || (may_come && flag->takes_next_word())) {
-            tell(attn::joined(flag->names(), ","), flag, false);
+            notify(attn::joined(flag->names(), ","), flag, false);
         } else if (may_come) {  // `{}`: no help text
-            tell(attn::joined(flag->names(), "{},") + "{}", flag, true);
+            notify(attn::joined(flag->names(), "{},") + "{}", flag, true);
         }
     }
-    tell("rest", nullptr, false);  // the first unexpected word
+    notify("rest", nullptr, false);  // the first unexpected word
 
     TypedWords typed{{}, words.size()};
     std::vector<std::string> given = respelt(rows, words, flags_alone, typed.trouble);
@@ -131,7 +131,8 @@ TypedWords read_words(const Arguments& rows, const std::vector<std::string>& wor
     std::map<const CLI::Option*, std::size_t> seen;
     for (const CLI::Option* option : cli.parse_order()) {
         const std::string text = option->results().at(seen[option]++);
-        typed.said.push_back({flags.at(option), text.starts_with(guard) ? text.substr(1) : text});
+        typed.specified.push_back(
+            {flags.at(option), text.starts_with(guard) ? text.substr(1) : text});
     }
     for (const std::string& extra : cli.remaining()) {
         if (!looks_like_flag(extra)) continue;

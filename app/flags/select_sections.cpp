@@ -143,10 +143,9 @@ std::vector<attn::Section> only(const attn::Document& document, const std::strin
     for (const attn::WantedPart& wanted : all) {
         section_index(document, "--only", wanted.name);
         for (const attn::Section& section : document.sections) {
-            const bool asked_by_name =
+            const bool is_named =
                 std::ranges::find(all, section.name, &attn::WantedPart::name) != all.end();
-            if (asked_by_name ? section.name != wanted.name : !shows(section, wanted.name))
-                continue;
+            if (is_named ? section.name != wanted.name : !shows(section, wanted.name)) continue;
             sections.push_back(section);
             sections.back().shown = true;
             if (wanted.sliced) cut_out(document, sections.back(), wanted.indices, note_of_part);
@@ -223,7 +222,7 @@ attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& 
         const attn::Step& step = attn::find_step(table, wanted[i].name);
         attn::Section section;
         section.name = step.name;
-        section.title = attn::told_title({plan, table, step});
+        section.title = attn::displayed_title({plan, table, step});
         section.formula = formula_of(step, plan, table);
         section.note = step_note({plan, table, step}, parts[i].seen, parts[i].excerpt);
         section.margin = step.mistake;

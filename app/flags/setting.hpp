@@ -12,7 +12,7 @@ inline Flag setting(const std::string& name, const std::string& value, const std
     Flag flag{name, value, help};
     flag.setting = &attn::find_setting(name.substr(2));
     flag.takes = flag.setting->takes;
-    flag.usual = flag.setting->usual;
+    flag.default_value = flag.setting->default_value;
     flag.key = flag.setting->key;
     return flag;
 }
@@ -27,15 +27,16 @@ std::vector<Flag> variant_rows();
 std::vector<Flag> attention_rows();
 
 /// True if two walks start from different numbers. Large walks are assumed to.
-bool start_apart(const attn::Plan& a, const attn::Plan& b);
+bool start_differently(const attn::Plan& a, const attn::Plan& b);
 
 /// True if the setting has its default, or changes the numbers that a walk starts from. The setting
 /// is not read for anything else.
 template <auto member>
 bool changes_draws(const attn::Plan& plan) {
-    attn::Plan usual = plan;
-    usual.config.*member = attn::WalkConfig().*member;
-    return usual.config.*member == plan.config.*member || start_apart(plan, usual);
+    attn::Plan default_value = plan;
+    default_value.config.*member = attn::WalkConfig().*member;
+    return default_value.config.*member == plan.config.*member ||
+           start_differently(plan, default_value);
 }
 
 }  // namespace app

@@ -29,18 +29,18 @@ void check_print_flags(const Arguments& arguments) {
     }
 }
 
-TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
+TextChoices text_choices(const Arguments& arguments, attn::TextForm default_value,
                          attn::DType default_dtype) {
     TextChoices choices;
-    choices.form = usual;
+    choices.form = default_value;
     choices.options = print_options(arguments);
     choices.options.default_dtype = default_dtype;
     choices.options.ink = ink_of(arguments);
-    const bool knows_digits = arguments.find(flags::digits) != nullptr;
-    const std::string digits = knows_digits ? arguments[flags::digits] : "all";
+    const bool has_digits = arguments.find(flags::digits) != nullptr;
+    const std::string digits = has_digits ? arguments[flags::digits] : "all";
     choices.options.certain_digits = digits == "certain";
     choices.words = arguments.has(flags::no_notes) ? attn::Words::none : attn::Words::all;
-    choices.program_form = form_of(code_language(arguments, language_of(usual)));
+    choices.program_form = form_of(code_language(arguments, language_of(default_value)));
     const Shading shades = shading(arguments);
     if (shades.end != attn::ScaleEnd::automatic) choices.figure.end = shades.end;
     choices.figure.kind = arguments[flags::figure];
@@ -82,23 +82,23 @@ Shading shading(const Arguments& arguments) {
     return result;
 }
 
-std::string as_typed(const Arguments::Said& said) {
-    const std::string name = said.flag->is_positional() ? "" : " " + said.flag->name;
-    if (said.text.empty()) return name;
-    const bool joins = said.flag->may_stand_alone || looks_like_flag(said.text);
-    return name + (joins ? "=" : " ") + shell_quoted(said.text);
+std::string as_typed(const Arguments::SpecifiedFlag& specified) {
+    const std::string name = specified.flag->is_positional() ? "" : " " + specified.flag->name;
+    if (specified.text.empty()) return name;
+    const bool joins = specified.flag->value_is_optional || looks_like_flag(specified.text);
+    return name + (joins ? "=" : " ") + shell_quoted(specified.text);
 }
 
 std::string command_line(const std::string& command, const Arguments& arguments) {
     std::string line = "attn-explain" + (command.empty() ? "" : " " + command);
-    for (const Arguments::Said& said : arguments.in_order()) {
+    for (const Arguments::SpecifiedFlag& specified : arguments.in_order()) {
         // The flags of --config and --preset are included themselves; flags for the output change
         // no number, but --digits certain marks them.
-        const Flag& flag = *said.flag;
-        const bool is_apart =
-            flag.is(of_output) && !(flag.is(flags::digits) && said.text == "certain");
-        if (flag.never_in_files || is_apart || flag.is(flags::preset)) continue;
-        line += as_typed(said);
+        const Flag& flag = *specified.flag;
+        const bool is_separate =
+            flag.is(of_output) && !(flag.is(flags::digits) && specified.text == "certain");
+        if (flag.never_in_files || is_separate || flag.is(flags::preset)) continue;
+        line += as_typed(specified);
     }
     if (arguments.find(flags::format) == nullptr) return line;
     const Format& format = format_of(arguments);

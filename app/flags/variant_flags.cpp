@@ -77,7 +77,7 @@ std::vector<Flag> variant_rows() {
         setting("--differential", "DEPTH",
                 "differential attention: each head subtracts lambda times a second softmax; lambda "
                 "has its initial value for layer DEPTH (default 0)")
-            .or_alone(),
+            .with_optional_value(),
         setting("--mla", "RANK",
                 "multi-head latent attention (DeepSeek): keys and values of all heads from RANK "
                 "features of each token, and --rotary-dim rotated features per head"),

@@ -31,13 +31,14 @@ std::vector<std::string> read_lines(const std::string& path, const std::string& 
     std::vector<std::string> lines;
     if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // a byte order mark
     for (const std::string& line : split(text, '\n')) {
-        const std::string told = has_remarks ? before(line, '#') : line;
-        for (std::size_t at = 0; at < told.size();) {
-            const auto [point, bytes] = attn::first_point(std::string_view(told).substr(at));
+        const std::string setting_text = has_remarks ? before(line, '#') : line;
+        for (std::size_t at = 0; at < setting_text.size();) {
+            const auto [point, bytes] =
+                attn::first_point(std::string_view(setting_text).substr(at));
             if (point < 0) throw attn::InputError(file.label() + ": is not UTF-8: save it as such");
             at += bytes.size();
         }
-        if (!attn::trimmed(told).empty()) lines.push_back(told);
+        if (!attn::trimmed(setting_text).empty()) lines.push_back(setting_text);
     }
     if (lines.empty()) {
         throw attn::InputError(file.label() + ": has no text; write one " + each + " per line");
@@ -86,7 +87,7 @@ attn::Tokens tokens_of(const Arguments& arguments, const std::vector<std::string
     const auto unbroken =
         std::find_if(tokens.vocabulary.begin(), tokens.vocabulary.end(), attn::lacks_blanks);
     if (unbroken != tokens.vocabulary.end()) {
-        report_note(attn::shown(*unbroken) +
+        report_note(attn::quoted_text(*unbroken) +
                     " is one word here, as its script has no spaces between words: --split chars "
                     "makes a token of each character");
     }
@@ -101,7 +102,7 @@ attn::NamedTensor word_vectors(const std::string& spec) {
         throw attn::ConfigError(
             "--vocab takes words, text or the name of a file, which has a dot or "
             "a folder in it, not " +
-            attn::shown(spec));
+            attn::quoted_text(spec));
     }
     attn::NamedTensor table = attn::read_named_tensor(spec, report_note);
     if (!table.row_names.empty()) return table;
@@ -123,7 +124,7 @@ attn::Tensor vectors_of(const attn::Tokens& tokens, const attn::NamedTensor& tab
         const bool is_padding = static_cast<std::int64_t>(id) == tokens.pad_id;
         if (place == table.row_names.end() && !is_padding) {
             throw attn::InputError(attn::file_label(spec) + ": has no vector for " +
-                                   attn::shown(word) + ": add a line for it");
+                                   attn::quoted_text(word) + ": add a line for it");
         }
         const auto row = static_cast<std::size_t>(place - table.row_names.begin());
         for (std::size_t c = 0; c < width; ++c) {
@@ -168,7 +169,7 @@ attn::NamedTensor named_table(const std::string& spec,
 }
 
 attn::Source input_source(const Arguments& arguments, attn::WalkConfig& config) {
-    const std::string used = only_one(arguments, says_x);
+    const std::string used = only_one(arguments, sets_x);
     if (used == "--x") {
         const attn::NamedTensor read = named_table(arguments[flags::x], config.names);
         if (!read.column_names.empty()) config.feature_names["x"] = read.column_names;
@@ -198,7 +199,7 @@ attn::Source input_source(const Arguments& arguments, attn::WalkConfig& config) 
 
 std::optional<attn::Source> memory_source(const Arguments& arguments, const attn::Source& input,
                                           std::vector<std::vector<std::string>>& names) {
-    const std::string used = only_one(arguments, says_memory);
+    const std::string used = only_one(arguments, sets_memory);
     if (used.empty()) return std::nullopt;
     if (used == "--memory") return named_table(arguments[flags::memory], names).tensor;
     if (used == "--memory-text") return tokens_of(arguments, arguments[flags::memory_texts]);
@@ -236,7 +237,7 @@ void check_standard_input(const Arguments& arguments) {
 }
 
 /// True if only slices are selected of the steps with a cell per query and key.
-bool asks_for_parts(const Arguments& arguments) {
+bool requests_parts(const Arguments& arguments) {
     if (arguments.has_any({flags::list_steps, flags::list_rules})) return true;
     if (!arguments.has(flags::only)) return false;
     const auto whole = attn::steps_before_rows(attn::step_table());
@@ -247,11 +248,12 @@ bool asks_for_parts(const Arguments& arguments) {
 
 }  // namespace
 
-std::vector<std::string> rules_in(const std::string& said) {
-    if (said == "@") throw attn::ConfigError("--rule @ lacks its file: write --rule @rules.txt");
-    if (!said.starts_with('@')) return {said};
+std::vector<std::string> rules_in(const std::string& specified) {
+    if (specified == "@")
+        throw attn::ConfigError("--rule @ lacks its file: write --rule @rules.txt");
+    if (!specified.starts_with('@')) return {specified};
     std::vector<std::string> rules;
-    for (const std::string& line : read_lines(said.substr(1), "rule", true)) {
+    for (const std::string& line : read_lines(specified.substr(1), "rule", true)) {
         rules.emplace_back(attn::trimmed(line));
     }
     return rules;
@@ -262,19 +264,19 @@ bool makes_walk(const Flag& flag) {
     return walks.find(flag.name) == &flag && !flag.writes;
 }
 
-Arguments completed(Arguments said) {
-    if (said.has(flags::notebook)) said.drop_implied();
-    said = with_config(std::move(said));
-    put_notebook_under(said);
-    return said;
+Arguments completed(Arguments specified) {
+    if (specified.has(flags::notebook)) specified.drop_implied();
+    specified = with_config(std::move(specified));
+    set_notebook_defaults(specified);
+    return specified;
 }
 
 Arguments with_flags(const Arguments& arguments, const std::vector<std::string>& words) {
     Arguments line(arguments.tables()), both = arguments;
     line.parse(words, true);
-    for (const Arguments::Said& said : line.said()) {
-        if (makes_walk(*said.flag)) continue;
-        throw attn::ConfigError(said.flag->name +
+    for (const Arguments::SpecifiedFlag& specified : line.specified()) {
+        if (makes_walk(*specified.flag)) continue;
+        throw attn::ConfigError(specified.flag->name +
                                 " applies to the whole command, not to one walk: "
                                 "take it out of '" +
                                 attn::joined(words, " ") + "'");
@@ -293,7 +295,7 @@ void require_all_steps(const attn::WalkConfig& config, const std::string& who) {
 attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     check_standard_input(arguments);
     attn::WalkConfig config;
-    for (const auto& [flag, text, implied] : arguments.said()) {
+    for (const auto& [flag, text, implied] : arguments.specified()) {
         if (flag->sets()) flag->take(config, text);
     }
     if (arguments.has(flags::merge) && arguments.has(flags::no_merge)) {
@@ -319,8 +321,8 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     if (is_large(config)) {
         const attn::Plan plan = attn::resolve_unnamed(config);
         const attn::StepTable& table = attn::step_table(plan);
-        asks_for_parts(arguments) ? attn::require_room(attn::steps_before_rows(table), plan)
-                                  : attn::require_room(table, plan);
+        requests_parts(arguments) ? attn::require_memory(attn::steps_before_rows(table), plan)
+                                  : attn::require_memory(table, plan);
     }
     const bool learns = arguments.has(flags::learn) && arguments.has(flags::backward);
     return learns ? after_learning(arguments, std::move(config)) : config;
@@ -332,10 +334,10 @@ void note_changes(const attn::Plan& plan) {
 }
 
 attn::Walked walk_of(const Arguments& arguments, const ModelRun* run) {
-    attn::Walked made{attn::resolve(config_of(arguments, run)), {}, {}};
-    made.table = *table_of(arguments, made.plan);
-    made.ledger = attn::walk(made.plan, attn::draw(made.plan), made.table);
-    return made;
+    attn::Walked walked{attn::resolve(config_of(arguments, run)), {}, {}};
+    walked.table = *table_of(arguments, walked.plan);
+    walked.ledger = attn::walk(walked.plan, attn::draw(walked.plan), walked.table);
+    return walked;
 }
 
 const std::vector<Flag>& bug_flags() {
@@ -355,7 +357,7 @@ const std::vector<Flag>& bug_flags() {
 
 std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& plan) {
     std::vector<std::string> bugs;
-    for (const auto& [flag, text, implied] : arguments.said()) {
+    for (const auto& [flag, text, implied] : arguments.specified()) {
         if (!flag->is(flags::bug) || text == "none") continue;
         // A notebook's own mistake is dropped if a setting makes it impossible.
         if (!implied || attn::find_mistake(text, plan).applies(plan)) bugs.push_back(text);

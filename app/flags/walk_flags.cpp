@@ -93,7 +93,7 @@ std::vector<Flag> model_rows() {
             .taking(one_of("gpt2 bert")),
         setting(flags::layer, "N", "layer of the model in --model-file or --weights")
             .taking(integer(0))
-            .usually("0")
+            .with_default("0")
             .being(of_arithmetic),
         setting(flags::mask, "KIND", attn::mask_help()),
         Flag{flags::mask_file, "FILE[:NAME]",

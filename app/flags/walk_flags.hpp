@@ -13,7 +13,7 @@
 namespace attn {
 struct AttentionFile;
 struct ExampleFile;
-struct SaidSettings;
+struct SpecifiedSettings;
 struct Walked;
 }  // namespace attn
 
@@ -61,7 +61,7 @@ bool makes_walk(const Flag& flag);
 ///
 /// Errors  InputError for the file of --config; ConfigError for its settings and those of the
 /// others.
-Arguments completed(Arguments said);
+Arguments completed(Arguments specified);
 
 /// Returns `arguments` with more flags of a walk on top (`--scale`, `none`).
 ///
@@ -77,7 +77,7 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run = nul
 /// Reads an attention: a shipped one by name, a file, or a text of several lines.
 ///
 /// Errors  ConfigError for an unknown name, InputError for the file.
-std::shared_ptr<const attn::AttentionFile> attention_of(const std::string& said);
+std::shared_ptr<const attn::AttentionFile> attention_of(const std::string& specified);
 /// The values of --attention, with files replaced by their texts.
 std::vector<std::string> attentions_of(const Arguments& arguments);
 /// Returns `typed` over the settings that the attention files begin with.
@@ -86,16 +86,16 @@ Arguments with_attentions(Arguments typed);
 /// Reads an example: a shipped one by name, a file, or a text of several lines.
 ///
 /// Errors  ConfigError for an unknown name, InputError for the file.
-std::shared_ptr<const attn::ExampleFile> example_of(const std::string& said);
+std::shared_ptr<const attn::ExampleFile> example_of(const std::string& specified);
 /// Sets the parameters of an example, their sizes and all names; returns its x.
-attn::Tensor set_example(const std::string& said, attn::WalkConfig& config);
+attn::Tensor set_example(const std::string& specified, attn::WalkConfig& config);
 /// Returns the example as a text that needs no file: a shipped name, or the whole text.
-std::string example_text(const std::string& said);
+std::string example_text(const std::string& specified);
 /// Returns `typed` over the flags of the example.
 Arguments with_example(Arguments typed);
 
 /// Returns the rule of --rule, or those of its file.  Errors  InputError for a file.
-std::vector<std::string> rules_in(const std::string& said);
+std::vector<std::string> rules_in(const std::string& specified);
 
 /// Computes the walk that the flags describe.  Errors  as config_of and table_of.
 attn::Walked walk_of(const Arguments& arguments, const ModelRun* run = nullptr);
@@ -111,7 +111,7 @@ constexpr const char* default_sentence = "Life is short, eat dessert first";
 void set_given_weights(const Arguments& arguments, attn::WalkConfig& config);
 
 /// Returns the settings that flags set, which given tensors then do not.
-attn::SaidSettings said_settings(const Arguments& arguments);
+attn::SpecifiedSettings specified_settings(const Arguments& arguments);
 
 /// Changes `config` to the layer that --model-file and --layer select.
 ///

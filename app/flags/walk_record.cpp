@@ -9,10 +9,10 @@
 namespace app {
 namespace {
 
-std::vector<std::string> rules_said(const Arguments& arguments) {
+std::vector<std::string> specified_rules(const Arguments& arguments) {
     std::vector<std::string> all;
-    for (const std::string& said : arguments[flags::rules]) {
-        const std::vector<std::string> rules = rules_in(said);
+    for (const std::string& specified : arguments[flags::rules]) {
+        const std::vector<std::string> rules = rules_in(specified);
         all.insert(all.end(), rules.begin(), rules.end());
     }
     return all;
@@ -23,21 +23,21 @@ std::vector<std::string> rules_said(const Arguments& arguments) {
 std::string settings_json(const Arguments& arguments, std::string_view line) {
     std::string json;
     std::vector<const Flag*> saved;
-    for (const auto& [flag, text, implied] : arguments.said()) {
+    for (const auto& [flag, text, implied] : arguments.specified()) {
         // The flags of a preset are saved themselves.
         if (implied || key_of(*flag).empty() || flag->never_in_files || flag->is(flags::preset) ||
             std::find(saved.begin(), saved.end(), flag) != saved.end()) {
             continue;
         }
         saved.push_back(flag);
-        const bool alone = !flag->takes_value() || (flag->may_stand_alone && text.empty());
-        const std::string value = alone                    ? "true"
-                                  : flag->is(flags::rules) ? attn::json_list(rules_said(arguments))
-                                  : flag->is(flags::attentions)
-                                      ? attn::json_list(attentions_of(arguments))
-                                  : flag->is(flags::example) ? attn::json_string(example_text(text))
-                                  : flag->repeats            ? attn::json_list(arguments.all(*flag))
-                                                             : attn::json_string(text);
+        const bool alone = !flag->takes_value() || (flag->value_is_optional && text.empty());
+        const std::string value =
+            alone                         ? "true"
+            : flag->is(flags::rules)      ? attn::json_list(specified_rules(arguments))
+            : flag->is(flags::attentions) ? attn::json_list(attentions_of(arguments))
+            : flag->is(flags::example)    ? attn::json_string(example_text(text))
+            : flag->repeats               ? attn::json_list(arguments.all(*flag))
+                                          : attn::json_string(text);
         json += (json.empty() ? "{" : ",") + std::string(line) + attn::json_string(key_of(*flag)) +
                 (line.empty() ? ":" : ": ") + value;
     }
@@ -57,16 +57,16 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
         entries.emplace_back("given_parameters", attn::json_list(given));
     }
     entries.emplace_back("bugs", attn::json_list(bugs_of(arguments, plan)));
-    Arguments said({walk_flags, bug_flags, notebook_walk_flags});
-    said.say(arguments.narrowed_to(said.tables()).in_order());
-    std::vector<Arguments::Said> rules;  // the rules that files contain
+    Arguments specified({walk_flags, bug_flags, notebook_walk_flags});
+    specified.specify(arguments.narrowed_to(specified.tables()).in_order());
+    std::vector<Arguments::SpecifiedFlag> rules;  // the rules that files contain
     for (const std::string& rule : plan.config.rules)
-        rules.push_back({said.find(flags::rules), rule});
-    said.say(rules);
-    const bool is_default = !said.has(says_x) && !said.has(flags::notebook) &&
+        rules.push_back({specified.find(flags::rules), rule});
+    specified.specify(rules);
+    const bool is_default = !specified.has(sets_x) && !specified.has(flags::notebook) &&
                             std::holds_alternative<attn::Tokens>(plan.config.input);
-    if (is_default) said.set(flags::text, default_sentence);
-    entries.emplace_back("explicit_settings", settings_json(said, ""));
+    if (is_default) specified.set(flags::text, default_sentence);
+    entries.emplace_back("explicit_settings", settings_json(specified, ""));
     return entries;
 }
 

@@ -20,7 +20,7 @@ namespace {
 using Render = std::function<void(const attn::Document&, const attn::Sink&)>;
 
 /// Prints a document with a pause between its steps.
-void print_at_a_pace(const attn::Document& document, const Render& render, bool apart) {
+void print_at_a_pace(const attn::Document& document, const Render& render, bool is_separated) {
     Pace pace;
     attn::Document part = document;
     bool first = true;
@@ -28,7 +28,7 @@ void print_at_a_pace(const attn::Document& document, const Render& render, bool 
         if (!section.shown) continue;
         if (!first) pace.wait();
         StandardOutput output;
-        if (!first && apart) output.write("\n");
+        if (!first && is_separated) output.write("\n");
         first = false;
         part.sections = {section};
         render(part, [&output](std::string_view text) { output.write(text); });
@@ -155,17 +155,17 @@ void write_text(const Arguments& arguments, const std::string& text) {
     StandardOutput::print(columns ? folded(shown, *columns) : shown);
 }
 
-void write_document(const Arguments& arguments, const attn::Document& made, attn::TextForm usual,
-                    attn::DType default_dtype) {
+void write_document(const Arguments& arguments, const attn::Document& result,
+                    attn::TextForm default_value, attn::DType default_dtype) {
     if (arguments.has(flags::summary)) {
-        write_text(arguments, attn::summary_text(made));
+        write_text(arguments, attn::summary_text(result));
         return;
     }
-    TextChoices choices = text_choices(arguments, usual, default_dtype);
+    TextChoices choices = text_choices(arguments, default_value, default_dtype);
     if (!choices.figure.live.empty()) choices.figure.live.emplace_back("tour", tour_json());
-    const Format& format = format_of(arguments, usual);
-    const auto gathered = with_gathered_code(format, made);
-    const attn::Document& document = gathered ? *gathered : made;
+    const Format& format = format_of(arguments, default_value);
+    const auto gathered = with_gathered_code(format, result);
+    const attn::Document& document = gathered ? *gathered : result;
     const bool heatmap = arguments.has(flags::heatmap) && format.printed != nullptr;
     const std::string changes =
         document.before == nullptr ? "" : attn::changes_of(document, *document.before);
@@ -186,13 +186,13 @@ void write_document(const Arguments& arguments, const attn::Document& made, attn
     };
     const std::string path = output_file(arguments);
     const std::string folder = arguments[flags::save_dir];
-    if (!folder.empty()) save_folder(folder, made);
+    if (!folder.empty()) save_folder(folder, result);
     const bool prints =
         folder.empty() || arguments.has_any({flags::output, flags::format, flags::json});
     if (path.empty() && prints && arguments.has(flags::pace)) {
-        const bool apart = choices.words == attn::Words::all || heatmap || format.name == "plain" ||
-                           format.is_program;
-        print_at_a_pace(document, render, apart);
+        const bool is_separated = choices.words == attn::Words::all || heatmap ||
+                                  format.name == "plain" || format.is_program;
+        print_at_a_pace(document, render, is_separated);
     } else if (!path.empty() || prints) {
         write_to(path, document, format, render);
     }

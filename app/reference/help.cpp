@@ -216,7 +216,7 @@ std::string topic_help(const std::string& word) {
     const std::string meaning = word_help(word);
     std::string text = flag_list(commands().front(), "", fits);
     // A word such as causal, if it is in the help of only a few flags, lists these flags.
-    const auto says_word = [&](const Flag& flag) {
+    const auto mentions_word = [&](const Flag& flag) {
         const std::string help = " " + attn::lower(flag.whole_help()) + " ";
         const std::size_t at = help.find(topic);
         return at != help.npos && std::isalpha(static_cast<unsigned char>(help[at - 1])) == 0 &&
@@ -224,10 +224,11 @@ std::string topic_help(const std::string& word) {
     };
     constexpr std::ptrdiff_t few = 6;
     const std::vector<const Flag*> walk = own_flags_of(commands().front());
-    if (!meaning.empty() &&
-        std::ranges::count_if(walk, [&](const Flag* each) { return says_word(*each); }) <= few) {
+    if (!meaning.empty() && std::ranges::count_if(walk, [&](const Flag* each) {
+                                return mentions_word(*each);
+                            }) <= few) {
         text = flag_list(commands().front(), "",
-                         [&](const Flag& flag) { return fits(flag) || says_word(flag); });
+                         [&](const Flag& flag) { return fits(flag) || mentions_word(flag); });
     }
     for (const Command& other : commands()) {
         if (!meaning.empty()) break;
@@ -245,7 +246,7 @@ std::string topic_help(const std::string& word) {
             if (flag->name == word) return flag->group + "\n" + flag_entry(*flag);
         }
     }
-    const std::string here = said_here(Arguments(commands().front().tables), word);
+    const std::string here = flag_for_word(Arguments(commands().front().tables), word);
     if (here.starts_with("--")) return topic_help(before(here, ' '));
     std::vector<std::string> known = help_words();
     std::ranges::copy(help_topics(), std::back_inserter(known));

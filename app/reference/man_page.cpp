@@ -60,7 +60,8 @@ std::string flag_item(const Flag& flag) {
         names += (names.empty() ? "" : ", ") + (flag.is_positional() ? italic(name) : bold(name));
     }
     if (!flag.is_positional() && flag.takes_value()) {
-        names += flag.may_stand_alone ? "[=" + italic(flag.value) + "]" : " " + italic(flag.value);
+        names +=
+            flag.value_is_optional ? "[=" + italic(flag.value) + "]" : " " + italic(flag.value);
     }
     return item(names, flag.whole_help() + (flag.repeats ? ". May be given more than once." : "."));
 }

@@ -82,7 +82,7 @@ std::string annotation(const Flag& flag, WordTypes& types) {
     if (flag.may_name_file()) add("_File");
     if (flag.is(flags::mask)) add("_Tensor");  // is given as --mask-file
     if (flag.repeats) type = "_Repeated[" + type + "]";
-    return type + (flag.may_stand_alone ? " | bool | None" : " | None");
+    return type + (flag.value_is_optional ? " | bool | None" : " | None");
 }
 
 std::string parameters_of(const Command& command, WordTypes& types) {

@@ -229,7 +229,7 @@ private:
     }
 
     void press(const Key& key) {
-        const bool was_asked = std::exchange(asked_to_quit_, false);
+        const bool was_requested = std::exchange(quit_requested_, false);
         if (key.name == ":") return ask(":", "");
         if (key.name == "PgDn" || key.name == "PgUp") {
             const auto by = static_cast<std::ptrdiff_t>(pane_.visible_rows());
@@ -241,8 +241,8 @@ private:
             if (!has_key(command, key.name == " " ? "Space" : key.name)) continue;
             const bool asks = !command.arguments.empty() && command.arguments.front() != '[';
             if (asks) return ask(command.name + " ", command.name + " ");
-            if (command.name == "quit" && session_.can_undo() && !was_asked) {
-                asked_to_quit_ = true;
+            if (command.name == "quit" && session_.can_undo() && !was_requested) {
+                quit_requested_ = true;
                 state_.message = "settings were changed: q again quits, any other key continues";
                 return;
             }
@@ -290,7 +290,7 @@ private:
     TensorPane pane_;
     ScreenState state_;
     std::string command_;
-    bool asked_to_quit_ = false;  ///< q was pressed once, and the settings had been changed
+    bool quit_requested_ = false;  ///< q was pressed once, and the settings had been changed
     bool ended_ = false;
 };
 

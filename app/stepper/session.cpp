@@ -162,15 +162,15 @@ Scene Session::walk_of_page() const {
         flags.set(flags::corrected, "");
     }
     flags.set(flags::notebook, flags[flags::notebook] + ":" + name);
-    put_notebook_under(flags);
+    set_notebook_defaults(flags);
     return walk_scene(flags);
 }
 
 attn::Cell Session::cell_of_page(const Scene& walk) const {
-    const std::string asked = tensor() == nullptr ? section().name : attn::cell_text(cell());
-    const std::string found = cell_of_walk(section(), *walk.plan, walk.ledger, asked);
+    const std::string requested = tensor() == nullptr ? section().name : attn::cell_text(cell());
+    const std::string found = cell_of_walk(section(), *walk.plan, walk.ledger, requested);
     if (found.empty()) {
-        throw attn::ConfigError(asked + " is computed from all of " + section().parts +
+        throw attn::ConfigError(requested + " is computed from all of " + section().parts +
                                 ": step --notebook " + (*scene_.page)[flags::notebook] + ":" +
                                 section().name + " goes through them");
     }

@@ -175,7 +175,7 @@ private:
     void count_changes();
     std::string replace_scene(Scene scene);
     std::vector<std::size_t> whole_indices(const std::vector<std::size_t>& indices) const;
-    void look_at(const attn::Cell& cell);
+    void look_at_tensors(const attn::Cell& cell);
     /// Returns the place of an existing step.
     std::size_t place_of_step(const std::string& name) const;
     void leave_trail();

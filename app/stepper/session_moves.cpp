@@ -124,8 +124,8 @@ void Session::turn_page(bool forward) {
 void Session::go_to_cell(const std::string& indices) {
     if (tensor() == nullptr) cell();
     if (scene_.plan && section().part.empty()) {
-        look_at(attn::parse_cell(*scene_.plan, scene_.table, scene_.ledger,
-                                 section().name + "[" + indices + "]"));
+        look_at_tensors(attn::parse_cell(*scene_.plan, scene_.table, scene_.ledger,
+                                         section().name + "[" + indices + "]"));
         return;
     }
     const std::vector<attn::AxisPart> parts = attn::slice_parts(*tensor(), indices);
@@ -155,7 +155,7 @@ void Session::go_to_most() {
     place_[section().counted_by(tensor()->axes().back())] = best;
 }
 
-void Session::look_at(const attn::Cell& cell) {
+void Session::look_at_tensors(const attn::Cell& cell) {
     const std::size_t step = place_of_step(cell.step);
     const attn::Section& section = sections()[step];
     const attn::Tensor& tensor = std::get<attn::Tensor>(section.content);
@@ -185,7 +185,7 @@ void Session::dive() {
         Scene walk = walk_of_page();
         const attn::Cell same = cell_of_page(walk);
         leave_page(std::move(walk));
-        return look_at(same);
+        return look_at_tensors(same);
     }
     const attn::Cell from = cell();
     const attn::Derivation derivation =
@@ -210,7 +210,7 @@ void Session::dive() {
     }
 
     Visit visit{section().name, place_, sources_, from};
-    look_at(targets.front());
+    look_at_tensors(targets.front());
     trail_.push_back(std::move(visit));
     sources_ = {targets, targets.size()};
     sources_.cells.insert(sources_.cells.end(), derivation.sources.begin(),
@@ -222,7 +222,7 @@ void Session::other_source() {
         throw attn::ConfigError("there is no other: dive into a number first, a score or a weight");
     }
     const std::size_t other = (sources_.source + 1) % sources_.targets;
-    look_at(sources_.cells[other]);
+    look_at_tensors(sources_.cells[other]);
     sources_.source = other;
 }
 

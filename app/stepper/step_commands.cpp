@@ -20,11 +20,12 @@ std::ptrdiff_t count_of(const std::string& name, const std::string& text) {
 }
 
 /// Goes to `weights[0,1]`, or to `0,1` of this step.
-void go_to_cell_of(Session& session, const std::string& said) {
-    const std::size_t open = said.find('[');
-    const bool is_whole = open != said.npos && said.ends_with(']');
-    if (is_whole && open > 0) session.go_to(said.substr(0, open));
-    session.go_to_cell(is_whole ? said.substr(open + 1, said.size() - open - 2) : said);
+void go_to_cell_of(Session& session, const std::string& specified) {
+    const std::size_t open = specified.find('[');
+    const bool is_whole = open != specified.npos && specified.ends_with(']');
+    if (is_whole && open > 0) session.go_to(specified.substr(0, open));
+    session.go_to_cell(is_whole ? specified.substr(open + 1, specified.size() - open - 2)
+                                : specified);
 }
 
 /// Moves to the next step, or reports the end.
@@ -137,10 +138,10 @@ const std::vector<StepCommand>& step_commands() {
          [](Session& s, Words number) { return turned(s, "batch", number); }},
         {"why", "[DEPTH]", "w",
          "the whole derivation of the number, or of a cell: why weights[0,1]",
-         [](Session& s, Words said) {
-             const bool is_depth = said.find_first_not_of("0123456789-") == said.npos;
-             if (!is_depth) go_to_cell_of(s, said);
-             const std::ptrdiff_t levels = count_of("why", is_depth ? said : "");
+         [](Session& s, Words specified) {
+             const bool is_depth = specified.find_first_not_of("0123456789-") == specified.npos;
+             if (!is_depth) go_to_cell_of(s, specified);
+             const std::ptrdiff_t levels = count_of("why", is_depth ? specified : "");
              if (levels > 20) throw attn::ConfigError("why goes at most 20 levels deep");
              return Reply{Shows::page, s.why(static_cast<std::size_t>(levels), 12)};
          }},

@@ -57,10 +57,10 @@ Line TensorPane::column_labels(std::size_t axis, std::size_t label_width, std::s
     for (std::size_t i = first_column_; i < end_column_; ++i) {
         // Dots stand for columns that are left out.
         const bool more_before = i == first_column_ && i > 0;
-        const bool more_behind = i + 1 == end_column_ && end_column_ < count;
+        const bool has_more = i + 1 == end_column_ && end_column_ < count;
         line.push_back({(more_before ? "…" : " ") +
                             attn::fitted(view_->label(axis, i, batch_, head_), cell_width_, true) +
-                            (more_behind ? "…" : " "),
+                            (has_more ? "…" : " "),
                         {.dim = i != column}});
     }
     return line;

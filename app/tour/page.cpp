@@ -56,9 +56,9 @@ TourDocument read_document() {
 
 /// The walk for an answer.
 struct Answering : attn::Walked {
-    explicit Answering(const std::vector<std::string>& flags) : attn::Walked(made_by(flags)) {}
+    explicit Answering(const std::vector<std::string>& flags) : attn::Walked(computed_by(flags)) {}
 
-    static attn::Walked made_by(const std::vector<std::string>& flags) {
+    static attn::Walked computed_by(const std::vector<std::string>& flags) {
         Arguments arguments(commands().front().tables);
         arguments.parse(flags);
         return walk_of(completed(std::move(arguments)));

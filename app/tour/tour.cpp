@@ -115,7 +115,7 @@ private:
         }
         return text;
     }
-    void say(const std::string& words) const { write(wrapped(words)); }
+    void print_text(const std::string& words) const { write(wrapped(words)); }
 
     std::string heading(const std::string& question) const {
         return wrapped(question, setting_.ink.heading) + "\n";
@@ -243,7 +243,7 @@ private:
     void judge(const TourAnswer& answer, const TourFiles& files, const std::string& line) {
         using Is = attn::Judgement::Is;
         if (line == "?") {
-            say("It is " + answer.text + ".");
+            print_text("It is " + answer.text + ".");
             if (answer.shown_by.empty()) return;
             std::vector<std::string> words{"attn-explain"};
             words.insert(words.end(), answer.shown_by.begin(), answer.shown_by.end());
@@ -253,12 +253,12 @@ private:
         tried_.insert(number_);
         if (verdict.is == Is::right) {
             right_.insert(number_);
-            say("Right: " + answer.text + ".");
+            print_text("Right: " + answer.text + ".");
         } else if (verdict.is == Is::unread) {
-            say("This cannot be read: " + verdict.advice + ".");
+            print_text("This cannot be read: " + verdict.advice + ".");
         } else {
-            say(setting_.screen ? "No. Try again, or ? for the answer."
-                                : "No: it is " + answer.text + ".");
+            print_text(setting_.screen ? "No. Try again, or ? for the answer."
+                                       : "No: it is " + answer.text + ".");
         }
     }
 

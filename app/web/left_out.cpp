@@ -25,9 +25,9 @@ const char attn_attentions[] = "", attn_laws[] = "", attn_examples[] = "";  // p
 
 /// The page normalizes the words of the command line (NFC) before the core reads them.
 utf8proc_ssize_t utf8proc_map(const utf8proc_uint8_t* text, utf8proc_ssize_t size,
-                              utf8proc_uint8_t** made, utf8proc_option_t) {
-    *made = static_cast<utf8proc_uint8_t*>(std::malloc(static_cast<std::size_t>(size) + 1));
-    std::copy_n(text, size, *made);
+                              utf8proc_uint8_t** result, utf8proc_option_t) {
+    *result = static_cast<utf8proc_uint8_t*>(std::malloc(static_cast<std::size_t>(size) + 1));
+    std::copy_n(text, size, *result);
     return size;
 }
 }
@@ -156,7 +156,7 @@ std::string environment(const char*) { return {}; }
 std::optional<TerminalSize> terminal_size(int) { return std::nullopt; }
 std::string folded(std::string_view text, std::size_t) { return std::string(text); }
 
-void put_notebook_under(Arguments&) {}
+void set_notebook_defaults(Arguments&) {}
 Arguments with_config(Arguments typed) {
     return with_attentions(with_example(with_preset(std::move(typed))));
 }

@@ -63,10 +63,11 @@ TEST_SUITE("app: attentions") {
         const std::string file = folder / "mine.attn", record = folder / "walk.json";
         CHECK(run("attentions --new " + file).exit_code == 0);
         const std::string walk = "--seq-len 5 --only weights -q --set half=1 ";
-        const program::Result made = run(walk + "--attention " + file + " --save-config " + record);
-        CHECK(made.exit_code == 0);
+        const program::Result outcome =
+            run(walk + "--attention " + file + " --save-config " + record);
+        CHECK(outcome.exit_code == 0);
         std::filesystem::remove(file);
-        CHECK(run("--only weights -q --config " + record).out == made.out);
+        CHECK(run("--only weights -q --config " + record).out == outcome.out);
         CHECK(run(walk + "--attention " + file).exit_code == 2);
     }
     TEST_CASE("a user's file can come through a pipe") {
@@ -91,9 +92,9 @@ TEST_SUITE("app: attentions") {
         "it") {
         const program::Folder folder;
         const std::string in = "cd '" + folder.path().string() + "' && attn-explain attentions ";
-        const program::Result made = program::shell(in + "--new mine");
-        CHECK(made.exit_code == 0);
-        CHECK_MESSAGE(has(made.err, "attn-explain --attention mine.attn"), made.err);
+        const program::Result outcome = program::shell(in + "--new mine");
+        CHECK(outcome.exit_code == 0);
+        CHECK_MESSAGE(has(outcome.err, "attn-explain --attention mine.attn"), outcome.err);
         CHECK(program::read_file(folder / "mine.attn")
                   .starts_with("# An attention of your own: attn-explain --attention mine.attn\n"));
         std::ofstream(folder / "mine.attn") << "my work\n";

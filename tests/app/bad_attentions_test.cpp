@@ -12,7 +12,7 @@ namespace {
 /// for a valid step.
 struct Bad {
     const char* text;
-    const char* told;
+    const char* expected_message;
 };
 
 const std::vector<Bad> bad_files{
@@ -170,7 +170,7 @@ TEST_SUITE("app: attentions") {
             CHECK(refused.exit_code == 2);
             CHECK(refused.out.empty());
             CHECK(has(refused.err, "bad.attn:"));
-            CHECK(has(refused.err, each.told));
+            CHECK(has(refused.err, each.expected_message));
             CHECK(std::ranges::count(refused.err, '\n') == 3);
             CHECK(refused.err.ends_with("^\n"));
         }

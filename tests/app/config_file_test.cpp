@@ -153,8 +153,9 @@ TEST_SUITE("app: config") {
         const program::Folder folder;
         const std::string rules = folder / "mine.txt";
         std::ofstream(rules) << "# mine\nscaled_scores[q,k] = scores[q,k] / 3\n";
-        const std::string said = "--text 'b a' --heads 2 --embed-dim 4 --scale head-dim --rule ";
-        const std::string typed = run(said + "@" + rules + " --json").out;
+        const std::string specified =
+            "--text 'b a' --heads 2 --embed-dim 4 --scale head-dim --rule ";
+        const std::string typed = run(specified + "@" + rules + " --json").out;
         std::filesystem::remove(rules);
         std::ofstream(folder / "walk.json") << typed;
         const auto record = nlohmann::json::parse(typed)["config"];
@@ -164,7 +165,7 @@ TEST_SUITE("app: config") {
                                                             {"rule", record["rules"]}});
         const std::string config = " --config " + (folder / "walk.json");
         CHECK(run("-q" + config).out ==
-              run("-q " + said + "'scaled_scores[q,k] = scores[q,k] / 3'").out);
+              run("-q " + specified + "'scaled_scores[q,k] = scores[q,k] / 3'").out);
         CHECK(run("-q --only weights --backward" + config).err.empty());
     }
 
@@ -197,8 +198,9 @@ TEST_SUITE("app: config") {
             CHECK(text.find(expected) != std::string::npos);
             CHECK(program::shell(command).out == text);
         }
-        const std::string made = nlohmann::json::parse(run("--json --text='-a\tb'").out)["command"];
-        CHECK(made == R"(attn-explain --text=$'-a\x09b' --format json)");
+        const std::string result =
+            nlohmann::json::parse(run("--json --text='-a\tb'").out)["command"];
+        CHECK(result == R"(attn-explain --text=$'-a\x09b' --format json)");
     }
 
     TEST_CASE("flags win over the file, and so does another source") {

@@ -27,7 +27,7 @@ Rows product(const Rows& a, const Rows& b) {
     return c;
 }
 
-Rows turned(const Rows& a) {
+Rows transposed_copy(const Rows& a) {
     Rows b(a[0].size(), std::vector<double>(a.size()));
     for (std::size_t i = 0; i < a.size(); ++i) {
         for (std::size_t j = 0; j < a[0].size(); ++j) b[j][i] = a[i][j];
@@ -60,8 +60,8 @@ struct Hand {
         });
     }
 
-    void forth() {
-        scores = product(q, turned(k));
+    void rotated_forward() {
+        scores = product(q, transposed_copy(k));
         weights = each(scores, [&](std::size_t i, std::size_t j) {
             double sum = 0;
             for (std::size_t m = 0; m < (causal ? i + 1 : tokens); ++m) {
@@ -73,8 +73,8 @@ struct Hand {
     }
 
     void back() {
-        dv = product(turned(weights), d_out);
-        dp = product(d_out, turned(v));
+        dv = product(transposed_copy(weights), d_out);
+        dp = product(d_out, transposed_copy(v));
         ds = each(dp, [&](std::size_t i, std::size_t j) {
             double sum = 0;
             for (std::size_t m = 0; m < tokens; ++m) sum += weights[i][m] * dp[i][m];
@@ -85,8 +85,8 @@ struct Hand {
                                                        : 1 / root;
         const Rows scaled =
             each(ds, [&](std::size_t i, std::size_t j) { return ds[i][j] * factor; });
-        dq = product(wrong == "dq" ? turned(scaled) : scaled, k);
-        dk = product(wrong == "key" ? scaled : turned(scaled), q);
+        dq = product(wrong == "dq" ? transposed_copy(scaled) : scaled, k);
+        dk = product(wrong == "key" ? scaled : transposed_copy(scaled), q);
         if (wrong == "dk alone") dk = each(dk, [&](auto i, auto j) { return dk[i][j] * root; });
         if (wrong == "dv") dv = product(weights, d_out);
     }
@@ -95,7 +95,7 @@ struct Hand {
         Hand hand;
         hand.causal = causal;
         hand.wrong = wrong;
-        hand.forth();
+        hand.rotated_forward();
         hand.back();
         return hand;
     }
@@ -104,7 +104,7 @@ struct Hand {
     static Hand of_loss(Cell&& cell, const std::string& wrong = "") {
         Hand hand;
         hand.wrong = wrong;
-        hand.forth();
+        hand.rotated_forward();
         hand.d_out =
             each(hand.out, [&](std::size_t i, std::size_t j) { return cell(hand.out[i][j]); });
         hand.back();
@@ -203,7 +203,7 @@ TEST_SUITE("diagnose_back") {
                 Hand h;
                 h.q = Hand::numbers(0.2 * static_cast<double>(head));
                 h.wrong = wrong;
-                h.forth();
+                h.rotated_forward();
                 h.back();
                 auto tensors = saved(h);
                 for (const char* name : {"q", "k", "v"}) {
@@ -240,9 +240,9 @@ TEST_SUITE("diagnose_back") {
     }
     TEST_CASE("a loss that was given is not guessed") {
         const Hand h = Hand::of_loss([](double) { return 1.0 / 24; });
-        const auto said = diagnosed(saved(h), "--backward --loss mean");
-        CHECK(said.exit_code == 0);
-        CHECK(!has(said.out, "assumed"));
+        const auto reported = diagnosed(saved(h), "--backward --loss mean");
+        CHECK(reported.exit_code == 0);
+        CHECK(!has(reported.out, "assumed"));
         const auto other = diagnosed(saved(h), "--loss sum");
         CHECK(other.exit_code != 0);
         CHECK(has(other.out, "wrong: d_key, d_query, d_value"));
@@ -321,7 +321,7 @@ TEST_SUITE("diagnose_back") {
     TEST_CASE("two mistakes at once are searched for if --pairs is given") {
         Hand h = Hand::made("row");
         h.dq = product(h.ds, h.k);
-        h.dk = product(turned(h.ds), h.q);
+        h.dk = product(transposed_copy(h.ds), h.q);
         auto tensors = saved(h);
         tensors["d_out"] = h.d_out;
         CHECK(diagnosed(tensors).exit_code == 3);

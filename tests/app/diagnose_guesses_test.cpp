@@ -54,43 +54,43 @@ const std::string left_out_words = ": there is no w_output to compute it with";
 TEST_SUITE("app: diagnose does not guess") {
     TEST_CASE("names that compete for one step are not an error: the surplus one is left out") {
         for (const char* mask : {"", " --mask causal"}) {
-            TheirFile theirs("--heads 3 --batch 2 --seq-len 5 --head-dim 4" + std::string(mask));
+            TheirFile actual("--heads 3 --batch 2 --seq-len 5 --head-dim 4" + std::string(mask));
             for (const auto& [name, step] :
                  {std::pair("Q", "query"), {"K", "key"}, {"V", "value"}, {"ctx", "context"}}) {
-                theirs.save(name, step);
+                actual.save(name, step);
             }
-            theirs.save("y", "merged");
-            theirs.file.emplace_back("result", full_of({2, 5, 12}, 7));
-            const program::Result result = theirs.diagnose(mask);
+            actual.save("y", "merged");
+            actual.file.emplace_back("result", full_of({2, 5, 12}, 7));
+            const program::Result result = actual.diagnose(mask);
             CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
             CHECK(has(result.out, "not compared  result" + left_out_words));
             CHECK(has(result.out, "right: context, merged"));
             for (const char* name : {"sim", "logits", "dots", "energy", "e", "w", "p", "alpha"}) {
-                theirs.save(name, "weights");
+                actual.save(name, "weights");
             }
-            const program::Result many = theirs.diagnose(mask);
+            const program::Result many = actual.diagnose(mask);
             CHECK_MESSAGE((many.exit_code == 1 || many.exit_code == 3), many.out << many.err);
         }
     }
 
     TEST_CASE("a result after a projection without parameters accuses no step before it") {
-        TheirFile theirs(
+        TheirFile actual(
             "--heads 3 --batch 2 --seq-len 5 --head-dim 4 --mask causal "
             "--output-projection --embed-dim 12");
-        theirs.save("q_heads", "query");
-        theirs.save("k_heads", "key");
-        theirs.save("v_heads", "value");
-        theirs.save("energy", "masked_scores");
-        theirs.save("probs", "weights");
-        theirs.save("concat", "merged");
-        theirs.save("output", "output");
-        const program::Result result = theirs.diagnose();
+        actual.save("q_heads", "query");
+        actual.save("k_heads", "key");
+        actual.save("v_heads", "value");
+        actual.save("energy", "masked_scores");
+        actual.save("probs", "weights");
+        actual.save("concat", "merged");
+        actual.save("output", "output");
+        const program::Result result = actual.diagnose();
         CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
         CHECK(has(result.out, "assumed: --mask causal, by energy"));
         CHECK(has(result.out, "not compared  output" + left_out_words));
         CHECK_FALSE(has(result.out, "DIFF"));
-        theirs.save("W_o", "w_output");
-        const program::Result known = theirs.diagnose("--mask causal");
+        actual.save("W_o", "w_output");
+        const program::Result known = actual.diagnose("--mask causal");
         CHECK_MESSAGE(known.exit_code == 0, known.out << known.err);
         CHECK(has(known.out, "merged, output"));
     }
@@ -119,15 +119,15 @@ TEST_SUITE("app: diagnose does not guess") {
                   "right: x, weights, context"));
     }
     TEST_CASE("a query from which nothing follows is not called right, whatever comes after it") {
-        TheirFile theirs("--heads 2 --batch 3 --seq-len 5 --head-dim 4 --mask causal");
-        theirs.save("attn", "weights");
+        TheirFile actual("--heads 2 --batch 3 --seq-len 5 --head-dim 4 --mask causal");
+        actual.save("attn", "weights");
         for (const char* name : {"q", "k"}) {
             for (const attn::Shape& shape :
                  {attn::Shape{7}, {2, 3, 5}, {1, 1}, {5, 4, 3, 2}, {3, 2, 5, 4}}) {
-                theirs.file.emplace_back(name, full_of(shape, 9e9F));
-                const program::Result result = theirs.diagnose(
-                    "--given " + (theirs.folder / "walk.npz") + " --heads 2 --mask causal");
-                theirs.file.pop_back();
+                actual.file.emplace_back(name, full_of(shape, 9e9F));
+                const program::Result result = actual.diagnose(
+                    "--given " + (actual.folder / "walk.npz") + " --heads 2 --mask causal");
+                actual.file.pop_back();
                 CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
                 CHECK_FALSE(has(result.out, "right: "));
             }
@@ -135,19 +135,19 @@ TEST_SUITE("app: diagnose does not guess") {
         // Both negated and scaled: their product is that of the walk.
         for (const auto& [name, step, factor] :
              {std::tuple("q", "query", -2.0F), {"k", "key", -0.5F}}) {
-            attn::Array<float> cells = theirs.walk.at(step).as<float>();
+            attn::Array<float> cells = actual.walk.at(step).as<float>();
             for (float& cell : cells) cell *= factor;
-            theirs.file.emplace_back(name, attn::Tensor(theirs.walk.at(step).axes(), cells));
+            actual.file.emplace_back(name, attn::Tensor(actual.walk.at(step).axes(), cells));
         }
         CHECK(
-            theirs.diagnose("--given " + (theirs.folder / "walk.npz") + " --heads 2 --mask causal")
+            actual.diagnose("--given " + (actual.folder / "walk.npz") + " --heads 2 --mask causal")
                 .exit_code == 0);
     }
 
     TEST_CASE("inputs alone do not pass") {
-        TheirFile theirs("--heads 2 --seq-len 5 --head-dim 4");
-        theirs.save("x", "x");
-        const program::Result result = theirs.diagnose("--given " + (theirs.folder / "walk.npz"));
+        TheirFile actual("--heads 2 --seq-len 5 --head-dim 4");
+        actual.save("x", "x");
+        const program::Result result = actual.diagnose("--given " + (actual.folder / "walk.npz"));
         CHECK(result.exit_code == 3);
         CHECK_MESSAGE(has(result.out, "no computed step was compared"), result.out);
     }
@@ -156,54 +156,55 @@ TEST_SUITE("app: diagnose does not guess") {
         const std::string flags =
             "--random randn --batch 3 --seq-len 7 --heads 2 --embed-dim 8 --output-projection ";
         for (const std::string other : {"--mask causal", "--weight-layout in-out"}) {
-            TheirFile theirs(flags + other);
-            const std::string probe = theirs.folder / "probe.npz";
+            TheirFile actual(flags + other);
+            const std::string probe = actual.folder / "probe.npz";
             REQUIRE(
                 run("probe --heads 2 --embed-dim 8 --output-projection -o " + probe).exit_code ==
                 0);
-            theirs.save("y", "output");
-            if (other == "--mask causal") theirs.save("causal_mask", "mask");
-            const program::Result result = theirs.diagnose("--given " + probe);
+            actual.save("y", "output");
+            if (other == "--mask causal") actual.save("causal_mask", "mask");
+            const program::Result result = actual.diagnose("--given " + probe);
             CHECK_MESSAGE(result.exit_code != 0, result.out << result.err);
             CHECK(
                 has(result.out, "yours matches with " + other + ", which the probe does not have"));
             CHECK_FALSE(has(result.out, "right: "));
         }
-        TheirFile theirs(flags + "--weight-layout in-out");
+        TheirFile actual(flags + "--weight-layout in-out");
         for (const char* name : {"x", "w_query", "w_key", "w_value", "w_output"}) {
-            theirs.save(name, name);
+            actual.save(name, name);
         }
-        theirs.save("y", "output");
-        const program::Result asked = theirs.diagnose("--heads 2");
-        CHECK_MESSAGE(asked.exit_code == 3, asked.out << asked.err);
-        CHECK_MESSAGE(has(asked.out, "with --weight-layout in-out: right; without: "), asked.out);
-        CHECK(has(asked.out, "Which did you intend?"));
+        actual.save("y", "output");
+        const program::Result requested = actual.diagnose("--heads 2");
+        CHECK_MESSAGE(requested.exit_code == 3, requested.out << requested.err);
+        CHECK_MESSAGE(has(requested.out, "with --weight-layout in-out: right; without: "),
+                      requested.out);
+        CHECK(has(requested.out, "Which did you intend?"));
     }
 
     TEST_CASE("a file with x and every parameter needs no other file") {
-        TheirFile theirs(
+        TheirFile actual(
             "--heads 3 --head-dim 4 --projection fused --bias --output-projection "
             "--output-bias --mask causal --batch 2 --seq-len 5 --random randn");
-        theirs.save("x", "x");
-        theirs.save("attn.c_attn.weight", "w_qkv");
-        theirs.save("attn.c_attn.bias", "b_qkv");
-        theirs.save("attn.c_proj.weight", "w_output");
-        theirs.save("attn.c_proj.bias", "b_output");
-        theirs.save("a", "output");
-        theirs.save("att", "weights");
-        const program::Result result = theirs.diagnose("--mask causal");
+        actual.save("x", "x");
+        actual.save("attn.c_attn.weight", "w_qkv");
+        actual.save("attn.c_attn.bias", "b_qkv");
+        actual.save("attn.c_proj.weight", "w_output");
+        actual.save("attn.c_proj.bias", "b_output");
+        actual.save("a", "output");
+        actual.save("att", "weights");
+        const program::Result result = actual.diagnose("--mask causal");
         CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
         CHECK(has(result.out, "right: weights, output"));
     }
 
     TEST_CASE("with one head, the context before and after merging is right twice") {
-        TheirFile theirs("--heads 1 --output-projection --mask causal --batch 2 --random randn");
+        TheirFile actual("--heads 1 --output-projection --mask causal --batch 2 --random randn");
         for (const char* name : {"x", "w_query", "w_key", "w_value", "w_output"}) {
-            theirs.save(name, name);
+            actual.save(name, name);
         }
-        theirs.save("z", "context");
-        theirs.save("concat", "context");
-        const program::Result result = theirs.diagnose("--mask causal");
+        actual.save("z", "context");
+        actual.save("concat", "context");
+        const program::Result result = actual.diagnose("--mask causal");
         CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
 
         TheirFile wide("--heads 2 --head-dim 4 --embed-dim 6 --output-projection --random randn");
@@ -215,57 +216,57 @@ TEST_SUITE("app: diagnose does not guess") {
     }
 
     TEST_CASE("no mistake is named after a step that cannot be replayed") {
-        TheirFile theirs(
+        TheirFile actual(
             "--heads 6 --kv-heads 2 --embed-dim 24 --mask causal --batch 2 --random randn "
             "--bug softmax-axis=query");
-        theirs.file.emplace_back("k", full_of({2, 2, 9}, 1));
-        theirs.save("att", "weights");
+        actual.file.emplace_back("k", full_of({2, 2, 9}, 1));
+        actual.save("att", "weights");
         const program::Result result =
-            theirs.diagnose("--given " + (theirs.folder / "walk.npz") +
+            actual.diagnose("--given " + (actual.folder / "walk.npz") +
                             " --heads 6 --kv-heads 2 --embed-dim 24 --mask causal");
         CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
         CHECK_FALSE(has(result.out, "softmax-axis"));
     }
 
     TEST_CASE("every step that is present helps to break ties") {
-        TheirFile theirs("--rope half --heads 2 --head-dim 4 --mask causal --bug rope-q-only");
-        theirs.save("q", "rotated_query");
-        theirs.save("att", "weights");
+        TheirFile actual("--rope half --heads 2 --head-dim 4 --mask causal --bug rope-q-only");
+        actual.save("q", "rotated_query");
+        actual.save("att", "weights");
         const program::Result result =
-            theirs.diagnose("--rope half --heads 2 --head-dim 4 --mask causal");
+            actual.diagnose("--rope half --heads 2 --head-dim 4 --mask causal");
         CHECK_MESSAGE(has(result.out, "rope-q-only"), result.out);
         CHECK_FALSE(has(result.out, "rope-missing"));
     }
 
     TEST_CASE("for rounded numbers the evidence is that they are rounded, not that they moved") {
-        TheirFile theirs("--heads 2 --mask causal --batch 3 --random randn --embed-dim 8");
-        attn::Array<float> cells = theirs.walk.at("weights").as<float>();
+        TheirFile actual("--heads 2 --mask causal --batch 3 --random randn --embed-dim 8");
+        attn::Array<float> cells = actual.walk.at("weights").as<float>();
         for (float& cell : cells) cell = std::round(cell * 1e3F) / 1e3F;
-        theirs.file.emplace_back("weights", attn::Tensor(theirs.walk.at("weights").axes(), cells));
+        actual.file.emplace_back("weights", attn::Tensor(actual.walk.at("weights").axes(), cells));
         const std::string given =
-            "--given " + (theirs.folder / "walk.npz") + " --heads 2 --mask causal";
-        const program::Result result = theirs.diagnose(given);
+            "--given " + (actual.folder / "walk.npz") + " --heads 2 --mask causal";
+        const program::Result result = actual.diagnose(given);
         CHECK(has(result.out, "your numbers have 3 decimals and are compared at that precision"));
         CHECK(result.exit_code == 0);
         CHECK_FALSE(has(result.out, "in the wrong places"));
-        theirs.file = {{"att", full_of({1, 2, 4, 4}, 0.25F)}};
-        CHECK_FALSE(has(theirs.diagnose(given).out, "pass --heads"));
+        actual.file = {{"att", full_of({1, 2, 4, 4}, 0.25F)}};
+        CHECK_FALSE(has(actual.diagnose(given).out, "pass --heads"));
     }
 
     TEST_CASE("a result that may have been saved before its projection raises a question") {
         const std::string flags = "--heads 3 --output-projection --mask causal --embed-dim 12";
-        const std::string asked = "if you saved attn_out before w_output was applied";
-        TheirFile theirs(flags + " --batch 2");
-        theirs.save("attn_out", "merged");
-        const std::string given = flags + " --given " + (theirs.folder / "walk.npz");
-        const program::Result alone = theirs.diagnose(given);
+        const std::string requested = "if you saved attn_out before w_output was applied";
+        TheirFile actual(flags + " --batch 2");
+        actual.save("attn_out", "merged");
+        const std::string given = flags + " --given " + (actual.folder / "walk.npz");
+        const program::Result alone = actual.diagnose(given);
         CHECK(alone.exit_code == 3);
         CHECK_MESSAGE(has(alone.out, "The output projection was not applied"), alone.out);
-        CHECK_MESSAGE(has(alone.out, asked), alone.out);
-        theirs.save("concat", "merged");
-        const program::Result twice = theirs.diagnose(given);
+        CHECK_MESSAGE(has(alone.out, requested), alone.out);
+        actual.save("concat", "merged");
+        const program::Result twice = actual.diagnose(given);
         CHECK(twice.exit_code == 1);
-        CHECK_FALSE(has(twice.out, asked));
+        CHECK_FALSE(has(twice.out, requested));
         // Heads first and no batch: the shape of the output gives their number.
         TheirFile lone(flags);
         for (const char* step : {"query", "key", "value", "w_output"}) lone.save(step, step);
@@ -279,14 +280,14 @@ TEST_SUITE("app: diagnose does not guess") {
     TEST_CASE("the number of keys is that of key and weights themselves") {
         const std::string flags = "--heads 4 --projection none --head-dim 6 --batch 2 --seq-len 3 ";
         for (const std::string more : {"--memory-len 7", "--memory-len 2 --value-dim 5"}) {
-            TheirFile theirs(flags + more);
-            for (const char* step : {"query", "key", "value"}) theirs.save(step, step);
-            theirs.save("z", "context");
-            CHECK_MESSAGE(theirs.diagnose().exit_code == 0, more);
-            theirs.save("attn", "weights");
-            CHECK_MESSAGE(theirs.diagnose().exit_code == 0, more);
-            theirs.file.back().second = full_of(theirs.walk.at("weights").shape(), 0.5F);
-            CHECK_MESSAGE(theirs.diagnose().exit_code != 0, more);
+            TheirFile actual(flags + more);
+            for (const char* step : {"query", "key", "value"}) actual.save(step, step);
+            actual.save("z", "context");
+            CHECK_MESSAGE(actual.diagnose().exit_code == 0, more);
+            actual.save("attn", "weights");
+            CHECK_MESSAGE(actual.diagnose().exit_code == 0, more);
+            actual.file.back().second = full_of(actual.walk.at("weights").shape(), 0.5F);
+            CHECK_MESSAGE(actual.diagnose().exit_code != 0, more);
         }
     }
 
@@ -347,19 +348,19 @@ TEST_SUITE("app: diagnose does not guess") {
 
     TEST_CASE("the key shared by all heads may be saved rotated, by right or wrong code") {
         for (const std::string bug : {"", " --bug scale-missing"}) {
-            TheirFile theirs("--preset deepseek" + bug);
-            const attn::Tensor& turned = theirs.walk.at("rotated_key");
-            const attn::Tensor& shared = theirs.walk.at("rotary_key");
+            TheirFile actual("--preset deepseek" + bug);
+            const attn::Tensor& turned = actual.walk.at("rotated_key");
+            const attn::Tensor& shared = actual.walk.at("rotary_key");
             const std::size_t width = shared.shape().back();
             attn::Array<float> cells = shared.as<float>();
             for (std::size_t i = 0; i < cells.size(); ++i) {
                 const std::size_t row = (i / width + 1) * turned.shape().back();
                 cells.data()[i] = static_cast<float>(turned.at(row - width + i % width));
             }
-            theirs.file.emplace_back("k_pe", attn::Tensor(shared.axes(), cells));
-            theirs.save("probs", "weights");
+            actual.file.emplace_back("k_pe", attn::Tensor(shared.axes(), cells));
+            actual.save("probs", "weights");
             const program::Result result =
-                theirs.diagnose("--preset deepseek --given " + (theirs.folder / "walk.npz"));
+                actual.diagnose("--preset deepseek --given " + (actual.folder / "walk.npz"));
             CHECK_MESSAGE(has(result.out, "already rotated by its positions"), result.out);
             CHECK(result.exit_code == (bug.empty() ? 0 : 1));
             CHECK(has(result.out, "weights: scale-missing") == !bug.empty());
@@ -367,47 +368,47 @@ TEST_SUITE("app: diagnose does not guess") {
     }
 
     TEST_CASE("a cache that started empty is the key and the value") {
-        TheirFile theirs("--heads 2 --projection none --batch 2 --seq-len 5 --head-dim 4");
-        theirs.save("q", "query");
-        theirs.save("k_cache", "key");
-        theirs.save("v_cache", "value");
-        theirs.save("attn", "weights");
-        const program::Result result = theirs.diagnose();
+        TheirFile actual("--heads 2 --projection none --batch 2 --seq-len 5 --head-dim 4");
+        actual.save("q", "query");
+        actual.save("k_cache", "key");
+        actual.save("v_cache", "value");
+        actual.save("attn", "weights");
+        const program::Result result = actual.diagnose();
         CHECK_MESSAGE(result.exit_code == 0, result.out);
         CHECK(has(result.out, "k_cache, q, v_cache are taken as given"));
     }
 
     TEST_CASE("a mistake of the recurrent form is named even if the walk runs the parallel form") {
-        TheirFile theirs("--attention gated-linear --form recurrent --bug gate-on-values");
-        theirs.save("out", "context");
-        const std::string given = " --given " + (theirs.folder / "walk.npz");
-        const program::Result result = theirs.diagnose("--attention gated-linear" + given);
+        TheirFile actual("--attention gated-linear --form recurrent --bug gate-on-values");
+        actual.save("out", "context");
+        const std::string given = " --given " + (actual.folder / "walk.npz");
+        const program::Result result = actual.diagnose("--attention gated-linear" + given);
         CHECK_MESSAGE(result.exit_code == 1, result.out);
         CHECK(has(result.out, "context: gate-on-values"));
         CHECK(has(result.out, "recognised as form recurrent: --form recurrent"));
     }
 
     TEST_CASE("slopes that were not given are tried, and raise a question") {
-        TheirFile theirs(
+        TheirFile actual(
             "--heads 2 --projection none --seq-len 5 --head-dim 4 --mask causal --position-bias "
             "alibi");
-        for (const char* step : {"query", "key", "value", "weights"}) theirs.save(step, step);
-        const program::Result result = theirs.diagnose("--heads 2 --mask causal");
+        for (const char* step : {"query", "key", "value", "weights"}) actual.save(step, step);
+        const program::Result result = actual.diagnose("--heads 2 --mask causal");
         CHECK_MESSAGE(result.exit_code == 3, result.out);
         CHECK_MESSAGE(has(result.out, "with --position-bias alibi: right; without: unknown"),
                       result.out);
-        const program::Result told =
-            theirs.diagnose("--heads 2 --mask causal --position-bias alibi");
-        CHECK_MESSAGE(told.exit_code == 0, told.out);
+        const program::Result outcome =
+            actual.diagnose("--heads 2 --mask causal --position-bias alibi");
+        CHECK_MESSAGE(outcome.exit_code == 0, outcome.out);
     }
 
     TEST_CASE("scores that include their bias are biased scores") {
         for (const std::string bug : {"", " --bug scale-t5"}) {
-            TheirFile theirs("--preset t5" + bug);
-            theirs.save("scores", "biased_scores");
-            theirs.save("attn_weights", "weights");
+            TheirFile actual("--preset t5" + bug);
+            actual.save("scores", "biased_scores");
+            actual.save("attn_weights", "weights");
             const program::Result result =
-                theirs.diagnose("--preset t5 --given " + (theirs.folder / "walk.npz"));
+                actual.diagnose("--preset t5 --given " + (actual.folder / "walk.npz"));
             CHECK_MESSAGE(result.exit_code == (bug.empty() ? 0 : 1), result.out);
             CHECK(has(result.out, "biased_scores: scale-t5") == !bug.empty());
         }
@@ -415,32 +416,32 @@ TEST_SUITE("app: diagnose does not guess") {
 
     TEST_CASE("a tensor rotated in an unknown way is not called unrotated") {
         const std::string flags = "--heads 3 --head-dim 4 --mask causal --rope half ";
-        TheirFile theirs(flags + "--rope-theta 7");
-        theirs.save("q", "rotated_query");
-        theirs.save("k", "rotated_key");
-        theirs.save("attn", "weights");
+        TheirFile actual(flags + "--rope-theta 7");
+        actual.save("q", "rotated_query");
+        actual.save("k", "rotated_key");
+        actual.save("attn", "weights");
         const program::Result result =
-            theirs.diagnose(flags + "--given " + (theirs.folder / "walk.npz"));
+            actual.diagnose(flags + "--given " + (actual.folder / "walk.npz"));
         CHECK_MESSAGE(has(result.out, "rotated_query: rope-theta=7"), result.out);
         CHECK_FALSE(has(result.out, "rope-missing"));
     }
 
     TEST_CASE("pasted numbers are diagnosed under their names") {
-        TheirFile theirs("--heads 2");
+        TheirFile actual("--heads 2");
         std::string text = "attn = tensor([";
         for (std::size_t h = 0; h < 2; ++h) {
             text += h == 0 ? "[" : ",\n        [";
             for (std::size_t q = 0; q < 6; ++q) {
                 text += q == 0 ? "[" : ",\n         [";
                 for (std::size_t k = 0; k < 6; ++k) {
-                    const double cell = theirs.walk.at("weights").at((h * 6 + q) * 6 + k);
+                    const double cell = actual.walk.at("weights").at((h * 6 + q) * 6 + k);
                     text += (k == 0 ? "" : ", ") + std::to_string(cell);
                 }
                 text += "]";
             }
             text += "]";
         }
-        const std::string pasted = theirs.folder / "pasted.txt";
+        const std::string pasted = actual.folder / "pasted.txt";
         std::ofstream(pasted) << text << "], grad_fn=<SoftmaxBackward0>)\nloss = tensor(2.5)\n";
         const program::Result result =
             run("diagnose " + pasted + " --heads 2 --decimals 6 --partial");
@@ -469,22 +470,22 @@ TEST_SUITE("app: diagnose does not guess") {
         const attn::Tensor tensor = attn::read_tensor(printed);
         CHECK(tensor.at(0) == 0.333984375);
         CHECK(tensor.at(2) == 0.10009765625);
-        TheirFile theirs("--heads 2 --batch 3 --seq-len 4");
-        const attn::Tensor& all = theirs.walk.at("merged");
+        TheirFile actual("--heads 2 --batch 3 --seq-len 4");
+        const attn::Tensor& all = actual.walk.at("merged");
         attn::Array<float> first = attn::empty_array<float>({4, 8});
         for (std::size_t i = 0; i < 32; ++i) first.data()[i] = static_cast<float>(all.at(i));
-        theirs.file.emplace_back("mine", attn::Tensor({"t", "c"}, first));
-        const program::Result result = theirs.diagnose("--heads 2 --batch 3 --seq-len 4");
+        actual.file.emplace_back("mine", attn::Tensor({"t", "c"}, first));
+        const program::Result result = actual.diagnose("--heads 2 --batch 3 --seq-len 4");
         CHECK_MESSAGE(has(result.out, "right: merged"), result.out << result.err);
     }
 
     TEST_CASE("a mistake is reported before a different way to write the step") {
         const std::string flags = "--heads 2 --mask causal --seq-len 5 --head-dim 3 --batch 3";
-        TheirFile theirs(flags + " --bug added-fill=-1e9 --bug einsum-diagonal");
-        theirs.save("masked", "masked_scores");
-        theirs.save("att", "weights");
-        theirs.save("ctx", "context");
-        const std::string text = theirs.diagnose(flags).out;
+        TheirFile actual(flags + " --bug added-fill=-1e9 --bug einsum-diagonal");
+        actual.save("masked", "masked_scores");
+        actual.save("att", "weights");
+        actual.save("ctx", "context");
+        const std::string text = actual.diagnose(flags).out;
         INFO(text);
         CHECK(text.find("context: einsum-diagonal") < text.find("harmless: the results"));
         CHECK(has(text, "harmless: the results"));
@@ -492,15 +493,15 @@ TEST_SUITE("app: diagnose does not guess") {
 
     TEST_CASE("keys saved unchanged cannot have been scaled before: two mistakes stay two") {
         const std::string flags = "--heads 6 --kv-heads 3 --embed-dim 12 --seq-len 7 --batch 3 ";
-        TheirFile theirs(flags + "--bug gqa-tile --bug scale-missing");
+        TheirFile actual(flags + "--bug gqa-tile --bug scale-missing");
         for (const auto& [name, step] : {std::pair{"q", "query"},
                                          {"k", "repeated_key"},
                                          {"v", "repeated_value"},
                                          {"attn", "weights"},
                                          {"out", "merged"}}) {
-            theirs.save(name, step);
+            actual.save(name, step);
         }
-        const std::string text = theirs.diagnose(flags).out;
+        const std::string text = actual.diagnose(flags).out;
         CHECK_MESSAGE(has(text, "repeated_key: gqa-tile"), text);
         CHECK_MESSAGE(has(text, "weights: scale-missing"), text);
         CHECK_FALSE(has(text, "key-scaled-first"));
@@ -509,10 +510,10 @@ TEST_SUITE("app: diagnose does not guess") {
     TEST_CASE("no mistake is named that would have made a right tensor wrong") {
         // Self-attention instead of cross-attention; the query is right.
         const std::string flags = "--heads 2 --head-dim 3 --embed-dim 8 --seq-len 4 --batch 2 ";
-        TheirFile theirs(flags);
-        for (const char* step : {"query", "key", "weights", "merged"}) theirs.save(step, step);
+        TheirFile actual(flags);
+        for (const char* step : {"query", "key", "weights", "merged"}) actual.save(step, step);
         const program::Result result =
-            theirs.diagnose(flags + "--memory-len 7 --given " + (theirs.folder / "walk.npz"));
+            actual.diagnose(flags + "--memory-len 7 --given " + (actual.folder / "walk.npz"));
         CHECK_MESSAGE(has(result.out, "key: no known mistake matches"), result.out << result.err);
         CHECK_FALSE(has(result.out, "cross-qk-swapped"));
     }
@@ -522,33 +523,33 @@ TEST_SUITE("app: diagnose does not guess") {
         "both") {
         const std::string walk = "--ids '4,7,2,9,5;3,8,1,0,0' --pad-id 0 --heads 2 --embed-dim 6 ";
         const std::string both = walk + "--mask padding,causal ";
-        for (const auto& [theirs_flags, id] :
+        for (const auto& [actual_flags, id] :
              {std::pair{walk + "--mask padding", "weights: causal-dropped\n"},
               {walk + "--mask causal", "weights: padding-dropped, harmless"},
               {both + "--rule 'mask[b,h,q,k] = k > q and b == 1 and k >= 3'",
                "weights: masks-joined-by-and\n"}}) {
-            TheirFile theirs(theirs_flags);
-            theirs.save("att", "weights");
-            const std::string text = theirs.diagnose(both).out;
+            TheirFile actual(actual_flags);
+            actual.save("att", "weights");
+            const std::string text = actual.diagnose(both).out;
             CHECK_MESSAGE(has(text, id), text);
         }
         // Padding in front is seen by the words after it.
         const std::string left = "--ids '0,0,4,7,2;9,5,3,8,1' --pad-id 0 --heads 2 --embed-dim 6 ";
-        TheirFile theirs(left + "--mask causal");
-        theirs.save("att", "weights");
+        TheirFile actual(left + "--mask causal");
+        actual.save("att", "weights");
         CHECK(
-            has(theirs.diagnose(left + "--mask padding,causal").out, "weights: padding-dropped\n"));
+            has(actual.diagnose(left + "--mask padding,causal").out, "weights: padding-dropped\n"));
     }
 
     TEST_CASE("a probe cannot specify where output goes or what may differ") {
-        TheirFile theirs("--heads 2");
-        theirs.save("x", "x");
+        TheirFile actual("--heads 2");
+        actual.save("x", "x");
         for (const std::string setting : {"output", "atol", "rtol", "save_config"}) {
-            const std::string stolen = theirs.folder / "stolen";
-            theirs.diagnose("", "attn-explain settings\n{\"heads\": \"2\", \"" + setting +
+            const std::string stolen = actual.folder / "stolen";
+            actual.diagnose("", "attn-explain settings\n{\"heads\": \"2\", \"" + setting +
                                     "\": \"" + stolen + "\"}");
             const program::Result result =
-                run("diagnose " + (theirs.folder / "walk.npz") + " --given " + theirs.mine);
+                run("diagnose " + (actual.folder / "walk.npz") + " --given " + actual.mine);
             CHECK(result.exit_code == 2);
             CHECK_MESSAGE(has(result.err, "a settings file cannot set '" + setting + "'"),
                           result.err);

@@ -4,7 +4,7 @@
 
 #include "attn/files/io/array_files.hpp"
 #include "attn/files/io/read_tensor.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 #include "tests/support/program.hpp"
 
 using program::run;

@@ -79,12 +79,13 @@ struct Attention {
     }
 
     void project(std::size_t which) {
-        Numbers& made_of = which == 0 ? q : which == 1 ? k : v;
-        for (std::size_t i = 0; i < made_of.cells.size(); ++i) {
+        Numbers& compiled_cards = which == 0 ? q : which == 1 ? k : v;
+        for (std::size_t i = 0; i < compiled_cards.cells.size(); ++i) {
             const std::size_t head = i / (tokens * width), token = i / width % tokens;
             for (std::size_t f = 0; f < features; ++f) {
-                made_of.cells[i] += x.cells[token * features + f] *
-                                    w[which].cells[(head * width + i % width) * features + f];
+                compiled_cards.cells[i] +=
+                    x.cells[token * features + f] *
+                    w[which].cells[(head * width + i % width) * features + f];
             }
         }
     }
@@ -125,10 +126,10 @@ program::Result diagnosed_alone(const Named& all, const std::string& more = "--d
     return run("diagnose '" + (folder / "mine.json") + "' --heads 2 --mask causal " + more);
 }
 
-program::Result diagnosed(const Attention& of, const Named& theirs,
+program::Result diagnosed(const Attention& of, const Named& actual,
                           const std::string& more = "--decimals 6") {
     Named all{{"x", of.x}, {"w_q", of.w[0]}, {"w_k", of.w[1]}, {"w_v", of.w[2]}, {"w_o", of.w[3]}};
-    all.insert(all.end(), theirs.begin(), theirs.end());
+    all.insert(all.end(), actual.begin(), actual.end());
     return diagnosed_alone(all, more);
 }
 

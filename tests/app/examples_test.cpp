@@ -93,12 +93,12 @@ TEST_SUITE("app: examples") {
         const Folder folder;
         const std::string file = folder / "mine.txt", record = folder / "walk.json";
         std::ofstream(file) << mine;
-        const program::Result made =
+        const program::Result result =
             run("--only weights -q --example " + file + " --save-config " + record);
-        CHECK_MESSAGE(made.exit_code == 0, made.err);
-        CHECK(has(made.out, "0.9820"));  // e^4 / (e^4 + 1)
+        CHECK_MESSAGE(result.exit_code == 0, result.err);
+        CHECK(has(result.out, "0.9820"));  // e^4 / (e^4 + 1)
         std::filesystem::remove(file);
-        CHECK(run("--only weights -q --config " + record).out == made.out);
+        CHECK(run("--only weights -q --config " + record).out == result.out);
         const std::string copy = folder / "adjective.txt";
         CHECK(run("examples adjective -o " + copy).exit_code == 0);
         CHECK(run("-q --example " + copy).out == run("-q --example adjective").out);

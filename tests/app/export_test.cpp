@@ -31,8 +31,8 @@ TEST_SUITE("app: export") {
         const attn::models::Model original = attn::models::open_model(direct);
         const attn::models::Model returned = attn::models::open_model(gguf);
         std::vector<std::string> names{"embedding", "g_final"};
-        for (const char* ours : attn::models::llama2c_layer) {
-            for (const char layer : {'0', '4'}) names.push_back(layer + std::string(".") + ours);
+        for (const char* correct : attn::models::llama2c_layer) {
+            for (const char layer : {'0', '4'}) names.push_back(layer + std::string(".") + correct);
         }
         for (const std::string& name : names) {
             INFO(name);
@@ -45,29 +45,29 @@ TEST_SUITE("app: export") {
         REQUIRE(run("export --model-file stories -o " + hf).exit_code == 0);
         CHECK(run("generate -q --tokens 60 --model-file " + hf).out ==
               run("generate -q --tokens 60").out);
-        const auto ours = attn::models::open_model("stories").tokenizer;
-        const auto theirs = attn::models::open_model(hf).tokenizer;
-        REQUIRE(theirs != nullptr);
+        const auto correct = attn::models::open_model("stories").tokenizer;
+        const auto actual = attn::models::open_model(hf).tokenizer;
+        REQUIRE(actual != nullptr);
         for (const std::string text : {"Once upon a time, there was a little girl named Lily.", "",
                                        "x", "\"Don't go!\" said the cat.\nThe end.",
                                        "na\u00efve caf\u00e9 \U0001F600", "  two  blanks "}) {
             INFO(text);
-            CHECK(theirs->encode(text) == ours->encode(text));
-            CHECK(attn::models::text_of(*theirs, theirs->encode(text)) == text);
+            CHECK(actual->encode(text) == correct->encode(text));
+            CHECK(attn::models::text_of(*actual, actual->encode(text)) == text);
         }
     }
     TEST_CASE("rows of query and key change their order, rows of value do not") {
         const program::Folder folder;
         const std::string hf = folder / "hf";
         REQUIRE(run("export --model-file stories -o " + hf).exit_code == 0);
-        const attn::models::Model ours = attn::models::open_model("stories");
-        const attn::models::Model theirs = attn::models::open_model(hf);
+        const attn::models::Model correct = attn::models::open_model("stories");
+        const attn::models::Model actual = attn::models::open_model(hf);
         // Row 1 of a head, the second of pair 0, moves to row 4: half a head of 8 further.
         for (const char* name : {"2.w_query", "2.w_key"}) {
-            CHECK(theirs.read(name).at(4 * 64) == ours.read(name).at(1 * 64));
-            CHECK(theirs.read(name).at((8 + 1) * 64) == ours.read(name).at((8 + 2) * 64));
+            CHECK(actual.read(name).at(4 * 64) == correct.read(name).at(1 * 64));
+            CHECK(actual.read(name).at((8 + 1) * 64) == correct.read(name).at((8 + 2) * 64));
         }
-        CHECK(theirs.read("2.w_value").numbers() == ours.read("2.w_value").numbers());
+        CHECK(actual.read("2.w_value").numbers() == correct.read("2.w_value").numbers());
     }
     TEST_CASE("the tokens that end a text are those of the model") {
         const program::Folder folder;
@@ -92,9 +92,10 @@ TEST_SUITE("app: export") {
         REQUIRE(run("export -o " + hf).exit_code == 0);
         CHECK(run("export --model-file " + hf + " -o " + (folder / "again")).err.empty());
         CHECK(read_file(folder / "again/tokenizer.json") == read_file(hf + "/tokenizer.json"));
-        const auto made = run("export --model-file " + q4 + " -o " + (folder / "q4"));
-        CHECK(made.exit_code == 0);
-        CHECK(program::has(made.err, "q4 has no tokenizer.json: to read it with a text, name one"));
+        const auto result = run("export --model-file " + q4 + " -o " + (folder / "q4"));
+        CHECK(result.exit_code == 0);
+        CHECK(
+            program::has(result.err, "q4 has no tokenizer.json: to read it with a text, name one"));
         CHECK(json::parse(read_file(folder / "q4/config.json")).at("bos_token_id") == 1);
         const auto named = run("export --model-file " + q4 + " --tokenizer " + hf +
                                "/tokenizer.json -o " + (folder / "named"));

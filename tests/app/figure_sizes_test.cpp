@@ -189,7 +189,7 @@ TEST_SUITE("app: figure sizes") {
                 CHECK(std::abs(drawn_tiles[i][0] - 0.8 * (1 - row[key] / most)) <= 0.006);
             }
         }
-        for (const auto& [flags, says] :
+        for (const auto& [flags, remainder] :
              {std::pair<std::string, std::string>{
                   "--seq-len 6 --grid 3x4" + image,
                   "--grid 3x4 is 12 tiles, but a row of weights has 6 keys"},
@@ -201,7 +201,7 @@ TEST_SUITE("app: figure sizes") {
                 const std::string file = folder / ("out." + format);
                 const program::Result refused = run(flags + " -o " + file);
                 CHECK(refused.exit_code == 2);
-                CHECK_MESSAGE(has(refused.err, says), refused.err);
+                CHECK_MESSAGE(has(refused.err, remainder), refused.err);
                 CHECK(std::count(refused.err.begin(), refused.err.end(), '\n') == 1);
                 CHECK_FALSE(std::filesystem::exists(file));
             }

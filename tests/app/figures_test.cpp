@@ -150,8 +150,8 @@ TEST_SUITE("app: figures") {
         }
         CHECK(flow.find(">row_dot</text>") == std::string::npos);
         CHECK(place("loss").second > place("merged").second);
-        const std::string forth = run(flags).out;
-        CHECK(forth.find(">d_") == std::string::npos);
+        const std::string rotated_forward = run(flags).out;
+        CHECK(rotated_forward.find(">d_") == std::string::npos);
     }
 
     TEST_CASE("tokens of any script label the axes, per sequence") {

@@ -14,10 +14,10 @@ namespace {
 
 /// The suggestion in an error: the text after `did you mean `, up to its question mark.
 std::string proposed(const std::string& arguments) {
-    const std::string said = run(arguments).err;
-    const std::size_t start = said.find("did you mean ");
+    const std::string reported = run(arguments).err;
+    const std::size_t start = reported.find("did you mean ");
     if (start == std::string::npos) return "nothing";
-    return said.substr(start + 13, said.find('?', start) - start - 13);
+    return reported.substr(start + 13, reported.find('?', start) - start - 13);
 }
 
 /// True if a suggested command works, or the suggested flags in place of the typed ones.

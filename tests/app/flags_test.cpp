@@ -36,16 +36,16 @@ TEST_SUITE("app: flags") {
     TEST_CASE("each flag that the program reads belongs to a command") {
         std::string all = run("completions bash").out;
         std::ranges::replace(all, '\'', ' ');
-        std::size_t asked = 0;
+        std::size_t requested = 0;
         const std::string text = program::read_file(ATTN_SOURCE_DIR "/app/flags/names.hpp");
         const std::string begin = "{\"--";
         for (std::size_t at = 0; (at = text.find(begin, at)) != std::string::npos; ++at) {
             const std::size_t name = at + begin.size() - 2;
             const std::string flag = text.substr(name, text.find('"', name) - name);
             CHECK_MESSAGE(all.find(" " + flag + " ") != std::string::npos, flag);
-            ++asked;
+            ++requested;
         }
-        CHECK(asked > 100);
+        CHECK(requested > 100);
     }
 
     TEST_CASE("a text file that is not UTF-8 is named in the error") {

@@ -38,9 +38,9 @@ TEST_SUITE("app: foreign files") {
         const std::string bias = "'" + (folder / "bias.csv") + "'";
         CHECK(run(walk + bias).out ==
               run("--seq-len 2 --only weights -q --position-bias " + bias).out);
-        const auto told = run(walk + "'" + (folder / "added.csv") + "' --mask-true drop");
-        CHECK(told.out == kept.out);
-        CHECK(told.err.find("--mask-true has no effect") != std::string::npos);
+        const auto printed = run(walk + "'" + (folder / "added.csv") + "' --mask-true drop");
+        CHECK(printed.out == kept.out);
+        CHECK(printed.err.find("--mask-true has no effect") != std::string::npos);
         check_refused(walk + "'" + (folder / "keep.csv") + "'", "--mask-true keep or");
         check_refused(walk + bias + " --position-bias alibi", "both added to the scores");
     }
@@ -157,8 +157,8 @@ TEST_SUITE("app: foreign files") {
                                                   "\xc2\x9b", "\xe2\x80\xae", "\xe2\x81\xa6"};
             for (const auto& each : forbidden) CHECK(all.find(each) == std::string::npos);
         }
-        const auto told = run("compare " + (folder / "1.json") + " " + (folder / "2.json"));
-        CHECK(told.out.find("q\\x1b]0;t\\x07\\x08\\x7f\\x9b\\u202e\\u2066\\x1b[31mz") !=
+        const auto printed = run("compare " + (folder / "1.json") + " " + (folder / "2.json"));
+        CHECK(printed.out.find("q\\x1b]0;t\\x07\\x08\\x7f\\x9b\\u202e\\u2066\\x1b[31mz") !=
               std::string::npos);
         // The program's own colours stay.
         CHECK(run("compare --color always " + (folder / "1.json") + " ''").out.find("\x1b[1m") ==

@@ -14,11 +14,11 @@ TEST_SUITE("app: generate") {
         const json written = json::parse(run(text + " --json").out);
         REQUIRE(written["tokens"].size() == 4);
         for (const auto& token : written["tokens"]) {
-            const std::string told =
+            const std::string printed =
                 fmt::format("{} {:.4f}", "&#39;" + token["piece"].get<std::string>() + "&#39;",
                             token["probability"].get<double>());
-            INFO(told);
-            CHECK(program::has(page, told + "\" data-command"));
+            INFO(printed);
+            CHECK(program::has(page, printed + "\" data-command"));
         }
         const std::vector<std::string> lines = program::lines_of(page);
         CHECK(std::ranges::count_if(lines, [](const std::string& line) {
@@ -134,8 +134,8 @@ TEST_SUITE("app: generate") {
                  "generate --tokens 3" + text, "why 'next[the]' --model-file stories" + text,
                  "patch --from 'Tom gave the doll to' --token ' the- her'" + text}) {
             INFO(command);
-            const std::string told = run(command + parts).out;
-            CHECK_MESSAGE(program::has(told, "stories without 4.attn, 0.1=mean"), told);
+            const std::string printed = run(command + parts).out;
+            CHECK_MESSAGE(program::has(printed, "stories without 4.attn, 0.1=mean"), printed);
             CHECK_FALSE(program::has(run(command).out, "without 4.attn"));
             const json with = json::parse(run(command + parts + " --json").out);
             CHECK(with.at("without") == json({"4.attn", "0.1=mean"}));

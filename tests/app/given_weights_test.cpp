@@ -125,12 +125,12 @@ TEST_SUITE("app: given weights") {
             "--x '" + (folder / "x.safetensors") + "' --heads 2 --mask causal --variant loop -q ";
         const std::string model =
             "--weights '" + (folder / "model.safetensors") + "' --model gpt2 ";
-        const program::Result theirs = run(x + model + "--layer 1 --only output");
-        REQUIRE_MESSAGE(theirs.exit_code == 0, theirs.err);
-        CHECK(theirs.err.empty());
-        const program::Result ours =
+        const program::Result actual = run(x + model + "--layer 1 --only output");
+        REQUIRE_MESSAGE(actual.exit_code == 0, actual.err);
+        CHECK(actual.err.empty());
+        const program::Result correct =
             run(x + "--weights '" + (folder / "ours.safetensors") + "' --only output");
-        CHECK(ours.out == theirs.out);
+        CHECK(correct.out == actual.out);
         check_refused(x + model, "choose one of 1 to 1");
         check_refused(x + model + "--layer 1 --projection split", "is fused");
         check_refused(x + model + "--layer 1 --weight-layout out-in", "is in-out");
@@ -138,7 +138,7 @@ TEST_SUITE("app: given weights") {
         // The names alone determine the contents of a file with one layer.
         const program::Result by_names =
             run(x + "--weights '" + (folder / "model.safetensors") + "' --only output");
-        CHECK(by_names.out == theirs.out);
+        CHECK(by_names.out == actual.out);
         CHECK(by_names.err.find("c_attn.weight is w_qkv") != std::string::npos);
     }
 
@@ -151,12 +151,12 @@ TEST_SUITE("app: given weights") {
                          R"({"w_query": [[1, 0], [0, 1]], "w_key": [[1, 0], [0, 1]],
                              "w_value": [[1, 2], [0, 1]]})");
         attn::write_file(folder / "x.csv", "1,2\n3,4\n");
-        const program::Result theirs = run("-q --weights '" + (folder / "paper.txt") + "'");
-        REQUIRE_MESSAGE(theirs.exit_code == 0, theirs.err);
-        CHECK(theirs.out ==
+        const program::Result actual = run("-q --weights '" + (folder / "paper.txt") + "'");
+        REQUIRE_MESSAGE(actual.exit_code == 0, actual.err);
+        CHECK(actual.out ==
               run("-q --x '" + (folder / "x.csv") + "' --weights '" + (folder / "ours.json") + "'")
                   .out);
-        CHECK(theirs.err.find("assumed: Wq is w_query, W_K is w_key, value.weight is w_value") !=
+        CHECK(actual.err.find("assumed: Wq is w_query, W_K is w_key, value.weight is w_value") !=
               std::string::npos);
         attn::write_file(folder / "own.json", R"({"A": [[2, 0], [0, 1]]})");
         const std::string own = "--seq-len 2 --embed-dim 2 -q --weights '" + (folder / "own.json");
@@ -227,21 +227,21 @@ TEST_SUITE("app: given weights") {
 
     TEST_CASE("a BERT layer is the split walk with the same numbers") {
         const Folder folder;
-        std::vector<attn::NamedTensor> theirs;
-        std::vector<attn::NamedTensor> ours;
+        std::vector<attn::NamedTensor> actual;
+        std::vector<attn::NamedTensor> correct;
         double phase = 0;
         for (const auto& [name, our] :
              {std::pair{"self.query", "query"}, std::pair{"self.key", "key"},
               std::pair{"self.value", "value"}, std::pair{"output.dense", "output"}}) {
             const attn::Tensor weight = wave({6, 6}, phase += 1), bias = wave({6}, phase + 0.5);
             const std::string start = "encoder.layer.0.attention." + std::string(name);
-            theirs.push_back({start + ".weight", weight});
-            theirs.push_back({start + ".bias", bias});
-            ours.push_back({"w_" + std::string(our), weight});
-            ours.push_back({"b_" + std::string(our), bias});
+            actual.push_back({start + ".weight", weight});
+            actual.push_back({start + ".bias", bias});
+            correct.push_back({"w_" + std::string(our), weight});
+            correct.push_back({"b_" + std::string(our), bias});
         }
-        write(folder / "model.safetensors", theirs);
-        write(folder / "ours.safetensors", ours);
+        write(folder / "model.safetensors", actual);
+        write(folder / "ours.safetensors", correct);
         const std::string flags =
             "--seq-len 5 --heads 3 --variant loop -q --only output --weights '";
         const program::Result result =
@@ -256,11 +256,12 @@ TEST_SUITE("app: given weights") {
         const Folder folder;
         const std::string x = "--x '" + (folder / "x.safetensors") + "' ", only = " --only context";
         write(folder / "x.safetensors", {{"x", wave({5, 6}, 1)}});
-        const auto same = [&](const std::string& unsaid, const std::string& said) {
-            const program::Result told = run(unsaid + only + " -q"), all = run(said + only + " -q");
-            REQUIRE_MESSAGE(told.exit_code == 0, unsaid << told.err);
-            CHECK_MESSAGE(told.out == all.out, unsaid);
-            return told.err;
+        const auto same = [&](const std::string& unspecified, const std::string& specified) {
+            const program::Result outcome = run(unspecified + only + " -q"),
+                                  all = run(specified + only + " -q");
+            REQUIRE_MESSAGE(outcome.exit_code == 0, unspecified << outcome.err);
+            CHECK_MESSAGE(outcome.out == all.out, unspecified);
+            return outcome.err;
         };
         const attn::Tensor query = wave({12, 6}, 2), key = wave({4, 6}, 3),
                            value = wave({10, 6}, 4);

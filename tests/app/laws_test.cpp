@@ -80,12 +80,12 @@ TEST_SUITE("app: laws") {
             const auto law = attn::parse_attention(attn::shipped_attention(name), name);
             std::string_view list = law.explains;
             while (!list.empty()) {
-                const std::string part(attn::taken_part(list, ";"));
+                const std::string part(attn::next_part(list, ";"));
                 const std::size_t end = std::min(part.find(" when "), part.size());
-                if (end < part.size()) attn::conditions_hold(part.substr(end + 6), plan);
+                if (end < part.size()) attn::conditions_true(part.substr(end + 6), plan);
                 std::string_view names = std::string_view(part).substr(0, end);
                 while (!names.empty()) {
-                    const std::string_view each = attn::taken_word(names);
+                    const std::string_view each = attn::next_token(names);
                     const auto is_it = [&](const auto& entry) {
                         return entry.id == each || entry.family() == each;
                     };
@@ -126,9 +126,9 @@ TEST_SUITE("app: laws") {
                  {"--bug mask-after-softmax --mask causal", "masked-afterwards"}}) {
             INFO(flags);
             run(flags + " -o " + file);
-            const auto told = nlohmann::json::parse(run("diagnose " + file + " --json").out);
-            REQUIRE(!told["findings"].empty());
-            CHECK(told["findings"][0].value("law", "") == law);
+            const auto printed = nlohmann::json::parse(run("diagnose " + file + " --json").out);
+            REQUIRE(!printed["findings"].empty());
+            CHECK(printed["findings"][0].value("law", "") == law);
             CHECK(has(run("diagnose " + file).out, "  law       "));
         }
         CHECK(nlohmann::json::parse(run("bugs scale-twice --json").out)["law"] == "scale");

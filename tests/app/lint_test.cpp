@@ -89,10 +89,11 @@ TEST_SUITE("app: lint") {
         CHECK_MESSAGE(program::has(given.out, "nan or inf in x (2 of 12), query (6 of 12)"),
                       given.out);
         CHECK(program::has(given.out, "weights (16 of 16)"));
-        const program::Result made = run("lint --mask causal --x -", "1,2,3\n-4e30,1,2\n1,5,3\n");
-        CHECK(made.exit_code == 1);
-        CHECK_MESSAGE(program::has(made.out, "nan or inf in scores ("), made.out);
-        CHECK(program::has(made.out, "x contains -4e+30"));
+        const program::Result outcome =
+            run("lint --mask causal --x -", "1,2,3\n-4e30,1,2\n1,5,3\n");
+        CHECK(outcome.exit_code == 1);
+        CHECK_MESSAGE(program::has(outcome.out, "nan or inf in scores ("), outcome.out);
+        CHECK(program::has(outcome.out, "x contains -4e+30"));
     }
     TEST_CASE("the lines contain the numbers of this walk, and --explain prints the whole lesson") {
         const std::string text = run("lint --heads 2 --scale embed-dim").out;

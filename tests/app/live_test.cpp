@@ -56,10 +56,10 @@ TEST_SUITE("app: live pages") {
         for (const auto& token : next) {
             const auto why = shell("attn-explain why 'next[" + token["id"].dump() +
                                    "]' --model-file stories --text 'A bird' --json");
-            const auto told = nlohmann::json::parse(why.out);
-            CHECK(told["probability"] == token["probability"]);
-            CHECK(told["parts"].size() == token["parts"].size());
-            for (const auto& part : told["parts"]) {
+            const auto printed = nlohmann::json::parse(why.out);
+            CHECK(printed["probability"] == token["probability"]);
+            CHECK(printed["parts"].size() == token["parts"].size());
+            for (const auto& part : printed["parts"]) {
                 CHECK(token["parts"][part["part"].get<std::string>()] == part["logit"]);
             }
         }
@@ -75,11 +75,11 @@ TEST_SUITE("app: live pages") {
     }
 
     TEST_CASE("a walk that a page cannot compute is refused before the page is made") {
-        const auto refused = [](const std::string& flags, const std::string& says) {
+        const auto refused = [](const std::string& flags, const std::string& remainder) {
             const auto result = shell("attn-explain --live --format html " + flags);
             CHECK(result.exit_code == 2);
             CHECK(result.out.empty());
-            CHECK_MESSAGE(has(result.err, says), result.err);
+            CHECK_MESSAGE(has(result.err, remainder), result.err);
         };
         refused("--x data/six-by-three.csv", "leave --x out");
         refused("--model-file tests/models/fixtures/gpt2 --ids 1,0", "pass --model-file stories");

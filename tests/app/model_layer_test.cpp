@@ -28,14 +28,14 @@ void check_layer(const std::string& name, std::size_t layer, const std::string& 
     const attn::models::Model model = attn::models::open_model(name);
     attn::models::Runtime<double> runtime(model);
     std::size_t compared = 0;
-    runtime.watch([&](const attn::models::Passing& passing) {
+    runtime.watch([&](const attn::models::LayerPass& passing) {
         if (passing.layer != layer) return;
         for (const json& step : walk["steps"]) {
-            const std::string ours = step["name"];
-            const bool unmasked = ours == "scaled_scores";
-            if ((unmasked                  ? ""
-                 : ours == "masked_scores" ? "scaled_scores"
-                                           : ours) != passing.name) {
+            const std::string correct = step["name"];
+            const bool unmasked = correct == "scaled_scores";
+            if ((unmasked                     ? ""
+                 : correct == "masked_scores" ? "scaled_scores"
+                                              : correct) != passing.name) {
                 continue;
             }
             std::vector<double> numbers;
@@ -46,7 +46,7 @@ void check_layer(const std::string& name, std::size_t layer, const std::string& 
                 const double other = passing.tensor.at(i);
                 if (numbers[i] != other) largest = std::max(largest, std::abs(numbers[i] - other));
             }
-            INFO(flags << ": " << ours);
+            INFO(flags << ": " << correct);
             CHECK(largest < 1e-12);
             ++compared;
         }
@@ -81,14 +81,14 @@ TEST_SUITE("app: model layers") {
                                           std::to_string(layer) +
                                           " --ids 3,1,4,12,5,9 --dtype float64 --format json";
                 INFO(flags);
-                std::vector<double> ours, theirs;
+                std::vector<double> correct, actual;
                 const json walk = json::parse(run(flags + " --only output").out);
-                flatten(walk["steps"][0]["data"], ours);
-                flatten(expected["outputs"][layer], theirs);
-                REQUIRE(ours.size() == theirs.size());
+                flatten(walk["steps"][0]["data"], correct);
+                flatten(expected["outputs"][layer], actual);
+                REQUIRE(correct.size() == actual.size());
                 double largest = 0;
-                for (std::size_t i = 0; i < ours.size(); ++i) {
-                    largest = std::max(largest, std::abs(ours[i] - theirs[i]));
+                for (std::size_t i = 0; i < correct.size(); ++i) {
+                    largest = std::max(largest, std::abs(correct[i] - actual[i]));
                 }
                 CHECK(largest < 1e-9);
             }
@@ -126,13 +126,13 @@ TEST_SUITE("app: model layers") {
     TEST_CASE("diagnose uses the mask of the model") {
         const program::Folder folder;
         const std::string flags = " --model-file stories --layer 1 --text 'Once upon a time' ";
-        const std::string theirs = folder / "theirs.npz";
-        REQUIRE(run(flags + "--bug mask-not-applied -o " + theirs).exit_code == 0);
-        const program::Result mistaken = run("diagnose " + theirs + flags);
+        const std::string actual = folder / "theirs.npz";
+        REQUIRE(run(flags + "--bug mask-not-applied -o " + actual).exit_code == 0);
+        const program::Result mistaken = run("diagnose " + actual + flags);
         CHECK(mistaken.exit_code == 1);
         CHECK(mistaken.out.find("mask-not-applied") != std::string::npos);
-        REQUIRE(run(flags + "-o " + theirs).exit_code == 0);
-        const program::Result right = run("diagnose " + theirs + flags);
+        REQUIRE(run(flags + "-o " + actual).exit_code == 0);
+        const program::Result right = run("diagnose " + actual + flags);
         CHECK_MESSAGE(right.exit_code == 0, right.out);
         CHECK(right.out.find("assumed: --mask") == std::string::npos);
     }

@@ -43,11 +43,12 @@ TEST_SUITE("app: notebook") {
     }
 
     TEST_CASE("cells can be named by the notebook's numbers and by its own names") {
-        const auto shows = [](const std::string& asked, const std::string& sections) {
-            const program::Result one = run("notebook " + asked + " -q");
-            INFO(asked << ": " << one.err);
+        const auto shows = [](const std::string& requested, const std::string& sections) {
+            const program::Result one = run("notebook " + requested + " -q");
+            INFO(requested << ": " << one.err);
             CHECK(one.exit_code == 0);
-            CHECK(one.out == run("notebook " + asked.substr(0, 3) + " -q --only " + sections).out);
+            CHECK(one.out ==
+                  run("notebook " + requested.substr(0, 3) + " -q --only " + sections).out);
         };
         shows("002 36", "weights_variance");
         shows("002 --only 36", "weights_variance");
@@ -91,13 +92,13 @@ TEST_SUITE("app: notebook") {
     }
 
     TEST_CASE("with --corrected, every format contains both replays of the selection") {
-        const std::string asked = "notebook 000 --corrected --only 'weights[0,0,0]' --format ";
-        const auto json = nlohmann::json::parse(run(asked + "json").out);
+        const std::string requested = "notebook 000 --corrected --only 'weights[0,0,0]' --format ";
+        const auto json = nlohmann::json::parse(run(requested + "json").out);
         REQUIRE(json["steps"].size() == 2);
         CHECK(json["steps"][0]["name"] == "weights");
         CHECK(json["steps"][1]["name"] == "weights_corrected");
         CHECK(json["steps"][1]["data"][2] == 0.0);
-        const auto cells = nlohmann::json::parse(run(asked + "ipynb").out)["cells"];
+        const auto cells = nlohmann::json::parse(run(requested + "ipynb").out)["cells"];
         REQUIRE(cells.size() == 6);
         CHECK(cells[2]["source"].back() == "print(weights[0,0,0])");
         CHECK(cells[2]["outputs"][0]["text"][0] ==

@@ -28,12 +28,12 @@ std::vector<Line> lines_of_cells(const std::string& notebook) {
 }
 
 /// The tensors concatenated along their last axis.
-std::vector<std::string> side_by_side(const Json& made) {
-    if (made.size() == 1) return steps::numbers_of(made[0]);
+std::vector<std::string> side_by_side(const Json& metadata) {
+    if (metadata.size() == 1) return steps::numbers_of(metadata[0]);
     std::vector<std::string> all;
     std::vector<std::vector<std::string>> parts;
-    for (const Json& step : made) parts.push_back(steps::numbers_of(step));
-    const std::size_t rows = parts[0].size() / made[0]["shape"].back().get<std::size_t>();
+    for (const Json& step : metadata) parts.push_back(steps::numbers_of(step));
+    const std::size_t rows = parts[0].size() / metadata[0]["shape"].back().get<std::size_t>();
     for (std::size_t row = 0; row < rows; ++row) {
         for (const std::vector<std::string>& part : parts) {
             const std::size_t width = part.size() / rows;
@@ -60,8 +60,8 @@ std::vector<std::size_t> lengths_in(const std::string& text) {
 }
 
 /// Cells whose numbers are not those of a walk's step, and how they are computed from it.
-void check_made_of(const std::string& name, const Json& cell, const Json& made) {
-    const std::vector<std::string> parts = side_by_side(made);
+void check_compiled(const std::string& name, const Json& cell, const Json& metadata) {
+    const std::vector<std::string> parts = side_by_side(metadata);
     if (name == "lower_triangle") {
         const std::vector<std::string> ones = steps::numbers_of(cell);
         REQUIRE(ones.size() == parts.size());
@@ -93,7 +93,7 @@ void check_made_of(const std::string& name, const Json& cell, const Json& made) 
         for (const std::string& id : parts) CHECK(program::has(cell["text"], ": " + id));
     } else {
         CHECK(name == "five_heads");  // it raised an error: the walk continues
-        CHECK(made[0]["shape"] == Json({4, 8, 80}));
+        CHECK(metadata[0]["shape"] == Json({4, 8, 80}));
     }
 }
 
@@ -120,14 +120,14 @@ std::size_t check_lines(const std::string& notebook) {
         const Line& line = lines[at++];
         CAPTURE(line.command);
         if (line.command == "# no walk computes it") continue;
-        const Json made = steps::of_line(line.command);
+        const Json metadata = steps::of_line(line.command);
         if (name.ends_with("_shape")) {
-            check_shape(name, cell["text"], made[0]);
+            check_shape(name, cell["text"], metadata[0]);
         } else if (cell.contains("text") || name == "lower_triangle" || name == "running_mean" ||
                    name == "weights_variance") {
-            check_made_of(name, cell, made);
+            check_compiled(name, cell, metadata);
         } else {
-            CHECK(steps::numbers_of(cell) == side_by_side(made));
+            CHECK(steps::numbers_of(cell) == side_by_side(metadata));
             ++tensors;
         }
     }
@@ -137,10 +137,10 @@ std::size_t check_lines(const std::string& notebook) {
 
 /// The command of one cell gives the numbers that the page shows under `shown`.
 void check_cell(const std::string& page, const std::string& cell, const std::string& shown) {
-    const Json made = steps::of_line(run("notebook " + page + " --as-flags " + cell).out);
+    const Json metadata = steps::of_line(run("notebook " + page + " --as-flags " + cell).out);
     for (const Json& section : steps::of("notebook " + page)) {
         if (section["name"] != shown) continue;
-        CHECK(steps::numbers_of(section) == side_by_side(made));
+        CHECK(steps::numbers_of(section) == side_by_side(metadata));
         return;
     }
     FAIL("there is no " << shown);

@@ -226,9 +226,9 @@ TEST_SUITE("app: outside words") {
             check_shown(result.out + result.err, way);
         }
         for (const auto& [key, value] : plain.items()) {
-            for (const nlohmann::json& said : {hostile, nlohmann::json::array({hostile})}) {
+            for (const nlohmann::json& specified : {hostile, nlohmann::json::array({hostile})}) {
                 nlohmann::json config = plain;
-                config[key] = said;
+                config[key] = specified;
                 std::ofstream(model + "/config.json") << config;
                 const auto result = run("--only weights -q" + ids);
                 check_shown(result.out + result.err, key);

@@ -43,8 +43,8 @@ TEST_SUITE("app: presets") {
     TEST_CASE("a preset stands for its flags, and flags given with it win in any order") {
         for (const Family& family : families()) {
             INFO(family.name);
-            const std::string said = run("--seq-len 5 --only output -q " + family.flags).out;
-            CHECK(run("--seq-len 5 --only output -q --preset " + family.name).out == said);
+            const std::string reported = run("--seq-len 5 --only output -q " + family.flags).out;
+            CHECK(run("--seq-len 5 --only output -q --preset " + family.name).out == reported);
         }
         const std::string many =
             run("--seq-len 3 --kv-heads 6 --list-steps --preset mistral --mask none").out;

@@ -166,9 +166,9 @@ TEST_SUITE("app: promises") {
     }
 
     TEST_CASE("a text that ends in an equals sign is a text") {
-        const std::string apart = run("--text '1 + 1 =' --only ids").out;
-        CHECK(has(apart, "tensor"));
-        CHECK(run("'--text=1 + 1 =' --only ids").out == apart);
+        const std::string separated = run("--text '1 + 1 =' --only ids").out;
+        CHECK(has(separated, "tensor"));
+        CHECK(run("'--text=1 + 1 =' --only ids").out == separated);
     }
 
     TEST_CASE("an impossible walk is refused before it allocates memory") {

@@ -105,9 +105,9 @@ TEST_SUITE("app: quiz") {
                 break;
             }
         }
-        const auto told = run("quiz --topic scale --seed 2 --count 8", answers);
-        CHECK(has(told.out, "This mistake gives that answer"));
-        CHECK(has(told.out, "attn-explain bugs "));
+        const auto printed = run("quiz --topic scale --seed 2 --count 8", answers);
+        CHECK(has(printed.out, "This mistake gives that answer"));
+        CHECK(has(printed.out, "attn-explain bugs "));
     }
 
     TEST_CASE("a seed gives the same sheets, and they hold no answer") {
@@ -121,8 +121,8 @@ TEST_SUITE("app: quiz") {
             CHECK(sheet.out != run("quiz --sheet 22 --seed 10 --format " + format).out);
             const std::string key = program::read_file(folder / ("key-" + format));
             CHECK(has(key, "seed 9"));
-            for (const char* told : {"Answer: 0.", "Answer: a", "Answer: b", "   sum"}) {
-                CHECK_MESSAGE(!has(sheet.out, told), told);
+            for (const char* printed : {"Answer: 0.", "Answer: a", "Answer: b", "   sum"}) {
+                CHECK_MESSAGE(!has(sheet.out, printed), printed);
             }
             CHECK(has(key, "   sum"));
             CHECK(has(key, "Answer: "));
@@ -213,20 +213,20 @@ TEST_SUITE("app: quiz") {
             if (topic == "rule" || topic == "mistake")
                 CHECK(has(asks, "There is 1 head with 2 features."));
             const std::string flags = each["flags"];
-            const auto says = [&](const char* flag, const char* words) {
+            const auto mentions = [&](const char* flag, const char* words) {
                 if (has(flags, flag)) CHECK_MESSAGE(has(asks, words), flags);
             };
-            says("--past", " earlier tokens.");
-            says("--mask causal", "mask is causal");
-            says("window:", "sliding window of ");
-            says("chunk:", "chunks of ");
-            says("prefix:", "prefix of ");
-            says("--rope ", "positions begin at 0");
-            says("--kv-heads", "key and value heads");
-            says("--heads", has(flags, "--heads 1") ? " 1 head" : " heads");
-            says("--head-dim", "Each head has ");
-            says("--batch", "The batch size is ");
-            says("--backward", "The loss is ");
+            mentions("--past", " earlier tokens.");
+            mentions("--mask causal", "mask is causal");
+            mentions("window:", "sliding window of ");
+            mentions("chunk:", "chunks of ");
+            mentions("prefix:", "prefix of ");
+            mentions("--rope ", "positions begin at 0");
+            mentions("--kv-heads", "key and value heads");
+            mentions("--heads", has(flags, "--heads 1") ? " 1 head" : " heads");
+            mentions("--head-dim", "Each head has ");
+            mentions("--batch", "The batch size is ");
+            mentions("--backward", "The loss is ");
         }
     }
 
@@ -255,8 +255,8 @@ TEST_SUITE("app: quiz") {
 
     TEST_CASE("hint and help print hints, and a number is not a position in a list") {
         for (const std::string word : {"", "hint", "Help", "help"}) {
-            const auto told = run("quiz --seed 1 --topic scale --count 1", word + "\nskip\n");
-            CHECK_MESSAGE(has(told.out, "hint: it is "), word);
+            const auto printed = run("quiz --seed 1 --topic scale --count 1", word + "\nskip\n");
+            CHECK_MESSAGE(has(printed.out, "hint: it is "), word);
         }
         const auto half = run("quiz --topic rope --seed 1 --count 1", ".5\n");
         CHECK_MESSAGE(has(half.out, "Right: "), half.out);
@@ -314,8 +314,8 @@ TEST_SUITE("app: quiz") {
         std::ofstream(path)
             << R"({"query": [[1,0],[0,1]], "key": [[1,2],[2,0]], "value": [[1,0],[0,1]]})";
         const std::string quiz = "quiz --from '" + path + "' --seed 3 --count 1 ";
-        const auto asked = run(quiz + "--topic construct --json");
-        const auto question = nlohmann::json::parse(asked.out)[0];
+        const auto requested = run(quiz + "--topic construct --json");
+        const auto question = nlohmann::json::parse(requested.out)[0];
         const bool is_first = has(question["cell"], ",0]");
         CHECK(has(question["question"], "Set the query of"));
         // Key 0 points along (1, 2), key 1 along (2, 0).

@@ -189,9 +189,9 @@ TEST_SUITE("app: reference") {
                 continue;  // any value is valid, or it depends on other flags
             }
             const std::vector<std::string> words = words_of(offered(line));
-            const std::string told = help_of(help, flag);
+            const std::string printed = help_of(help, flag);
             const auto tells = [&](const std::string& word) {
-                return told.find(word) != std::string::npos;
+                return printed.find(word) != std::string::npos;
             };
             const bool tells_any = std::any_of(words.begin(), words.end(), tells);
             CHECK(words.size() >= 2);
@@ -271,12 +271,12 @@ TEST_SUITE("app: reference") {
                 // The Python lines between probe and diagnose write mine.npz.
                 if (line.find("np.") != std::string::npos || line.starts_with("q = ")) continue;
                 if (line.find("diagnose mine.npz") != std::string::npos) {
-                    const program::Result made = shell(
+                    const program::Result outcome = shell(
                         "cd '" + scratch.path().string() +
                         "' && attn-explain --x probe.npz:x --weights probe.npz --heads 2 --bias "
                         "--output-projection --output-bias --mask causal,padding --lengths 5,3,5 "
                         "--bug scale-missing --format npz -o mine.npz");
-                    REQUIRE_MESSAGE(made.exit_code == 0, made.err);
+                    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
                 }
                 const program::Result result =
                     shell("cd '" + scratch.path().string() + "' && " + line);

@@ -50,17 +50,17 @@ TEST_SUITE("app: rule") {
               std::string::npos);
     }
     TEST_CASE("a rule is proved, refuted by algebra or by its numbers, or undecided, with reason") {
-        const auto said = [](const std::string& rule) {
+        const auto reported = [](const std::string& rule) {
             return run("--seq-len 4 --mask causal --only scaled_scores --rule "
                        "'scaled_scores[q,k] = " +
                        rule + "'")
                 .out;
         };
-        CHECK(has(said("scores[q,k] * max(sqrt(2), 1) / sqrt(8)"), "proved for every input"));
-        CHECK(has(said("scores[q,k] / 2 * cos(2 * pi * q)"), "proved for every input"));
-        CHECK(
-            has(said("sqrt((scores[q,k] / 2) ^ 2)"), "It is not the\n# same function as the step"));
-        const std::string open = said("relu(scores[q,k] / 2) - relu(-scores[q,k] / 2)");
+        CHECK(has(reported("scores[q,k] * max(sqrt(2), 1) / sqrt(8)"), "proved for every input"));
+        CHECK(has(reported("scores[q,k] / 2 * cos(2 * pi * q)"), "proved for every input"));
+        CHECK(has(reported("sqrt((scores[q,k] / 2) ^ 2)"),
+                  "It is not the\n# same function as the step"));
+        const std::string open = reported("relu(scores[q,k] / 2) - relu(-scores[q,k] / 2)");
         CHECK(has(open, "undecided: relu is not\n# simplified here."));
     }
     TEST_CASE("any number may be rounded down to an index") {
@@ -76,11 +76,11 @@ TEST_SUITE("app: rule") {
         CHECK(program::has(far.err, "an index must be a whole number below 1e15, not nan"));
     }
     TEST_CASE("a step with a rule is marked, and so are the steps after it") {
-        const std::string said =
+        const std::string reported =
             run("--rule 'scaled_scores[q,k] = scores[q,k] / D' --only scaled_scores,context").out;
-        CHECK(said.find("# scaled_scores[q,k] = scores[q,k] / 4\n") != std::string::npos);
-        CHECK(said.find("# ! Your rule computes this step") != std::string::npos);
-        CHECK(said.find("(after your rule)") != std::string::npos);
+        CHECK(reported.find("# scaled_scores[q,k] = scores[q,k] / 4\n") != std::string::npos);
+        CHECK(reported.find("# ! Your rule computes this step") != std::string::npos);
+        CHECK(reported.find("(after your rule)") != std::string::npos);
     }
     TEST_CASE("a record and a file keep rules") {
         const program::Folder folder;
@@ -143,8 +143,10 @@ TEST_SUITE("app: rule") {
             const std::string rules = "\n" + run(flags + " --list-rules").out;
             const std::size_t begin = rules.find("\n" + std::string(step) + "[") + 1;
             const std::string rule = rules.substr(begin, rules.find('\n', begin) - begin);
-            const program::Result said = run(flags + " --only weights -q --rule '" + rule + "'");
-            CHECK_MESSAGE(said.out == run(flags + " --only weights -q").out, rule << said.err);
+            const program::Result reported =
+                run(flags + " --only weights -q --rule '" + rule + "'");
+            CHECK_MESSAGE(reported.out == run(flags + " --only weights -q").out,
+                          rule << reported.err);
         }
         // Twice as far apart, as for every second token of a longer text.
         const std::string walk = "--rope half --seq-len 3 --only rotated_query -q";
@@ -188,11 +190,11 @@ TEST_SUITE("app: rule") {
     TEST_CASE("impossible rules are refused with a caret and exit code 2") {
         const auto refused = [](const std::string& rule, const std::string& message) {
             INFO(rule);
-            const program::Result said = run("--rule '" + rule + "'");
-            CHECK(said.exit_code == 2);
-            CHECK(said.out.empty());
-            CHECK(said.err.find(message) != std::string::npos);
-            CHECK(said.err.ends_with("^\n"));
+            const program::Result reported = run("--rule '" + rule + "'");
+            CHECK(reported.exit_code == 2);
+            CHECK(reported.out.empty());
+            CHECK(reported.err.find(message) != std::string::npos);
+            CHECK(reported.err.ends_with("^\n"));
         };
         refused("x[t,c] = 1", "x is drawn or given");
         refused("scores[q,k] = weights[q,k]", "weights is made after scores");

@@ -72,11 +72,11 @@ std::size_t check_rules(const std::string& walk) {
                                       return found->second;
                                   },
                                   {}};
-            const Tensor made =
+            const Tensor computed =
                 evaluate_rule(rule, tensor.axes(), tensor.shape(), DType::float64, scope);
             std::size_t wrong = 0;
             for (std::size_t i = 0; i < tensor.size(); ++i) {
-                if (!close(made.at(i), tensor.at(i))) ++wrong;
+                if (!close(computed.at(i), tensor.at(i))) ++wrong;
             }
             CHECK(wrong == 0);
             ++checked;

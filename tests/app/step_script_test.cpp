@@ -9,7 +9,7 @@ using program::run;
 namespace {
 
 /// The output of a script of these lines, after the first step.
-std::string says(const std::string& lines, const std::string& flags = {}) {
+std::string printed_by(const std::string& lines, const std::string& flags = {}) {
     const program::Result first = run("step --variant loop " + flags, "");
     const program::Result result = run("step --variant loop " + flags, lines);
     REQUIRE_MESSAGE(result.exit_code == 0, result.err);
@@ -56,61 +56,65 @@ TEST_SUITE("app: step by script") {
     TEST_CASE(
         "without a terminal the lines come from standard input, and the session ends with them") {
         CHECK(run("step", "").out == run("--only ids").out);
-        CHECK(says("next\n") == "\n" + run("--variant loop --only x").out);
-        CHECK(says("next") == says("next\n"));
-        CHECK(says("# nothing\n\n   \n").empty());
+        CHECK(printed_by("next\n") == "\n" + run("--variant loop --only x").out);
+        CHECK(printed_by("next") == printed_by("next\n"));
+        CHECK(printed_by("# nothing\n\n   \n").empty());
     }
     TEST_CASE("next and previous stop at the ends") {
-        CHECK(says("previous\n") == "this is the first step\n");
-        CHECK(says("goto context\nnext\n").ends_with("this is the last step\n"));
-        CHECK(says("next 3\nprevious 2\n").ends_with(run("--variant loop --only x").out));
+        CHECK(printed_by("previous\n") == "this is the first step\n");
+        CHECK(printed_by("goto context\nnext\n").ends_with("this is the last step\n"));
+        CHECK(printed_by("next 3\nprevious 2\n").ends_with(run("--variant loop --only x").out));
     }
     TEST_CASE("the position is kept from step to step") {
-        CHECK(says("goto scores\ncell 2,3\ngoto weights\ncell\n")
+        CHECK(printed_by("goto scores\ncell 2,3\ngoto weights\ncell\n")
                   .ends_with("weights[2,3] = 0.1739   query 'short', key 'eat'\n"));
     }
     TEST_CASE("moving stops at the edges") {
         const std::string start = "goto weights\n";
-        CHECK(says(start + "right 2\ndown\nleft\n").ends_with("   query 'is', key 'is'\n"));
-        CHECK(says(start + "right 99\n").ends_with("key 'first'\n"));
-        CHECK(says(start + "last\nfirst\n").ends_with("query 'life', key 'life'\n"));
-        CHECK(says(start + "down 9223372036854775807\nup 2\n").find("query 'eat'") !=
+        CHECK(printed_by(start + "right 2\ndown\nleft\n").ends_with("   query 'is', key 'is'\n"));
+        CHECK(printed_by(start + "right 99\n").ends_with("key 'first'\n"));
+        CHECK(printed_by(start + "last\nfirst\n").ends_with("query 'life', key 'life'\n"));
+        CHECK(printed_by(start + "down 9223372036854775807\nup 2\n").find("query 'eat'") !=
               std::string::npos);
     }
     TEST_CASE("Tab cycles through heads and sequences") {
         const std::string two = "--heads 2 --text 'a b' --text 'c d'";
-        CHECK(says("goto weights\npage\n", two).find("weights[0,1,0,0]") != std::string::npos);
-        CHECK(says("goto weights\npage\npage\n", two).find("weights[0,0,0,0]") !=
+        CHECK(printed_by("goto weights\npage\n", two).find("weights[0,1,0,0]") !=
               std::string::npos);
-        CHECK(says("goto weights\npage-back\n", two).find("weights[0,1,0,0]") != std::string::npos);
-        CHECK(says("goto weights\nbatch\n", two).find("weights[1,0,0,0]") != std::string::npos);
-        CHECK(says("goto weights\nbatch 1\nhead 1\n", two).find("batch 1, head 1, query 'c'") !=
+        CHECK(printed_by("goto weights\npage\npage\n", two).find("weights[0,0,0,0]") !=
               std::string::npos);
+        CHECK(printed_by("goto weights\npage-back\n", two).find("weights[0,1,0,0]") !=
+              std::string::npos);
+        CHECK(printed_by("goto weights\nbatch\n", two).find("weights[1,0,0,0]") !=
+              std::string::npos);
+        CHECK(
+            printed_by("goto weights\nbatch 1\nhead 1\n", two).find("batch 1, head 1, query 'c'") !=
+            std::string::npos);
     }
     TEST_CASE("a dive goes to the inputs of a number, and back") {
         const std::string weight = "goto weights\ncell 2,1\n";
-        CHECK(says(weight + "dive\n").find("\nscaled_scores[2,1] = ") != std::string::npos);
-        CHECK(says(weight + "dive\ndive\n").find("\nscores[2,1] = ") != std::string::npos);
+        CHECK(printed_by(weight + "dive\n").find("\nscaled_scores[2,1] = ") != std::string::npos);
+        CHECK(printed_by(weight + "dive\ndive\n").find("\nscores[2,1] = ") != std::string::npos);
         // The feature of a score that counts most; its partner is in the other source.
-        const std::string deep = says(weight + "dive\ndive\ndive\nother\n");
+        const std::string deep = printed_by(weight + "dive\ndive\ndive\nother\n");
         CHECK(deep.find("\nquery[2,0] = 0.9371") != std::string::npos);
         CHECK(deep.find("\nkey[1,0] = 0.2316") != std::string::npos);
-        CHECK(says(weight + "dive\ndive\ndive\nother\nback\nback\nback\n")
+        CHECK(printed_by(weight + "dive\ndive\ndive\nother\nback\nback\nback\n")
                   .ends_with("weights[2,1] = 0.1735   query 'short', key 'is'\n"));
     }
     TEST_CASE("cells that a setting changes are counted and marked") {
-        const std::string changed = says("goto weights\ncell 0,1\nset mask=causal\ncell\n");
+        const std::string changed = printed_by("goto weights\ncell 0,1\nset mask=causal\ncell\n");
         CHECK(changed.find("weights 30 of 36") != std::string::npos);
         CHECK(changed.ends_with("weights[0,1] = 0.0000 (was 0.1621)   query 'life', key 'is'\n"));
-        CHECK(says("set heads=1\n") == "nothing changed\n");
-        CHECK(says("set text='to be or not'\ngoto weights\n").find("query 4 x key 4") !=
+        CHECK(printed_by("set heads=1\n") == "nothing changed\n");
+        CHECK(printed_by("set text='to be or not'\ngoto weights\n").find("query 4 x key 4") !=
               std::string::npos);
     }
     TEST_CASE("a step is written to a file in the format of the walk") {
         const Folder folder;
         for (const std::string name : {"w.npy", "w.npz", "w.csv", "w.json", "w.txt", "w.md"}) {
             INFO(name);
-            CHECK(says("goto weights\nwrite " + (folder / name) + "\n")
+            CHECK(printed_by("goto weights\nwrite " + (folder / name) + "\n")
                       .ends_with("wrote " + (folder / name) + "\n"));
         }
         CHECK(program::read_file(folder / "w.txt") == run("--variant loop --only weights").out);
@@ -123,10 +127,10 @@ TEST_SUITE("app: step by script") {
         CHECK(result.out.find("x[1,2,3] = 1.7528") != std::string::npos);
     }
     TEST_CASE("why takes a cell as attn-explain why does, or a cell of this step") {
-        const std::string said = run("step", "why weights[2,short]\nwhy 0,1\nwhy 2\n").out;
-        CHECK(said.find("\nweights[2,2] = 0.1910") != said.npos);
-        CHECK(said.find("\nweights[0,1] = 0.162102\n") != said.npos);
-        CHECK(said.find("\n  scaled_scores[0,1] = ") != said.npos);
+        const std::string reported = run("step", "why weights[2,short]\nwhy 0,1\nwhy 2\n").out;
+        CHECK(reported.find("\nweights[2,2] = 0.1910") != reported.npos);
+        CHECK(reported.find("\nweights[0,1] = 0.162102\n") != reported.npos);
+        CHECK(reported.find("\n  scaled_scores[0,1] = ") != reported.npos);
         CHECK(run("step", "why wieghts[0,0]\n").err.find("wieghts") != std::string::npos);
     }
     TEST_CASE("from a notebook's page one can dive into the walk that it prints, and back") {

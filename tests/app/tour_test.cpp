@@ -72,15 +72,15 @@ std::string answer_in(const std::string& page) {
 
 TEST_SUITE("app: tour") {
     TEST_CASE("the pages are those of the document, with the output of its commands") {
-        std::string told;
+        std::string printed;
         for (const std::string& line : lines_of(run("tour").out)) {
             // Long commands are wrapped before a flag.
             const bool goes_on = line.ends_with(" \\");
-            told += goes_on ? line.substr(0, line.size() - 1) : line + "\n";
-            if (goes_on) told += "\x01";
+            printed += goes_on ? line.substr(0, line.size() - 1) : line + "\n";
+            if (goes_on) printed += "\x01";
         }
-        for (std::size_t at = 0; (at = told.find("\x01    ", at)) != std::string::npos;) {
-            told.erase(at, 5);
+        for (std::size_t at = 0; (at = printed.find("\x01    ", at)) != std::string::npos;) {
+            printed.erase(at, 5);
         }
         std::size_t at = 0;
         const std::vector<std::string> commands = commands_of(document);
@@ -92,12 +92,12 @@ TEST_SUITE("app: tour") {
             const program::Result result = shell(there);
             CHECK(result.exit_code < 2);
             CHECK(result.err.empty());
-            at = told.find("$ " + command + "\n" + result.out, at);
+            at = printed.find("$ " + command + "\n" + result.out, at);
             REQUIRE(at != std::string::npos);
         }
         for (const std::string& line : lines_of(document)) {
             if (!line.starts_with("## ")) continue;
-            CHECK(has(told,
+            CHECK(has(printed,
                       line.substr(line.find(". ") == std::string::npos ? 3 : line.find(". ") + 2)));
         }
     }
@@ -127,8 +127,8 @@ TEST_SUITE("app: tour") {
         CHECK(reply_in(other[4]) == "No: it is 'dog'.");
         // A number is not a word, whatever its value, and reveals nothing.
         for (const char* number : {"0", "1", "2", "6"}) {
-            const std::string told = run("tour 10", std::string(number) + "\nq\n").out;
-            CHECK(has(told, "This cannot be read: write one of big, dog, home, ran, the."));
+            const std::string printed = run("tour 10", std::string(number) + "\nq\n").out;
+            CHECK(has(printed, "This cannot be read: write one of big, dog, home, ran, the."));
         }
     }
 
@@ -156,17 +156,17 @@ TEST_SUITE("app: tour") {
                                                                    {14, "Chat"},
                                                                    {24, ".99"}}) {
             INFO(page << ": " << line);
-            const std::string told = run("tour " + std::to_string(page), line + "\nq\n").out;
-            CHECK(has(told, "> " + line + "\nRight: "));
-            CHECK(has(told, "attn-explain tour " + std::to_string(page + 1) + " continues"));
+            const std::string printed = run("tour " + std::to_string(page), line + "\nq\n").out;
+            CHECK(has(printed, "> " + line + "\nRight: "));
+            CHECK(has(printed, "attn-explain tour " + std::to_string(page + 1) + " continues"));
         }
     }
 
     TEST_CASE("a command can be run instead of an answer, in the folder with the page's files") {
-        const std::string told = run("tour 24", "diagnose mine.npz --json\nb\nq\n").out;
-        CHECK(has(told, "> diagnose mine.npz --json\n{"));
-        CHECK(has(told, "\"softmax-axis=query\""));
-        CHECK(has(told, "> b\n\n24 of 25. "));
+        const std::string printed = run("tour 24", "diagnose mine.npz --json\nb\nq\n").out;
+        CHECK(has(printed, "> diagnose mine.npz --json\n{"));
+        CHECK(has(printed, "\"softmax-axis=query\""));
+        CHECK(has(printed, "> b\n\n24 of 25. "));
         CHECK(has(run("tour 24", "--nonsense\nq\n").err, "error: there is no flag --nonsense"));
         CHECK(!std::filesystem::exists(ATTN_SOURCE_DIR "/mine.npz"));
     }
@@ -244,8 +244,8 @@ TEST_SUITE("app: tour") {
             for (const std::string& line : lines_of(document)) {
                 if (line.starts_with("## ")) {
                     const bool is_html = name == "tour.html";
-                    const std::string asked = is_html ? line.substr(3) : line;
-                    CHECK_MESSAGE((has(text, asked) || has(line, "'")), line);
+                    const std::string requested = is_html ? line.substr(3) : line;
+                    CHECK_MESSAGE((has(text, requested) || has(line, "'")), line);
                 }
             }
             CHECK(has(text, "tensor([0.0453, 0.1192, 0.2153,   -inf"));
@@ -257,8 +257,8 @@ TEST_SUITE("app: tour") {
         const std::string page = program::read_file(folder / "tour.html");
         CHECK(has(page, "starts from the same vector, <code>x</code>"));
         CHECK(has(page, "<pre>$ attn-explain --only ids,x -q\ntensor([5, 4, 6, 2, 1, 3])\n"));
-        const std::string told = page.substr(page.find("<main>"), page.find("</main>"));
-        CHECK(!has(told.substr(0, told.find("</main>")), "`"));
+        const std::string printed = page.substr(page.find("<main>"), page.find("</main>"));
+        CHECK(!has(printed.substr(0, printed.find("</main>")), "`"));
         CHECK(!has(page, "http:"));
         CHECK(!has(page, "https:"));
         run("tour 23 -o " + (folder / "late.md"));

@@ -152,16 +152,16 @@ TEST_SUITE("app: true notes") {
     }
 
     TEST_CASE("a slice names its source, as in PyTorch") {
-        const auto made_by = [](const std::string& part, const std::string& name) {
+        const auto computed_by = [](const std::string& part, const std::string& name) {
             const std::string text = run("notebook 000 -q --only '" + part + "'").out;
             CHECK_MESSAGE(has(text, "grad_fn=<" + name + "Backward0>"), part << ": " << text);
         };
-        made_by("weights", "Softmax");
-        made_by("weights[1,0]", "Select");
-        made_by("weights[0,:,1:3]", "Slice");
-        made_by("weights[0,1:,0]", "Select");
-        made_by("weights[...]", "Alias");
-        made_by("weights[...,1]", "Select");
+        computed_by("weights", "Softmax");
+        computed_by("weights[1,0]", "Select");
+        computed_by("weights[0,:,1:3]", "Slice");
+        computed_by("weights[0,1:,0]", "Select");
+        computed_by("weights[...]", "Alias");
+        computed_by("weights[...,1]", "Select");
     }
 
     TEST_CASE("a sentence of an attention file is true of the printed walk, or is left out") {

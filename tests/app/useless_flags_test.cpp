@@ -117,7 +117,7 @@ std::vector<Trial> trials(const Folder& folder) {
     return thinned(all);
 }
 
-bool is_said(const program::Result& result, const std::string& flag) {
+bool is_specified(const program::Result& result, const std::string& flag) {
     return has(result.err, flag + " has no effect here: it needs ");
 }
 
@@ -127,19 +127,19 @@ TEST_SUITE("app: useless flags") {
     TEST_CASE("no flag of a walk is ignored silently") {
         const Folder folder;
         // These change where or how fast a walk is printed, or write a file; one never ends.
-        const std::set<std::string> apart{"--threads", "--no-pager", "--pace",   "--save-config",
-                                          "--watch",   "--help",     "--version"};
+        const std::set<std::string> separated{
+            "--threads", "--no-pager", "--pace", "--save-config", "--watch", "--help", "--version"};
         const std::string base = "--detail --sci-mode off --precision 9 ";
         const std::string usual = run(base).out;
         std::size_t tried = 0;
         for (const Trial& trial : trials(folder)) {
-            if (apart.contains(trial.flag)) continue;
+            if (separated.contains(trial.flag)) continue;
             // A flag that the base has already is tried without the base.
             const bool in_base = has(base, trial.flag + " ");
             const program::Result result = run((in_base ? "" : base) + trial.typed);
             const bool changes = result.out != (in_base ? run("").out : usual);
             const bool refused = result.exit_code == 2 && has(result.err, "error: ");
-            CHECK_MESSAGE((changes || refused || is_said(result, trial.flag)), trial.typed);
+            CHECK_MESSAGE((changes || refused || is_specified(result, trial.flag)), trial.typed);
             ++tried;
         }
         CHECK(tried > 95 / thinned_by - 2);
@@ -153,7 +153,7 @@ TEST_SUITE("app: useless flags") {
         const std::string script = "step --script " + (folder / "keys") + " ";
         std::size_t tried = 0;
         for (const Trial& trial : trials(folder)) {
-            if (trial.flag == "--watch" || !is_said(run(trial.typed), trial.flag)) continue;
+            if (trial.flag == "--watch" || !is_specified(run(trial.typed), trial.flag)) continue;
             for (const std::string command :
                  {"why 'weights[0,1]' ", "lint ", "compare loop vectorized ", "notebook 001 ",
                   script.c_str()}) {
@@ -162,8 +162,9 @@ TEST_SUITE("app: useless flags") {
                 if (met && has(command, "notebook")) continue;
                 const program::Result result = run(command + trial.typed);
                 const bool changes = result.exit_code != 2 && result.out != run(command).out;
-                CHECK_MESSAGE((changes || result.exit_code == 2 || is_said(result, trial.flag)),
-                              command << trial.typed << ": " << result.err);
+                CHECK_MESSAGE(
+                    (changes || result.exit_code == 2 || is_specified(result, trial.flag)),
+                    command << trial.typed << ": " << result.err);
                 ++tried;
             }
         }
@@ -172,16 +173,16 @@ TEST_SUITE("app: useless flags") {
 
     TEST_CASE("a walk that draws nothing, or not the requested tensor, reports it") {
         const std::string given = "--x data/six-by-three.csv --projection none";
-        CHECK(is_said(run(given + " --seed 5"), "--seed"));
-        CHECK(is_said(run("--mla 6 --heads 2 --draw-order kqv"), "--draw-order"));
-        CHECK(is_said(run(given + " --torch-build portable"), "--torch-build"));
-        CHECK(is_said(run("--rng numpy --torch-build portable"), "--torch-build"));
+        CHECK(is_specified(run(given + " --seed 5"), "--seed"));
+        CHECK(is_specified(run("--mla 6 --heads 2 --draw-order kqv"), "--draw-order"));
+        CHECK(is_specified(run(given + " --torch-build portable"), "--torch-build"));
+        CHECK(is_specified(run("--rng numpy --torch-build portable"), "--torch-build"));
         CHECK(run(given + " --torch-build portable --variant loop").err == "");
     }
 
     TEST_CASE("no flag in a line of flags is ignored silently") {
         const Folder folder;
-        const std::set<std::string> apart{"--watch"};  // never ends
+        const std::set<std::string> separated{"--watch"};  // never ends
         const std::string usual = run("compare '' ''").out;
         REQUIRE(has(usual, "no difference"));
         const auto unnamed = [](std::string text, const std::string& name) {
@@ -195,18 +196,18 @@ TEST_SUITE("app: useless flags") {
         std::set<std::string> tried, changing, refused;
         for (const Trial& trial : trials(folder)) {
             tried.insert(trial.flag);
-            if (apart.contains(trial.flag)) continue;
+            if (separated.contains(trial.flag)) continue;
             const program::Result result = run("compare \"" + trial.typed + "\" ''");
             const bool is_refused = result.exit_code == 2 && has(result.err, "error: ");
             const bool changes = result.exit_code == 1 || result.out != usual;
-            CHECK_MESSAGE((is_refused || changes || is_said(result, trial.flag)),
+            CHECK_MESSAGE((is_refused || changes || is_specified(result, trial.flag)),
                           trial.typed << ": " << result.err);
             if (is_refused) refused.insert(trial.flag);
             if (!is_refused && changes) changing.insert(trial.flag);
             const program::Result beside =
                 run("--format html --html-compare \"" + trial.typed + "\"");
             const bool is_other = trial.flag == "--threads" || beside.exit_code == 2 ||
-                                  is_said(beside, trial.flag) ||
+                                  is_specified(beside, trial.flag) ||
                                   unnamed(beside.out, trial.typed) != page;
             CHECK_MESSAGE(is_other, trial.typed << ": " << beside.err);
         }
@@ -218,7 +219,8 @@ TEST_SUITE("app: useless flags") {
                                  "--save-dir", "--json", "--summary", "--list-steps"}) {
             CHECK_MESSAGE(refused.contains(flag) == tried.contains(flag), std::string(flag));
         }
-        CHECK(is_said(run("compare --backward '--backward --check-gradient'"), "--check-gradient"));
+        CHECK(is_specified(run("compare --backward '--backward --check-gradient'"),
+                           "--check-gradient"));
         CHECK(tried.size() > 95 / thinned_by - 2);
         CHECK(changing.size() > 40 / thinned_by - 2);
     }
@@ -257,7 +259,7 @@ TEST_SUITE("app: useless flags") {
         const std::string stepped = run("step --script " + (folder / "keys")).out;
         CHECK(has(stepped, "rotated_query"));
         CHECK(!has(stepped, "nothing changed"));
-        CHECK(is_said(run("--format html --html-compare '--rope-theta 9'"), "--rope-theta"));
+        CHECK(is_specified(run("--format html --html-compare '--rope-theta 9'"), "--rope-theta"));
         CHECK(run("--format html --html-compare '--rope half' --rope-theta 9").err == "");
     }
 
@@ -282,20 +284,20 @@ TEST_SUITE("app: useless flags") {
     TEST_CASE("a flag that one of two walks can use is not called useless") {
         CHECK(run("compare '' '--mask causal' --empty-row zero").err == "");
         CHECK(run("compare '--rope half' '--rope half --rope-theta 9'").err == "");
-        CHECK(is_said(run("compare '' '--rope-theta 9'"), "--rope-theta"));
+        CHECK(is_specified(run("compare '' '--rope-theta 9'"), "--rope-theta"));
         CHECK(run("notebook 002 --causal-align start").exit_code == 0);
         const Folder folder;
         const std::string file = folder / "a.json";
         REQUIRE(run("-o " + file).exit_code == 0);
         const program::Result files = run("compare " + file + " " + file + " --heads 3 --seed 2");
-        CHECK(is_said(files, "--heads"));
-        CHECK(is_said(files, "--seed"));
+        CHECK(is_specified(files, "--heads"));
+        CHECK(is_specified(files, "--seed"));
         CHECK(run("compare " + file + " loop --seed 42").err == "");
     }
 
     TEST_CASE("why reports that fewer terms or more depth change nothing") {
-        CHECK(is_said(run("why 'weights[1,0]' --top 1"), "--top"));
-        CHECK(is_said(run("why 'ids[1]' --depth 4 --json"), "--depth"));
+        CHECK(is_specified(run("why 'weights[1,0]' --top 1"), "--top"));
+        CHECK(is_specified(run("why 'ids[1]' --depth 4 --json"), "--depth"));
         CHECK(run("why 'scores[1,0]' --depth 2").err == "");
         CHECK(run("why --help --heads 2").err == "");
     }

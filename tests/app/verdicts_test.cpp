@@ -168,9 +168,9 @@ TEST_SUITE("app: verdicts") {
             const Result result = diagnosed(saved, "--mask causal");
             CHECK_MESSAGE(result.exit_code == 3, result.out);
             CHECK(has(result.out, "Which did you intend?"));
-            const Result said = diagnosed(
+            const Result reported = diagnosed(
                 saved, std::string("--mask causal --causal-align ") + (at_end ? "end" : "start"));
-            CHECK_MESSAGE(said.exit_code == 0, said.out);
+            CHECK_MESSAGE(reported.exit_code == 0, reported.out);
         }
     }
 
@@ -241,13 +241,13 @@ TEST_SUITE("app: verdicts") {
         Matrix projected[3];
         for (std::size_t part = 0; part < 3; ++part) {
             for (const std::vector<double>& row : x) {
-                std::vector<double> made;
+                std::vector<double> outcome;
                 for (std::size_t o = 0; o < 8; ++o) {
                     double sum = 0;
                     for (std::size_t c = 0; c < 8; ++c) sum += row[c] * w[8 * part + o][c] / 4;
-                    made.push_back(sum);
+                    outcome.push_back(sum);
                 }
-                projected[part].push_back(made);
+                projected[part].push_back(outcome);
             }
         }
         const auto viewed = [](const Matrix& rows) {

@@ -4,7 +4,7 @@
     tests/app/whole_files.py
 
 Writes data/reference/whole/ and its index.json: the exit code that diagnose must return, the
-mistakes that it must name, and words that it must print. tests/app/diagnose_unsaid_test.cpp reads
+mistakes that it must name, and words that it must print. tests/app/diagnose_unset_test.cpp reads
 that folder. Only this script needs NumPy and PyTorch: run it after adding a file.
 """
 

@@ -35,8 +35,8 @@ const std::string& part(const Parts& parts, const std::string& name) {
 
 /// Writes a workbook, and returns the sheet of the walk.
 std::string sheet_of(const std::string& flags, const std::string& path) {
-    const auto made = run(flags + " -o '" + path + "'");
-    REQUIRE_MESSAGE(made.exit_code == 0, made.err);
+    const auto result = run(flags + " -o '" + path + "'");
+    REQUIRE_MESSAGE(result.exit_code == 0, result.err);
     return part(parts_of(path), "xl/worksheets/sheet2.xml");
 }
 
@@ -135,11 +135,11 @@ TEST_SUITE("app: workbook") {
         const std::string path = folder / "a.xlsx";
         CHECK(has(sheet_of("--ids '0,0;1,2' --pad-id 0 --mask padding", path), "") == true);
         CHECK(has(part(parts_of(path), "xl/worksheets/sheet3.xml"), "<f>NA()</f><v>#N/A</v>"));
-        const auto made =
+        const auto result =
             run("--rule 'scaled_scores[q,k] = scores[q,k] + (argmax j: scores[q,j] * 2)' -o '" +
                 path + "'");
-        CHECK(made.exit_code == 0);
-        CHECK(has(made.err, "scaled_scores is written as values: a spreadsheet has no formula"));
+        CHECK(result.exit_code == 0);
+        CHECK(has(result.err, "scaled_scores is written as values: a spreadsheet has no formula"));
     }
 
     TEST_CASE("words of outside are text, whatever they begin with") {
@@ -161,10 +161,10 @@ TEST_SUITE("app: workbook") {
 
     TEST_CASE("a workbook that is too large is refused in one line, without a file") {
         const Folder folder;
-        const auto made = run("--seq-len 600 --embed-dim 4 -o '" + (folder / "a.xlsx") + "'");
-        CHECK(made.exit_code == 2);
-        CHECK(has(made.err, "a workbook stays quick up to 200000"));
-        CHECK(std::ranges::count(made.err, '\n') == 1);
+        const auto result = run("--seq-len 600 --embed-dim 4 -o '" + (folder / "a.xlsx") + "'");
+        CHECK(result.exit_code == 2);
+        CHECK(has(result.err, "a workbook stays quick up to 200000"));
+        CHECK(std::ranges::count(result.err, '\n') == 1);
         CHECK(!std::filesystem::exists(folder / "a.xlsx"));
         const auto blank = run("--blank wieghts -o '" + (folder / "a.xlsx") + "'");
         CHECK(blank.exit_code == 2);

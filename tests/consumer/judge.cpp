@@ -12,8 +12,8 @@ int main() {
 
     const attn::Ledger given = attn::draw(plan);
     const attn::Ledger reference = attn::walk(plan, given, right);
-    const attn::Ledger made = attn::walk(plan, given, wrong);
-    std::cout << "first difference: " << attn::compare(plan, right, made, reference).first()->name
-              << "\n"
-              << attn::diagnosis_text(attn::diagnose(plan, given, made));
+    const attn::Ledger computed = attn::walk(plan, given, wrong);
+    std::cout << "first difference: "
+              << attn::compare(plan, right, computed, reference).first()->name << "\n"
+              << attn::diagnosis_text(attn::diagnose(plan, given, computed));
 }

@@ -15,7 +15,7 @@ const std::map<std::string, int> floors{{"ground", 0}, {"files", 1}, {"core", 1}
                                         {"judge", 3},  {"show", 3},  {"models", 4}, {"learn", 4}};
 
 /// The wing in `attn/WING/...`; empty for a header beside the wings.
-std::string wing_in(const std::string& path) {
+std::string library_in(const std::string& path) {
     const std::size_t begin = path.find("attn/") + 5;
     const std::size_t end = path.find('/', begin);
     return end == std::string::npos ? "" : path.substr(begin, end - begin);
@@ -36,7 +36,7 @@ const std::map<std::string, std::map<std::string, int>> rooms{
     {"judge", {{"mistakes", 0}, {"compare", 1}, {"lint", 2}, {"diagnose", 3}, {"trace", 4}}}};
 
 /// The room in `attn/WING/ROOM/...`.
-std::string room_in(const std::string& path) {
+std::string space_in(const std::string& path) {
     const std::size_t begin = path.find('/', path.find("attn/") + 5) + 1;
     return path.substr(begin, path.find('/', begin) - begin);
 }
@@ -46,18 +46,18 @@ std::string room_in(const std::string& path) {
 TEST_SUITE("house") {
     TEST_CASE("no include of core, explain or judge goes up to another room") {
         const std::string begin = "#include \"attn/";
-        for (const auto& [wing, floor_of] : rooms) {
-            const std::string folder = ATTN_SOURCE_DIR "/lib/attn/" + wing;
+        for (const auto& [library, floor_of] : rooms) {
+            const std::string folder = ATTN_SOURCE_DIR "/lib/attn/" + library;
             for (const auto& entry : fs::recursive_directory_iterator(folder)) {
                 const std::string path = entry.path().string();
                 if (!path.ends_with("pp")) continue;
-                const std::string room = room_in(path.substr(path.rfind("/lib/attn/") + 5));
+                const std::string room = space_in(path.substr(path.rfind("/lib/attn/") + 5));
                 INFO(path);
                 REQUIRE(floor_of.contains(room));
                 std::ifstream file(path);
                 for (std::string line; std::getline(file, line);) {
-                    if (!line.starts_with(begin) || wing_in(line) != wing) continue;
-                    const std::string other = room_in(line);
+                    if (!line.starts_with(begin) || library_in(line) != library) continue;
+                    const std::string other = space_in(line);
                     INFO(line);
                     REQUIRE(floor_of.contains(other));
                     CHECK((other == room || floor_of.at(other) < floor_of.at(room)));
@@ -72,18 +72,18 @@ TEST_SUITE("house") {
         for (const auto& entry : fs::recursive_directory_iterator(ATTN_SOURCE_DIR "/lib/attn")) {
             const std::string path = entry.path().string();
             if (!path.ends_with("pp")) continue;
-            const std::string wing = wing_in(path.substr(path.rfind("/lib/attn/") + 1));
-            if (wing.empty()) continue;
+            const std::string library = library_in(path.substr(path.rfind("/lib/attn/") + 1));
+            if (library.empty()) continue;
             INFO(path);
-            REQUIRE(floors.contains(wing));
+            REQUIRE(floors.contains(library));
             std::ifstream file(path);
             for (std::string line; std::getline(file, line);) {
                 if (!line.starts_with(begin)) continue;
-                const std::string other = wing_in(line);
-                if (other.empty() || other == wing) continue;
+                const std::string other = library_in(line);
+                if (other.empty() || other == library) continue;
                 INFO(line);
                 REQUIRE(floors.contains(other));
-                CHECK(floors.at(other) < floors.at(wing));
+                CHECK(floors.at(other) < floors.at(library));
                 ++includes;
             }
         }

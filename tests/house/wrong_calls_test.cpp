@@ -117,7 +117,7 @@ const std::vector<WrongCall>& wrong_calls() {
                    [](WalkConfig& c) {
                        c.query_len = 1 << 24;
                        const Plan plan = resolve_unnamed(c);
-                       require_room(step_table(plan), plan);
+                       require_memory(step_table(plan), plan);
                    }),
     };
     return all;

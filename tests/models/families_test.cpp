@@ -110,7 +110,7 @@ TEST_SUITE("models: families") {
             const std::vector<std::int64_t> ids = expected.at("ids");
             Runtime<double> runtime(model);
             std::size_t compared = 0;
-            runtime.watch([&](const Passing& passing) {
+            runtime.watch([&](const LayerPass& passing) {
                 if (passing.name != "output") return;
                 CHECK(largest_difference(expected["outputs"][passing.layer],
                                          passing.tensor.as<double>()) < 1e-9);
@@ -377,24 +377,24 @@ TEST_SUITE("models: families") {
     }
     TEST_CASE("a file in place of a model is named") {
         const ScratchFolder scratch;
-        const auto said_of = [&](const std::string& name, const std::string& bytes) {
+        const auto judgement_text = [&](const std::string& name, const std::string& bytes) {
             write_file((scratch / name).string(), bytes);
             return refusal<Error>([&] { open_model((scratch / name).string()); });
         };
         const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:1\n";
-        CHECK(has(said_of("b.bin", std::string("PK\x03\x04") + pointer),
+        CHECK(has(judgement_text("b.bin", std::string("PK\x03\x04") + pointer),
                   "ZIP archive, as torch.save and NumPy write"));
-        CHECK(has(said_of("c.bin", std::string("\x80\x02}q") + pointer), "torch.save"));
-        CHECK(has(said_of("d.onnx", "\x08\x07\x12" + pointer), "an ONNX file"));
-        CHECK(has(said_of("e.safetensors", pointer), "git lfs pull"));
+        CHECK(has(judgement_text("c.bin", std::string("\x80\x02}q") + pointer), "torch.save"));
+        CHECK(has(judgement_text("d.onnx", "\x08\x07\x12" + pointer), "an ONNX file"));
+        CHECK(has(judgement_text("e.safetensors", pointer), "git lfs pull"));
         for (const char* file : {"config.json", "tokenizer.json", "model.safetensors"}) {
-            const std::string said = refusal_after("qwen2", [&](const fs::path& folder) {
+            const std::string reported = refusal_after("qwen2", [&](const fs::path& folder) {
                 write_file((folder / file).string(), pointer);
             });
             if (file == std::string("tokenizer.json")) {
-                CHECK(said == "not refused");  // its ids are still valid
+                CHECK(reported == "not refused");  // its ids are still valid
             } else {
-                CHECK(has(said, "git lfs pull"));
+                CHECK(has(reported, "git lfs pull"));
             }
         }
         for (const char* file : {"config.json", "model.safetensors"}) {

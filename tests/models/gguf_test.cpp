@@ -56,7 +56,7 @@ bool names_in_gguf(const std::string& message, const std::string& part) {
     return message.find(part) != message.npos;
 }
 
-nlohmann::json says_tokenizer(const std::string& model, const std::string& pre) {
+nlohmann::json tokenizer_metadata(const std::string& model, const std::string& pre) {
     return {{"tokenizer.ggml.model", model}, {"tokenizer.ggml.pre", pre}};
 }
 
@@ -85,8 +85,8 @@ TEST_SUITE("models: gguf") {
             const std::size_t width = each.shape[1];
             CHECK(rows.at(3) == all.at(all.size() - width + 3));
             CHECK(rows.at(width + 20) == all.at(20));
-            const std::string told = each.derivation(file, width + 21);
-            CHECK(std::stod(told.substr(told.rfind('=') + 1)) ==
+            const std::string printed = each.derivation(file, width + 21);
+            CHECK(std::stod(printed.substr(printed.rfind('=') + 1)) ==
                   doctest::Approx(all.at(width + 21)).epsilon(1e-5));
         }
     }
@@ -107,9 +107,9 @@ TEST_SUITE("models: gguf") {
         // 18 bytes for 32 numbers of the MLP's first two matrices, 2 each for those of the third.
         const double layer = 2 * 172 * 64 * 18 / 32.0 + 172 * 64 * 2 + 2 * 64 * 4;
         const double attention = 64 * 64 * 2 + 64 * 32 * 2;
-        const Cost cost = cost_of(model, 5, 1, Hold::all, 4);
+        const Cost cost = cost_of(model, 5, 1, KeepWeights::all, 4);
         const double all = 5 * (layer + 4 * attention) + 512 * 64 * 34 / 32.0;
-        CHECK(cost.held == doctest::Approx(all + 4 * 172 * 64).epsilon(0.01));
+        CHECK(cost.in_memory == doctest::Approx(all + 4 * 172 * 64).epsilon(0.01));
         CHECK(cost.read == doctest::Approx(all - 5 * attention * (4 - 18 / 32.0)).epsilon(0.01));
     }
     TEST_CASE(
@@ -187,7 +187,7 @@ TEST_SUITE("models: gguf") {
         }
     }
     TEST_CASE("byte pairs and scored pieces are tokenizers, others are named") {
-        nlohmann::json bytes = says_tokenizer("gpt2", "llama-bpe");
+        nlohmann::json bytes = tokenizer_metadata("gpt2", "llama-bpe");
         bytes["tokenizer.ggml.tokens"] = {"a", "b", "ab", "\u0120", "\u0120ab", "<s>", "<end>"};
         bytes["tokenizer.ggml.token_type"] = {1, 1, 1, 1, 1, 3, 3};
         bytes["tokenizer.ggml.merges"] = {"a b", "\u0120 ab"};
@@ -199,7 +199,7 @@ TEST_SUITE("models: gguf") {
         CHECK(ids(bytes, "ab ab<end>ba") == Ids{5, 2, 4, 6, 1, 0});
         bytes["tokenizer.ggml.add_bos_token"] = false;
         CHECK(ids(bytes, "ab") == Ids{2});
-        nlohmann::json scored = says_tokenizer("llama", "default");
+        nlohmann::json scored = tokenizer_metadata("llama", "default");
         scored["tokenizer.ggml.tokens"] = {"<unk>", "<s>",     "a",        "b",      "\u2581",
                                            "ab",    "\u2581a", "\u2581ab", "<0xC3>", "<0xA9>"};
         scored["tokenizer.ggml.token_type"] = {2, 3, 1, 1, 1, 1, 1, 1, 6, 6};
@@ -215,9 +215,10 @@ TEST_SUITE("models: gguf") {
         scored["tokenizer.ggml.scores"] = {0, 0};
         CHECK(names_in_gguf(refusal<InputError>([&] { ids(scored, "ab"); }),
                             "tokenizer.ggml.scores are 2 for 10 tokens"));
-        CHECK(names_in_gguf(refusal<InputError>([&] { ids(says_tokenizer("t5", ""), ""); }),
+        CHECK(names_in_gguf(refusal<InputError>([&] { ids(tokenizer_metadata("t5", ""), ""); }),
                             "tokenizer.ggml.model is 't5', but only gpt2 and llama are read"));
-        CHECK(names_in_gguf(refusal<InputError>([&] { ids(says_tokenizer("gpt2", "tekken"), ""); }),
-                            "tokenizer.ggml.pre is 'tekken'"));
+        CHECK(names_in_gguf(
+            refusal<InputError>([&] { ids(tokenizer_metadata("gpt2", "tekken"), ""); }),
+            "tokenizer.ggml.pre is 'tekken'"));
     }
 }

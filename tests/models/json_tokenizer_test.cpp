@@ -22,20 +22,20 @@ using Words = std::vector<std::string>;
 
 const std::string split_of = R"({"type": "Sequence", "pretokenizers": [{"type": "Split",
     "behavior": "Isolated", "invert": false, "pattern": {"Regex": ")";
-const std::string bytes_behind = R"("}}, {"type": "ByteLevel", "add_prefix_space": false,
+const std::string bytes_suffix = R"("}}, {"type": "ByteLevel", "add_prefix_space": false,
     "use_regex": false}]})";
 const std::string llama3 =
     split_of + R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|)" +
-    R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)" + bytes_behind;
+    R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)" + bytes_suffix;
 const std::string qwen2 =
     split_of + R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}|)" +
-    R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)" + bytes_behind;
+    R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)" + bytes_suffix;
 const std::string o200k =
     split_of +
     R"([^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+)" +
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+)" +
     R"([\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}|)" +
-    R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)" + bytes_behind;
+    R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)" + bytes_suffix;
 
 /// The words that a pre_tokenizer splits a text into; spaces and line breaks as themselves.
 Words cut_by_words(const std::string& pre_tokenizer, const std::string& text) {

@@ -61,7 +61,7 @@ TEST_SUITE("models: lens") {
                     CHECK(std::abs(sum - token.sum) < 1e-12);
                 }
                 const Reading& reading = lens.readings[n].back();
-                CHECK(reading.said == next.likeliest(1)[0]);
+                CHECK(reading.predicted == next.likeliest(1)[0]);
                 CHECK(std::abs(reading.of_chosen - next.of(lens.chosen).probability) < 1e-12);
             }
             CHECK(lens.readings.back().back().rank == 1);
@@ -106,7 +106,7 @@ TEST_SUITE("models: lens") {
         Runtime<double> runtime(all, nullptr, edits_of(parts({"1.mlp=mean"}), model.architecture));
         std::vector<double> rows;
         runtime.watch(
-            [&](const Passing& passing) {
+            [&](const LayerPass& passing) {
                 if (passing.layer == 1) rows.push_back(passing.tensor.at(0));
             },
             {"mlp_output"});
@@ -134,12 +134,12 @@ TEST_SUITE("models: lens") {
         for (const std::string& family : families) {
             INFO(family);
             const Model model = checkpoint(family);
-            std::vector<Array<double>> made;
-            for (const Hold hold : {Hold::all, Hold::nothing}) {
+            std::vector<Array<double>> result;
+            for (const KeepWeights hold : {KeepWeights::all, KeepWeights::nothing}) {
                 Runtime<double> runtime(parameters_of<double>(model, hold));
-                made.push_back(runtime.last_logits(runtime.advance(ids)));
+                result.push_back(runtime.last_logits(runtime.advance(ids)));
             }
-            CHECK(made[0] == made[1]);
+            CHECK(result[0] == result[1]);
         }
     }
     TEST_CASE("a matrix keeps its numbers in their original bytes") {

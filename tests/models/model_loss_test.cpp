@@ -22,7 +22,7 @@ struct Seen {
     Seen(const Model& model, const std::vector<std::int64_t>& ids, std::size_t layer) {
         attn::models::Runtime<double> runtime(model);
         runtime.watch(
-            [&](const attn::models::Passing& passing) {
+            [&](const attn::models::LayerPass& passing) {
                 if (passing.layer != layer) return;
                 (passing.name == "x" ? x : output) = passing.tensor.as<double>();
             },

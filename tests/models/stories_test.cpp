@@ -27,8 +27,8 @@ Ids greedy(const Model& model, std::size_t count, const ModelMistake* mistake = 
 }
 
 std::string text_with(const Model& model, const char* mistake, std::size_t count) {
-    const ModelMistake made = find_model_mistake(mistake, model);
-    Ids ids = greedy<double>(model, count, &made);
+    const ModelMistake result = find_model_mistake(mistake, model);
+    Ids ids = greedy<double>(model, count, &result);
     ids.insert(ids.begin(), 1);
     return text_of(*model.tokenizer, ids);
 }
@@ -109,18 +109,18 @@ TEST_SUITE("models: stories") {
     TEST_CASE("the numbers diverge where the mistake is made") {
         const Model model = open_model("stories");
         const auto parameters = parameters_of<double>(model);
-        const auto parting = [&](const char* id) {
+        const auto divergence = [&](const char* id) {
             const ModelMistake mistake = find_model_mistake(id, model);
-            return first_parting(parameters, &mistake,
-                                 {1, 403, 407, 261, 378, 432, 383, 286, 261, 376});
+            return find_divergence(parameters, &mistake,
+                                   {1, 403, 407, 261, 378, 432, 383, 286, 261, 376});
         };
-        CHECK_FALSE(first_parting(parameters, nullptr, {1, 403, 407}).has_value());
-        CHECK(parting("rope-q-only")->step == "rotated_key");
-        CHECK(parting("rope-q-only")->token == 1);
-        CHECK(parting("rope-value")->step == "value");
-        CHECK(parting("gqa-tile")->step == "scaled_scores");
-        CHECK(parting("gqa-tile")->head == 1);
-        CHECK(parting("window=8")->token == 8);
+        CHECK_FALSE(find_divergence(parameters, nullptr, {1, 403, 407}).has_value());
+        CHECK(divergence("rope-q-only")->step == "rotated_key");
+        CHECK(divergence("rope-q-only")->token == 1);
+        CHECK(divergence("rope-value")->step == "value");
+        CHECK(divergence("gqa-tile")->step == "scaled_scores");
+        CHECK(divergence("gqa-tile")->head == 1);
+        CHECK(divergence("window=8")->token == 8);
     }
     TEST_CASE("a mistake without effect is refused") {
         const Model gpt2 = open_model(ATTN_SOURCE_DIR "/tests/models/fixtures/gpt2");
@@ -154,7 +154,7 @@ TEST_SUITE("models: stories") {
             Runtime<double> runtime(parameters_of<double>(model), &mistake);
             Tensor x, output;
             runtime.watch(
-                [&](const Passing& passing) {
+                [&](const LayerPass& passing) {
                     if (passing.layer != 0) return;
                     (passing.name == "x" ? x : output) = passing.tensor;
                 },

@@ -136,7 +136,7 @@ TEST_SUITE("models: wrong calls") {
             INFO(what);
             CHECK_THROWS_AS(call(), Error);
         }
-        CHECK_FALSE(first_parting(parameters, nullptr, few, 9).has_value());
+        CHECK_FALSE(find_divergence(parameters, nullptr, few, 9).has_value());
     }
     TEST_CASE("a number in GGUF is read from any width") {
         const ScratchFolder scratch;

@@ -23,16 +23,16 @@ public:
         const memory::dims rows{groups, length, dim};
         const auto f32 = memory::data_type::f32;
         const memory::desc row_major(rows, f32, memory::format_tag::abc);
-        const memory::desc turned({groups, dim, length}, f32, memory::format_tag::acb);
+        const memory::desc transposed_copy({groups, dim, length}, f32, memory::format_tag::acb);
         const memory::desc square({groups, length, length}, f32, memory::format_tag::abc);
         dnnl::primitive_attr scaled;
         scaled.set_output_scales(0, {1 / std::sqrt(static_cast<float>(p.dim))});
-        score_ = dnnl::matmul({{row_major, turned, square}, scaled, engine_});
+        score_ = dnnl::matmul({{row_major, transposed_copy, square}, scaled, engine_});
         softmax_ =
             dnnl::softmax_forward({{dnnl::prop_kind::forward_inference, square, 2}, engine_});
         mix_ = dnnl::matmul({{square, row_major, row_major}, engine_});
         query_ = memory(row_major, engine_, nullptr);
-        key_ = memory(turned, engine_, nullptr);
+        key_ = memory(transposed_copy, engine_, nullptr);
         value_ = memory(row_major, engine_, nullptr);
         context_ = memory(row_major, engine_, nullptr);
         weights_ = memory(square, engine_);
@@ -65,13 +65,13 @@ private:
 int main() {
     // The primitives are built once per problem.
     std::unique_ptr<Attention> attention;
-    std::array<std::size_t, 3> made{};
+    std::array<std::size_t, 3> result{};
     return peer::serve([&](const peer::Problem& p, float* context) {
         if (p.causal) throw std::runtime_error("no fast causal mask");
         omp_set_num_threads(p.threads);
         const std::array<std::size_t, 3> sizes{p.groups, p.length, p.dim};
-        if (!attention || made != sizes) attention = std::make_unique<Attention>(p);
-        made = sizes;
+        if (!attention || result != sizes) attention = std::make_unique<Attention>(p);
+        result = sizes;
         attention->attend(p, context);
     });
 }

@@ -21,7 +21,7 @@ void fused(const peer::Problem& p, float* context) {
 /// Every step's tensor, one after the other, as a walk makes them.
 void vectorized(const peer::Problem& p, float* context) {
     static attn::BenchInput input;
-    static attn::Array<float> made;
+    static attn::Array<float> result;
     attn::BenchSeries series;
     series.threads = static_cast<std::size_t>(p.threads);
     const attn::BenchShape shape{p.groups, p.length, p.dim};
@@ -31,8 +31,8 @@ void vectorized(const peer::Problem& p, float* context) {
     std::copy(p.query.begin(), p.query.end(), input.query.data());
     std::copy(p.key.begin(), p.key.end(), input.key.data());
     std::copy(p.value.begin(), p.value.end(), input.value.data());
-    attn::attend(series, input, made);
-    std::copy(made.begin(), made.end(), context);
+    attn::attend(series, input, result);
+    std::copy(result.begin(), result.end(), context);
 }
 
 /// The measured peak of multiply-adds on one thread, GFLOP/s.

@@ -56,11 +56,11 @@ inline double unit(const std::string& token) {
 enum class Match { equal, one_unit, other };
 
 /// How two printed numbers agree.
-inline Match compare(const std::string& ours, const std::string& theirs) {
-    if (ours == theirs) return Match::equal;
+inline Match compare(const std::string& ours, const std::string& actual) {
+    if (ours == actual) return Match::equal;
     const double difference =
-        std::abs(std::strtod(ours.c_str(), nullptr) - std::strtod(theirs.c_str(), nullptr));
-    const double step = std::max(unit(ours), unit(theirs));
+        std::abs(std::strtod(ours.c_str(), nullptr) - std::strtod(actual.c_str(), nullptr));
+    const double step = std::max(unit(ours), unit(actual));
     return difference < 1.5 * step ? Match::one_unit : Match::other;
 }
 

@@ -100,12 +100,12 @@ const char* attn_model() { return attn_stories_begin; }
 /// Normalizes a text to one of the four forms of Unicode; returns its size, or -1 if it is not
 /// UTF-8.
 int node_normalized(const utf8proc_uint8_t* text, std::size_t size, int form,
-                    utf8proc_uint8_t** made);
+                    utf8proc_uint8_t** result);
 
 utf8proc_ssize_t utf8proc_map(const utf8proc_uint8_t* text, utf8proc_ssize_t size,
-                              utf8proc_uint8_t** made, utf8proc_option_t options) {
+                              utf8proc_uint8_t** result, utf8proc_option_t options) {
     const int form =
         ((options & UTF8PROC_COMPOSE) != 0 ? 0 : 1) + ((options & UTF8PROC_COMPAT) != 0 ? 2 : 0);
-    return node_normalized(text, static_cast<std::size_t>(size), form, made);
+    return node_normalized(text, static_cast<std::size_t>(size), form, result);
 }
 }

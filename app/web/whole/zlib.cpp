@@ -13,9 +13,9 @@ std::size_t node_take(int inflater, unsigned char* to, std::size_t room);
 void node_end_inflater(int inflater);
 
 int compress2(Bytef* to, uLongf* room, const Bytef* from, uLong size, int) {
-    const int made = node_deflate(from, size, to, *room);
-    if (made < 0) return Z_BUF_ERROR;
-    *room = static_cast<uLongf>(made);
+    const int result = node_deflate(from, size, to, *room);
+    if (result < 0) return Z_BUF_ERROR;
+    *room = static_cast<uLongf>(result);
     return Z_OK;
 }
 
@@ -37,9 +37,9 @@ int inflate(z_streamp stream, int) {
     }
     stream->next_in += stream->avail_in;
     stream->avail_in = 0;
-    const std::size_t taken = node_take(number, stream->next_out, stream->avail_out);
-    stream->next_out += taken;
-    stream->avail_out -= static_cast<uInt>(taken);
+    const std::size_t copied = node_take(number, stream->next_out, stream->avail_out);
+    stream->next_out += copied;
+    stream->avail_out -= static_cast<uInt>(copied);
     return Z_OK;
 }
 int inflateEnd(z_streamp stream) {

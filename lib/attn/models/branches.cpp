@@ -45,7 +45,7 @@ Array<double> run_branches(const Model& model, const std::vector<std::int64_t>& 
                            const std::vector<Branch>& branches) {
     refuse_unless(!ids.empty(), "there is no token to continue from: give one");
     constexpr std::size_t tokens_at_once = 256;
-    const auto parameters = parameters_of<double>(model, Hold::nothing);
+    const auto parameters = parameters_of<double>(model, KeepWeights::nothing);
     const std::size_t layers = parameters->layers();
     for (const Branch& branch : branches) {
         refuse_unless(branch.layer < layers, "there is no layer " + std::to_string(branch.layer) +
@@ -118,7 +118,7 @@ HeadEffects effects_of_heads(const Model& model, const std::vector<std::int64_t>
         }
     }
     const Array<double> x = run_branches(model, ids, without, branches);
-    const auto parameters = parameters_of<double>(model, Hold::nothing);
+    const auto parameters = parameters_of<double>(model, KeepWeights::nothing);
     constexpr std::size_t at_a_time = 64;  // limits the memory for rows of logits
     for (std::size_t first = 0; first < x.shape(0); first += at_a_time) {
         Array<double> some =
@@ -148,9 +148,9 @@ Patching patch(const Model& model, const std::vector<std::int64_t>& here,
     refuse_unless(here.size() == there.size(), "the texts have different lengths in tokens");
     // Activations of the other text, per layer: the heads side by side, or x.
     std::vector<Array<double>> carried;
-    const auto parameters = parameters_of<double>(model, Hold::nothing);
+    const auto parameters = parameters_of<double>(model, KeepWeights::nothing);
     Runtime<double> runtime(parameters, nullptr, edits_of(without, a));
-    runtime.watch([&](const Passing& passing) { carried.push_back(passing.tensor.as<double>()); },
+    runtime.watch([&](const LayerPass& passing) { carried.push_back(passing.tensor.as<double>()); },
                   {heads ? "merged" : "x"});
     const Array<double> end = runtime.advance(there);
 

@@ -118,9 +118,10 @@ NextTokens::NextTokens(const Model& model, const ModelMistake* mistake,
     merged_.resize(layers);
     output_.resize(layers);
     mlp_.resize(layers);
-    const auto parameters = std::make_shared<Parameters<double>>(model, layers, Hold::nothing);
+    const auto parameters =
+        std::make_shared<Parameters<double>>(model, layers, KeepWeights::nothing);
     Runtime<double> runtime(parameters, mistake, edits_of(without, model.architecture));
-    const auto keep = [&](const Passing& passing) {
+    const auto keep = [&](const LayerPass& passing) {
         const std::vector<double> row = last_row(passing.tensor);
         if (passing.layer == 0 && passing.name == "x") embedding_ = row;
         if (passing.name == "merged") merged_[passing.layer] = row;
@@ -147,8 +148,8 @@ std::vector<std::int64_t> NextTokens::likeliest(std::size_t count) const {
     return ids;
 }
 
-NextToken NextTokens::apart(std::int64_t id, std::optional<std::int64_t> other,
-                            double temperature) const {
+NextToken NextTokens::sum_of_parts(std::int64_t id, std::optional<std::int64_t> other,
+                                   double temperature) const {
     const Architecture& a = model_.architecture;
     model_.check_ids({id, other.value_or(id)});
     const auto all = distribution<double>({logits_.data(), logits_.size()}, temperature);
@@ -211,13 +212,13 @@ namespace {
 Reading reading_of(std::span<const double> logits, std::size_t chosen) {
     const auto all = distribution<double>(logits);
     const auto best = std::ranges::max_element(logits);
-    const auto said = static_cast<std::size_t>(best - logits.begin());
+    const auto predicted = static_cast<std::size_t>(best - logits.begin());
     const auto above =
         std::ranges::count_if(logits, [&](double each) { return each > logits[chosen]; });
     const auto equal = std::count(
         logits.begin(), logits.begin() + static_cast<std::ptrdiff_t>(chosen), logits[chosen]);
-    return {static_cast<std::int64_t>(said), all[said].probability, all[chosen].probability,
-            static_cast<std::size_t>(above + equal) + 1};
+    return {static_cast<std::int64_t>(predicted), all[predicted].probability,
+            all[chosen].probability, static_cast<std::size_t>(above + equal) + 1};
 }
 
 }  // namespace
@@ -228,7 +229,7 @@ Lens lens_of(const Model& model, const ModelMistake* mistake, const std::vector<
     require_next_token(model);
     refuse_unless(!ids.empty(), no_token);
     if (chosen) model.check_ids({*chosen});
-    const auto parameters = parameters_of<double>(model, Hold::nothing);
+    const auto parameters = parameters_of<double>(model, KeepWeights::nothing);
     Runtime<double> runtime(parameters, mistake, edits_of(without, model.architecture));
     Lens lens;
     const auto keep = [&](const Place& place, const Tensor& x) {
@@ -236,7 +237,7 @@ Lens lens_of(const Model& model, const ModelMistake* mistake, const std::vector<
         lens.x.push_back(all_tokens ? x.as<double>() : as_rows(last_row(x)));
     };
     runtime.watch(
-        [&](const Passing& passing) {
+        [&](const LayerPass& passing) {
             if (passing.name == "x") keep({passing.layer, false}, passing.tensor);
             if (passing.name != "x") keep({passing.layer, true}, passing.tensor);
         },

@@ -64,13 +64,16 @@ public:
     /// The probability is that of the logits divided by the temperature.
     /// Errors  ConfigError for an id outside of the vocabulary.
     NextToken of(std::int64_t id, double temperature = 1) const {
-        return apart(id, {}, temperature);
+        return sum_of_parts(id, {}, temperature);
     }
     /// Returns the evidence for one token over another: the difference of their logits.
-    NextToken difference(std::int64_t id, std::int64_t other) const { return apart(id, other, 1); }
+    NextToken difference(std::int64_t id, std::int64_t other) const {
+        return sum_of_parts(id, other, 1);
+    }
 
 private:
-    NextToken apart(std::int64_t id, std::optional<std::int64_t> other, double temperature) const;
+    NextToken sum_of_parts(std::int64_t id, std::optional<std::int64_t> other,
+                           double temperature) const;
 
     using Row = std::vector<double>;
     const Model& model_;
@@ -83,10 +86,10 @@ private:
 
 /// The prediction of a model after one of its parts, for one token of the text.
 struct Reading {
-    std::int64_t said = 0;   ///< the likeliest token
-    double probability = 0;  ///< of `said`
-    double of_chosen = 0;    ///< of the chosen token
-    std::size_t rank = 0;    ///< of the chosen token: 1 is the likeliest
+    std::int64_t predicted = 0;  ///< the likeliest token
+    double probability = 0;      ///< of `predicted`
+    double of_chosen = 0;        ///< of the chosen token
+    std::size_t rank = 0;        ///< of the chosen token: 1 is the likeliest
 };
 /// The readings at each place, for the last token or for all; with `x` itself (token, feature).
 struct Lens {

@@ -37,7 +37,7 @@ void require_llama(const Model& model, const std::string& format) {
         if (model.has(name)) other = name;
     }
     if (other.empty()) return;
-    throw ConfigError("$as "_told + format + " writes models like Llama, and " + model.label +
+    throw ConfigError("$as "_message + format + " writes models like Llama, and " + model.label +
                       " differs in " + other + ": choose another model");
 }
 
@@ -113,26 +113,27 @@ std::vector<NamedTensor> tensors_for_hugging_face(const Model& model) {
 nlohmann::json metadata_for_gguf(const Model& model, bool half) {
     require_llama(model, "gguf");
     const Architecture& a = model.architecture;
-    nlohmann::json said = model.tokenizer ? model.tokenizer->as_gguf() : nlohmann::json::object();
-    said["general.architecture"] = "llama";
-    said["general.name"] = model.label;
-    said["general.file_type"] = half ? 1U : 0U;
-    const auto say = [&said](const char* key, auto value) {
-        said[std::string("llama.") + key] = value;
+    nlohmann::json specified =
+        model.tokenizer ? model.tokenizer->as_gguf() : nlohmann::json::object();
+    specified["general.architecture"] = "llama";
+    specified["general.name"] = model.label;
+    specified["general.file_type"] = half ? 1U : 0U;
+    const auto set_key = [&specified](const char* key, auto value) {
+        specified[std::string("llama.") + key] = value;
     };
-    say("context_length", a.most_tokens);
-    say("embedding_length", a.embed_dim);
-    say("block_count", a.layers.size());
-    say("feed_forward_length", a.mlp_dim);
-    say("vocab_size", a.vocab_size);
-    say("attention.head_count", a.heads);
-    say("attention.head_count_kv", a.kv_heads);
-    say("attention.key_length", a.head_dim);
-    say("attention.value_length", a.head_dim);
-    say("attention.layer_norm_rms_epsilon", a.norm_eps);
-    say("rope.dimension_count", a.head_dim);
-    say("rope.freq_base", a.layers.front().theta);
-    return said;
+    set_key("context_length", a.most_tokens);
+    set_key("embedding_length", a.embed_dim);
+    set_key("block_count", a.layers.size());
+    set_key("feed_forward_length", a.mlp_dim);
+    set_key("vocab_size", a.vocab_size);
+    set_key("attention.head_count", a.heads);
+    set_key("attention.head_count_kv", a.kv_heads);
+    set_key("attention.key_length", a.head_dim);
+    set_key("attention.value_length", a.head_dim);
+    set_key("attention.layer_norm_rms_epsilon", a.norm_eps);
+    set_key("rope.dimension_count", a.head_dim);
+    set_key("rope.freq_base", a.layers.front().theta);
+    return specified;
 }
 
 std::vector<NamedTensor> tensors_for_gguf(const Model& model, bool half) {

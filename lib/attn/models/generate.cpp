@@ -42,9 +42,9 @@ namespace {
 
 /// Returns the first token at which two tensors differ, of shape (head, token, feature) or (token,
 /// feature).
-std::optional<Parting> difference(const Passing& right, const Passing& wrong) {
+std::optional<Divergence> difference(const LayerPass& right, const LayerPass& wrong) {
     const Shape shape = right.tensor.shape();
-    std::optional<Parting> first;
+    std::optional<Divergence> first;
     if (wrong.tensor.shape() != shape) return first;  // a later tensor shows the difference
     for (std::size_t i = 0; i < right.tensor.size(); ++i) {
         const double a = right.tensor.at(i);
@@ -61,24 +61,25 @@ std::optional<Parting> difference(const Passing& right, const Passing& wrong) {
 
 }  // namespace
 
-std::optional<Parting> first_parting(const std::shared_ptr<const Parameters<double>>& parameters,
-                                     const ModelMistake* mistake,
-                                     const std::vector<std::int64_t>& ids, std::size_t prompt) {
+std::optional<Divergence> find_divergence(
+    const std::shared_ptr<const Parameters<double>>& parameters, const ModelMistake* mistake,
+    const std::vector<std::int64_t>& ids, std::size_t prompt) {
     Runtime<double> first(parameters);
     Runtime<double> second(parameters, mistake);
-    std::vector<Passing> rights, wrongs;
-    first.watch([&](Passing passing) { rights.push_back(std::move(passing)); });
-    second.watch([&](Passing passing) { wrongs.push_back(std::move(passing)); });
+    std::vector<LayerPass> rights, wrongs;
+    first.watch([&](LayerPass passing) { rights.push_back(std::move(passing)); });
+    second.watch([&](LayerPass passing) { wrongs.push_back(std::move(passing)); });
     for (std::size_t token = 0; token < ids.size();) {
         const std::size_t count = token == 0 ? std::clamp<std::size_t>(prompt, 1, ids.size()) : 1;
         rights.clear();
         wrongs.clear();
         first.advance({&ids[token], count});
         second.advance({&ids[token], count});
-        std::optional<Parting> earliest;
+        std::optional<Divergence> earliest;
         for (std::size_t i = 0; i < rights.size(); ++i) {
-            const auto parting = difference(rights[i], wrongs[i]);
-            if (parting && (!earliest || parting->token < earliest->token)) earliest = parting;
+            const auto divergence = difference(rights[i], wrongs[i]);
+            if (divergence && (!earliest || divergence->token < earliest->token))
+                earliest = divergence;
         }
         if (earliest) {
             earliest->token += token;

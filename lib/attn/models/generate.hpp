@@ -72,7 +72,7 @@ void generate(Runtime<Real>& runtime, std::vector<std::int64_t> prompt, std::siz
               const std::function<void(const WrittenToken&)>& written);
 
 /// The first place where the numbers of a model with a mistake differ from the right ones.
-struct Parting {
+struct Divergence {
     std::size_t token = 0;  ///< position of the token
     std::size_t layer = 0;
     std::string step;
@@ -83,8 +83,8 @@ struct Parting {
 
 /// Runs a model right and with a mistake on the same tokens, the first `prompt` of them at once as
 /// in generation, and compares the tensors of every layer, in float64; nullopt if all are equal.
-std::optional<Parting> first_parting(const std::shared_ptr<const Parameters<double>>& parameters,
-                                     const ModelMistake* mistake,
-                                     const std::vector<std::int64_t>& ids, std::size_t prompt = 1);
+std::optional<Divergence> find_divergence(
+    const std::shared_ptr<const Parameters<double>>& parameters, const ModelMistake* mistake,
+    const std::vector<std::int64_t>& ids, std::size_t prompt = 1);
 
 }  // namespace attn::models

@@ -44,28 +44,29 @@ public:
             throw InputError(label_ + ": is one of " + parts.dump() +
                              " parts: merge them with llama-gguf-split");
         }
-        const Json said = file_.metadata.value("general.architecture", Json(""));
-        word_ = said.is_string() ? said.get<std::string>() : "";
+        const Json specified = file_.metadata.value("general.architecture", Json(""));
+        word_ = specified.is_string() ? specified.get<std::string>() : "";
         const auto row = facts["architectures"].find(word_);
         if (row == facts["architectures"].end()) {
             std::vector<std::string> known;
             for (const auto& [each, ignored] : facts["architectures"].items())
                 known.push_back(each);
-            throw InputError(label_ + ": the architecture " + shown(word_) +
+            throw InputError(label_ + ": the architecture " + quoted_text(word_) +
                              " is not known here: give a model of " + joined(known));
         }
         row_ = *row;
-        Json made = row_.value("config", Json::object());
-        take_keys(made);
-        const bool has_experts = made.contains("num_local_experts");
-        made["model_type"] =
+        Json result = row_.value("config", Json::object());
+        take_keys(result);
+        const bool has_experts = result.contains("num_local_experts");
+        result["model_type"] =
             has_experts ? row_.value("with_experts", row_["model_type"]) : row_["model_type"];
-        take_shapes(made);
-        take_factors_of_lists(made);
-        std::map<std::string, std::string> spelled;
+        take_shapes(result);
+        take_factors_of_lists(result);
+        std::map<std::string, std::string> original_names;
         const Json known_keys = keys();
-        for (const auto& [theirs, ours] : known_keys.items()) spelled[ours] = word_ + "." + theirs;
-        return {made, label_, "give another model", spelled};
+        for (const auto& [theirs, ours] : known_keys.items())
+            original_names[ours] = word_ + "." + theirs;
+        return {result, label_, "give another model", original_names};
     }
 
     /// Returns the family, with the tensor names of GGUF.
@@ -163,7 +164,7 @@ private:
     }
 
     /// Copies the settings under their names in config.json.
-    void take_keys(Json& made) const {
+    void take_keys(Json& result) const {
         const Json known_keys = keys();
         for (const auto& [key, value] : file_.metadata.items()) {
             if (!key.starts_with(word_ + ".")) continue;
@@ -171,7 +172,7 @@ private:
             const auto known = known_keys.find(name);
             if (known == known_keys.end() &&
                 std::ranges::find(other_keys, name) == std::end(other_keys)) {
-                throw InputError(label_ + ": says " + shown(key) +
+                throw InputError(label_ + ": says " + quoted_text(key) +
                                  ", which is not known here and " +
                                  "may change the numbers: give another model");
             }
@@ -179,14 +180,14 @@ private:
             if (known == known_keys.end() || is_none) continue;
             const std::string ours = *known;
             const std::size_t blank = ours.find(' ');
-            Json& place = blank == ours.npos ? made : made[ours.substr(0, blank)];
+            Json& place = blank == ours.npos ? result : result[ours.substr(0, blank)];
             place[ours.substr(blank == ours.npos ? 0 : blank + 1)] = value;
         }
         const Json slides =
             file_.metadata.value(word_ + ".attention.sliding_window_pattern", Json());
-        if (slides.is_number()) made["sliding_window_pattern"] = slides;
+        if (slides.is_number()) result["sliding_window_pattern"] = slides;
         for (const Json& each : slides.is_array() ? slides : Json::array()) {
-            made["layer_types"].push_back(each == true ? "sliding_attention" : "full_attention");
+            result["layer_types"].push_back(each == true ? "sliding_attention" : "full_attention");
         }
         for (const char* eps :
              {"attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"}) {
@@ -194,54 +195,54 @@ private:
             if (!value.is_null()) {
                 for (const char* name :
                      {"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon"}) {
-                    made[name] = value;
+                    result[name] = value;
                 }
             }
         }
         for (const std::string id : {"eos_token_id", "bos_token_id"}) {
             const Json value = file_.metadata.value("tokenizer.ggml." + id, Json());
-            if (!value.is_null()) made[id] = value;
+            if (!value.is_null()) result[id] = value;
         }
     }
 
     /// Infers settings from shapes and names of tensors.
-    void take_shapes(Json& made) const {
+    void take_shapes(Json& result) const {
         const GgufTensor* const embedding = find("token_embd.weight");
         if (embedding != nullptr && embedding->shape.size() == 2) {
-            made["vocab_size"] = embedding->shape[0];
+            result["vocab_size"] = embedding->shape[0];
         }
-        made["tie_word_embeddings"] = find("output.weight") == nullptr;
+        result["tie_word_embeddings"] = find("output.weight") == nullptr;
         const auto has_any = [this](std::initializer_list<const char*> names) {
             return std::ranges::any_of(names,
                                        [this](const char* name) { return find(name) != nullptr; });
         };
-        made["attention_bias"] = has_any({"blk.0.attn_q.bias", "blk.0.attn_qkv.bias"});
-        made["mlp_bias"] = has_any({"blk.0.ffn_up.bias"});
+        result["attention_bias"] = has_any({"blk.0.attn_q.bias", "blk.0.attn_qkv.bias"});
+        result["mlp_bias"] = has_any({"blk.0.ffn_up.bias"});
         const auto size = [&](const char* key) {
-            const Json value = made.value(key, Json());
+            const Json value = result.value(key, Json());
             return value.is_number() ? value.get<double>() : 0;
         };
         const double heads = size("num_attention_heads");
         const double width = heads > 0 ? size("hidden_size") / heads : 0;
-        const double head_dim = made.contains("head_dim") ? size("head_dim") : width;
+        const double head_dim = result.contains("head_dim") ? size("head_dim") : width;
         const Json turning = file_.metadata.value(word_ + ".rope.dimension_count", Json());
         if (turning.is_number() && head_dim > 0) {
-            made["partial_rotary_factor"] = turning.get<double>() / head_dim;
+            result["partial_rotary_factor"] = turning.get<double>() / head_dim;
         }
         if (row_.contains("layers_of_27b")) {
             // The largest model of each family has another divisor of the scores.
             const bool is_largest =
-                made.value("num_hidden_layers", Json()) == row_["layers_of_27b"];
-            made["query_pre_attn_scalar"] = is_largest ? width : head_dim;
+                result.value("num_hidden_layers", Json()) == row_["layers_of_27b"];
+            result["query_pre_attn_scalar"] = is_largest ? width : head_dim;
         }
     }
 
     /// For Phi 3: the divisors of frequencies, one tensor for short inputs and one for long ones.
-    void take_factors_of_lists(Json& made) const {
+    void take_factors_of_lists(Json& result) const {
         const GgufTensor* const few = find("rope_factors_short.weight");
         const GgufTensor* const many = find("rope_factors_long.weight");
         if (few == nullptr || many == nullptr) return;
-        Json& scaling = made["rope_scaling"];
+        Json& scaling = result["rope_scaling"];
         scaling["rope_type"] = "longrope";
         scaling["short_factor"] = numbers_of(*few);
         scaling["long_factor"] = numbers_of(*many);
@@ -277,12 +278,15 @@ Model open_gguf(std::shared_ptr<const InputFile> file, const std::string& path,
         };
     }
     add_tensors(model, reader.renamed(family), arrays);
-    model.tell = [file, all = reader.tensors()](const std::string& name, std::size_t row,
-                                                std::size_t column) {
+    model.notify = [file, all = reader.tensors()](const std::string& name, std::size_t row,
+                                                  std::size_t column) {
         const auto found = std::ranges::find(all, name, &GgufTensor::name);
         if (found == all.end() || found->shape.size() != 2) return std::string();
-        const std::string told = found->derivation(*file, row * found->shape[1] + column);
-        return told.empty() ? told : fmt::format("{}[{},{}], {}", name, row, column, told);
+        const std::string derivation_text =
+            found->derivation(*file, row * found->shape[1] + column);
+        return derivation_text.empty()
+                   ? derivation_text
+                   : fmt::format("{}[{},{}], {}", name, row, column, derivation_text);
     };
     const std::size_t vocab = model.architecture.vocab_size;
     const auto read_json = [vocab](const std::string& name) {
@@ -313,7 +317,7 @@ Model open_gguf(std::shared_ptr<const InputFile> file, const std::string& path,
     } catch (const InputError& error) {
         if (model.tokenizer != nullptr) return model;  // the tokenizer next to it is not needed
         model.tokenizer_trouble =
-            std::string(error.what()) + ", or pass $ids instead of $text"_told;
+            std::string(error.what()) + ", or pass $ids instead of $text"_message;
     }
     return model;
 }

@@ -62,9 +62,9 @@ Json cuts_called(const std::string& word, const std::string& label) {
     const Json& facts = facts_of_gguf();
     const auto found = facts["cuts"].find(word);
     if (found == facts["cuts"].end()) {
-        throw InputError(label + ": tokenizer.ggml.pre is " + shown(word) +
+        throw InputError(label + ": tokenizer.ggml.pre is " + quoted_text(word) +
                          ", an unknown way to split text: name the model's "
-                         "tokenizer.json with $tokenizer"_told);
+                         "tokenizer.json with $tokenizer"_message);
     }
     const std::string how = *found;
     Json bytes{{"type", "ByteLevel"}, {"add_prefix_space", false}};
@@ -122,21 +122,21 @@ Json marks_for_blanks(bool begins_with_mark) {
 
 Json tokenizer_of_gguf(const Json& metadata, const std::string& label) {
     refuse_unless(metadata.is_object(), label + ": metadata of GGUF are an object");
-    const auto said = [&](const std::string& key) {
+    const auto specified = [&](const std::string& key) {
         return metadata.value("tokenizer.ggml." + key, Json());
     };
     const auto word = [&](const char* key) {
-        return said(key).is_string() ? said(key).get<std::string>() : "";
+        return specified(key).is_string() ? specified(key).get<std::string>() : "";
     };
     const bool joins_bytes = word("model") == "gpt2";
     if (!joins_bytes && word("model") != "llama") {
-        throw InputError(label + ": tokenizer.ggml.model is " + shown(word("model")) +
+        throw InputError(label + ": tokenizer.ggml.model is " + quoted_text(word("model")) +
                          ", but only gpt2 and llama are read: name the model's tokenizer.json with "
-                         "$tokenizer"_told);
+                         "$tokenizer"_message);
     }
     const Tokens tokens = tokens_in(metadata, label);
     const auto piece_of = [&](const char* key) {
-        const Json id = said(key);
+        const Json id = specified(key);
         return id.is_number_integer() && id >= 0 && id < tokens.pieces.size()
                    ? tokens.pieces[id.get<std::size_t>()]
                    : "";
@@ -158,13 +158,14 @@ Json tokenizer_of_gguf(const Json& metadata, const std::string& label) {
         model["merges"] = merges_by_score(tokens.pieces, tokens.kinds, scores);
         model["byte_fallback"] = model["fuse_unk"] = true;
         model["unk_token"] = piece_of("unknown_token_id");
-        file["normalizer"] = marks_for_blanks(said("add_space_prefix") != false);
+        file["normalizer"] = marks_for_blanks(specified("add_space_prefix") != false);
     }
     Json around = Json::array();
-    const auto add = [&](const char* flag, bool usual, const char* id) {
+    const auto add = [&](const char* flag, bool default_value, const char* id) {
         const std::string piece = piece_of(id);
-        const Json asked = said(flag);
-        if (piece.empty() || !(asked.is_boolean() ? asked.get<bool>() : usual)) return;
+        const Json requested = specified(flag);
+        if (piece.empty() || !(requested.is_boolean() ? requested.get<bool>() : default_value))
+            return;
         around.push_back({{"SpecialToken", {{"id", piece}}}});
     };
     add("add_bos_token", begins, "bos_token_id");

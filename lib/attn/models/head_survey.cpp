@@ -76,10 +76,10 @@ namespace {
 void watch_weights(
     const Model& model, const std::vector<std::int64_t>& ids, const std::vector<Without>& without,
     const std::function<void(std::size_t layer, std::string_view name, Array<double> rows)>& each) {
-    Runtime<double> runtime(parameters_of<double>(model, Hold::nothing), nullptr,
+    Runtime<double> runtime(parameters_of<double>(model, KeepWeights::nothing), nullptr,
                             edits_of(without, model.architecture));
     const std::size_t tokens = ids.size();
-    const auto see = [&](const Passing& passing) {
+    const auto see = [&](const LayerPass& passing) {
         Array<double> rows = passing.tensor.as<double>();
         if (passing.name == "weights") {
             rows.reshape({rows.size() / tokens / tokens, tokens, tokens});
@@ -97,7 +97,7 @@ HeadSurvey survey_heads(const Model& model, const std::vector<std::int64_t>& ids
     if (ids.size() <= first_query) {
         throw ConfigError("figures of heads need at least 3 tokens, not " +
                           std::to_string(ids.size()) +
-                          ": pass $text with three words or more"_told);
+                          ": pass $text with three words or more"_message);
     }
     HeadSurvey all;
     const std::size_t tokens = ids.size();

@@ -20,11 +20,11 @@ class Config {
 public:
     Config(nlohmann::json json, std::string label,
            std::string advice = "give the config.json of the model",
-           std::map<std::string, std::string> spelled = {})
+           std::map<std::string, std::string> original_names = {})
         : json_(std::move(json)),
           label_(std::move(label)),
           advice_(std::move(advice)),
-          spelled_(std::move(spelled)) {}
+          original_names_(std::move(original_names)) {}
 
     [[noreturn]] void refuse(const std::string& what) const {
         throw InputError(label_ + ": " + what + ": " + advice_);
@@ -34,7 +34,9 @@ public:
         throw InputError(label_ + ": " + what + ": give another model");
     }
     /// Returns another part of the same file.
-    Config with(nlohmann::json json) const { return {std::move(json), label_, advice_, spelled_}; }
+    Config with(nlohmann::json json) const {
+        return {std::move(json), label_, advice_, original_names_};
+    }
     const nlohmann::json& json() const { return json_; }
     const std::string& label() const { return label_; }
 
@@ -49,7 +51,7 @@ public:
     /// Returns the file's own name for these keys: the one that exists, or all alternatives.
     std::string named(std::initializer_list<const char*> keys) const {
         for (const char* key : keys) {
-            if (spelled_.contains(key)) return spelled_.at(key);
+            if (original_names_.contains(key)) return original_names_.at(key);
         }
         for (const char* key : keys) {
             if (find({key}) != nullptr) return key;
@@ -67,22 +69,24 @@ public:
         }
         return value;
     }
-    std::size_t size(std::initializer_list<const char*> keys, std::size_t usual = 0) const {
+    std::size_t size(std::initializer_list<const char*> keys, std::size_t default_value = 0) const {
         constexpr std::uint64_t most = 1U << 22U;
         const nlohmann::json* value = agreed(keys);
-        if (value == nullptr && usual > 0) return usual;
+        if (value == nullptr && default_value > 0) return default_value;
         const std::string key = named(keys);
         if (value == nullptr) refuse("lacks " + key);
         if (!value->is_number_unsigned() || value->get<std::uint64_t>() < 1 ||
             value->get<std::uint64_t>() > most) {
-            refuse(key + " is not a size: " +
-                   shown(value->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+            refuse(
+                key + " is not a size: " +
+                quoted_text(value->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
         }
         return value->get<std::size_t>();
     }
-    double number(std::initializer_list<const char*> keys, std::optional<double> usual = {}) const {
+    double number(std::initializer_list<const char*> keys,
+                  std::optional<double> default_value = {}) const {
         const nlohmann::json* value = agreed(keys);
-        if (value == nullptr && usual) return *usual;
+        if (value == nullptr && default_value) return *default_value;
         if (value == nullptr) refuse("lacks " + named(keys));
         if (!value->is_number() || !std::isfinite(value->get<double>())) {
             refuse(named(keys) + " is not a number");
@@ -95,15 +99,16 @@ public:
         if (find({key}) != nullptr && !(value > 0)) refuse(std::string(key) + " is not above 0");
         return value;
     }
-    bool flag(const char* key, bool usual) const {
+    bool flag(const char* key, bool default_value) const {
         const nlohmann::json* value = find({key});
-        if (value == nullptr) return usual;
+        if (value == nullptr) return default_value;
         if (!value->is_boolean()) refuse(std::string(key) + " is neither true nor false");
         return value->get<bool>();
     }
-    std::string word(std::initializer_list<const char*> keys, const std::string& usual) const {
+    std::string word(std::initializer_list<const char*> keys,
+                     const std::string& default_value) const {
         const nlohmann::json* value = agreed(keys);
-        if (value == nullptr) return usual;
+        if (value == nullptr) return default_value;
         if (!value->is_string()) refuse(named(keys) + " is not a string");
         return value->get<std::string>();
     }
@@ -130,7 +135,8 @@ public:
 private:
     nlohmann::json json_;
     std::string label_, advice_;
-    std::map<std::string, std::string> spelled_;  ///< the file's names for keys of config.json
+    std::map<std::string, std::string>
+        original_names_;  ///< the file's names for keys of config.json
 };
 
 /// The bias next to one of the file's tensors: none, always, or set by the configuration. Names

@@ -57,8 +57,8 @@ Family family_of(const std::string& word, Json facts) {
     for (const Json& row : tensors[family.facts.word({"outside"}, "llama")]) {
         family.outside.push_back(name_of(row));
     }
-    const Json usual{"attention", "output", "two norms", "gated mlp"};
-    for (const Json& part : facts.value("inside", usual)) {
+    const Json default_value{"attention", "output", "two norms", "gated mlp"};
+    for (const Json& part : facts.value("inside", default_value)) {
         for (const Json& row : tensors[part.get<std::string>()]) {
             family.inside.push_back(name_of(row));
         }
@@ -72,7 +72,7 @@ std::string dumped(const Json& value) {
 }
 
 /// Describes an unsupported setting of a configuration; empty if there is none.
-std::string unknown_in(const Json& config, const Json& usual, const Family& family) {
+std::string unknown_in(const Json& config, const Json& default_value, const Family& family) {
     const std::string not_known = " and is not known here: give another model";
     const bool encodes = family.is("encodes");
     if (family.is("own_rope_scaling") && !config.contains("rope_scaling") &&
@@ -87,7 +87,7 @@ std::string unknown_in(const Json& config, const Json& usual, const Family& fami
     }
     for (const auto& [key, values] : alone.items()) {
         const Json value = config.value(key, Json());
-        if (value.is_null() || usual.contains(key)) continue;
+        if (value.is_null() || default_value.contains(key)) continue;
         const bool changes_nothing = std::find(values.begin(), values.end(), value) != values.end();
         if (changes_nothing && (!encodes || value != "rope")) continue;
         return key + " is " + dumped(value) + ", which changes what the model computes" + not_known;
@@ -124,11 +124,11 @@ Family family_in(const Config& config) {
     }
     if (word.empty()) config.refuse("lacks model_type, which names its family");
     std::vector<std::string> known;
-    for (const auto& [each, usual] : families()["families"].items()) {
+    for (const auto& [each, default_value] : families()["families"].items()) {
         known.push_back(each);
         if (each != word) continue;
-        Json facts = usual;
-        const Json when = usual.value("when", Json::object());
+        Json facts = default_value;
+        const Json when = default_value.value("when", Json::object());
         for (const auto& [key, other] : when.items()) {
             if (config.flag(key.c_str(), false)) facts.merge_patch(other);
         }
@@ -138,7 +138,7 @@ Family family_in(const Config& config) {
     for (const auto& [has, words] : families()["not_read"].items()) {
         if (std::ranges::count(words, Json(word)) > 0) why = "is not read: it has " + has;
     }
-    throw InputError(config.label() + ": the model_type " + shown(word) + " " + why +
+    throw InputError(config.label() + ": the model_type " + quoted_text(word) + " " + why +
                      ": give a model of " + joined(known));
 }
 
@@ -176,18 +176,19 @@ AttentionNames attention_names(std::string_view word) {
         }
         return names;
     }
-    throw ConfigError("$model '"_told + std::string(word) + "' is unknown: use " +
+    throw ConfigError("$model '"_message + std::string(word) + "' is unknown: use " +
                       joined(known, " or "));
 }
 
-Config completed(const Config& said, const Family& family) {
-    Json own = said.json();
-    const Config spelled = family.facts.part("spelled");
-    for (const auto& [theirs, ours] : spelled.json().items()) {
-        const Json* const value = said.agreed({theirs.c_str(), ours.get<std::string>().c_str()});
+Config completed(const Config& specified, const Family& family) {
+    Json own = specified.json();
+    const Config original_names = family.facts.part("spelled");
+    for (const auto& [theirs, ours] : original_names.json().items()) {
+        const Json* const value =
+            specified.agreed({theirs.c_str(), ours.get<std::string>().c_str()});
         if (value != nullptr) own[ours] = *value;
     }
-    const Config config = said.with(own);
+    const Config config = specified.with(own);
     Json all = families()["defaults"];
     all.update(family.facts.part("defaults").json());
     if (const std::string unknown = unknown_in(config.json(), all, family); !unknown.empty()) {

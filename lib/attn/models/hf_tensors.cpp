@@ -41,7 +41,7 @@ Picked picked(const Name& name, const Architecture& a) {
     // For each key/value head: its queries, its key, its value.
     const std::size_t groups = name.by_head ? a.kv_heads : 1;
     const std::size_t count = part.count / groups;
-    Picked made{{}, part.all > 0 ? part.all : part.count};
+    Picked result{{}, part.all > 0 ? part.all : part.count};
     for (std::size_t i = 0; i < part.count; ++i) {
         std::size_t row = part.first / groups + i / count * (all / groups) + i % count;
         if (name.neighbours) {
@@ -49,14 +49,14 @@ Picked picked(const Name& name, const Architecture& a) {
             const std::size_t half = row % a.head_dim / (a.head_dim / 2);
             row += 2 * pair + half - row % a.head_dim;
         }
-        made.rows.push_back(row);
+        result.rows.push_back(row);
     }
-    return made;
+    return result;
 }
 
 /// Extracts our tensor, or returns the file's if it has another shape, which the reader then
 /// refuses.
-Tensor taken_from(const Tensor& theirs, bool columns, const Picked& ours) {
+Tensor extract_products(const Tensor& theirs, bool columns, const Picked& ours) {
     const Shape shape = theirs.shape();
     const bool by_column = columns && shape.size() == 2;
     if (shape.empty() || (!by_column && !theirs.is_floating())) return theirs;
@@ -104,15 +104,15 @@ Tensor read_of(const StoredArray& array, const std::vector<std::size_t>* rows) {
     return (rows != nullptr ? array.read_rows(*rows) : array.read()).tensor;
 }
 
-/// Returns an array that calls `made` to compute all of its rows, or some.
-StoredArray made_array(const std::string& name, Shape shape,
-                       const std::function<Tensor(const std::vector<std::size_t>*)>& made) {
+/// Returns an array that calls `result` to compute all of its rows, or some.
+StoredArray computed_array(const std::string& name, Shape shape,
+                           const std::function<Tensor(const std::vector<std::size_t>*)>& result) {
     return {name,
             [=] {
-                return NamedTensor{name, made(nullptr)};
+                return NamedTensor{name, result(nullptr)};
             },
             [=](const std::vector<std::size_t>& rows) {
-                return NamedTensor{name, made(&rows)};
+                return NamedTensor{name, result(&rows)};
             },
             std::move(shape)};
 }
@@ -120,39 +120,40 @@ StoredArray made_array(const std::string& name, Shape shape,
 /// Stacks the matrices of all experts of a layer, (expert, out, in), from one tensor each, or from
 /// two whose rows alternate.
 StoredArray stacked_experts(const std::vector<StoredArray>& all, const Shape& shape) {
-    return made_array(all[0].name, shape, [=](const std::vector<std::size_t>* rows) {
+    return computed_array(all[0].name, shape, [=](const std::vector<std::size_t>* rows) {
         const std::size_t each = all.size() / shape[0];
         const std::size_t count = rows != nullptr ? rows->size() : shape[0];
         const Shape part{shape[1] / each, shape[2]};
-        Array<double> made = empty_array<double>({count, shape[1], shape[2]});
+        Array<double> result = empty_array<double>({count, shape[1], shape[2]});
         for (std::size_t i = 0; i < count * each; ++i) {
             const std::size_t expert = rows != nullptr ? (*rows)[i / each] : i / each;
             const Tensor one = all[expert * each + i % each].read().tensor;
             if (one.shape() != part || !one.is_floating()) return one;  // refused later
             for (std::size_t n = 0; n < one.size(); ++n) {
                 const std::size_t row = n / part[1] * each + i % each;
-                made(i / each, row, n % part[1]) = one.at(n);
+                result(i / each, row, n % part[1]) = one.at(n);
             }
         }
-        return Tensor(numbered_axes(3), std::move(made));
+        return Tensor(numbered_axes(3), std::move(result));
     });
 }
 
 /// Stacks the experts from (expert, in, out).
 StoredArray transposed_experts(const StoredArray& plain) {
     const Shape& s = plain.shape;
-    return made_array(plain.name, s.size() == 3 ? Shape{s[0], s[2], s[1]} : s,
-                      [plain](const auto* rows) { return transposed_each(read_of(plain, rows)); });
+    return computed_array(
+        plain.name, s.size() == 3 ? Shape{s[0], s[2], s[1]} : s,
+        [plain](const auto* rows) { return transposed_each(read_of(plain, rows)); });
 }
 
 /// Stacks them from blocks of 32 4-bit numbers (MXFP4) and their scales, if both exist.
 std::optional<StoredArray> unpacked_experts(const StoredArray* blocks, const StoredArray* scales) {
     if (blocks == nullptr || scales == nullptr) return std::nullopt;
     const Shape& s = blocks->shape;
-    return made_array(blocks->name, s.size() == 4 ? Shape{s[0], s[1], 2 * s[2] * s[3]} : s,
-                      [b = *blocks, of = *scales](const auto* rows) {
-                          return unpacked(read_of(b, rows), read_of(of, rows));
-                      });
+    return computed_array(blocks->name, s.size() == 4 ? Shape{s[0], s[1], 2 * s[2] * s[3]} : s,
+                          [b = *blocks, of = *scales](const auto* rows) {
+                              return unpacked(read_of(b, rows), read_of(of, rows));
+                          });
 }
 
 /// The arrays of a model, and which of them were used.
@@ -333,10 +334,10 @@ private:
             found = transposed_experts(*found);
         }
         if (!found) lack(theirs, ours + " " + shape_text(shape));
-        const Picked taken = picked(name, a_);
+        const Picked picked_rows = picked(name, a_);
         Model::ReadRows read_rows;
-        Model::Read read = [array = *found, columns = name.columns, taken] {
-            return taken_from(array.read().tensor, columns, taken);
+        Model::Read read = [array = *found, columns = name.columns, picked_rows] {
+            return extract_products(array.read().tensor, columns, picked_rows);
         };
         if (!name.plus.empty()) {
             const StoredArray* const types = arrays_.find(name.plus);
@@ -351,26 +352,27 @@ private:
                 read_rows = [both](const std::vector<std::size_t>& which) { return both(&which); };
             }
         }
-        const bool as_it_is = taken.rows.empty() && !name.columns && name.plus.empty();
+        const bool as_it_is = picked_rows.rows.empty() && !name.columns && name.plus.empty();
         if (as_it_is && !read_rows && found->read_rows && found->shape == shape) {
             read_rows = [array = *found](const std::vector<std::size_t>& rows) {
                 return array.read_rows(rows).tensor;
             };
         }
         model_.add(layer + ours, shape, std::move(read), std::move(read_rows), found->name,
-                   taken.rows);
-        store_as(layer + ours, *found, taken, name.plus.empty() && (ours != "w_vocab" || !a_.tied));
+                   picked_rows.rows);
+        store_as(layer + ours, *found, picked_rows,
+                 name.plus.empty() && (ours != "w_vocab" || !a_.tied));
     }
 
     /// Records the bytes of a tensor, and how to keep its blocks in memory if its numbers are those
     /// of the file.
-    void store_as(const std::string& ours, const StoredArray& theirs, const Picked& taken,
+    void store_as(const std::string& ours, const StoredArray& theirs, const Picked& picked_rows,
                   bool same_numbers) {
         const Shape& shape = model_.shape_of(ours);
-        const std::size_t all = taken.rows.empty() ? shape[0] : taken.all;
+        const std::size_t all = picked_rows.rows.empty() ? shape[0] : picked_rows.all;
         Model::Keep keep;
         if (theirs.keep && same_numbers && theirs.shape == Shape{all, shape.back()}) {
-            std::vector<std::size_t> rows = taken.rows;
+            std::vector<std::size_t> rows = picked_rows.rows;
             for (std::size_t i = rows.size(); i < shape[0]; ++i) rows.push_back(i);
             keep = [array_keep = theirs.keep, rows = std::move(rows)] {
                 return [open = array_keep(rows)](const std::vector<std::size_t>& which) {

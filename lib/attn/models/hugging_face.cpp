@@ -13,8 +13,8 @@
 #include "attn/files/io/number_lists.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/models/door.hpp"
 #include "attn/models/hf_config.hpp"
+#include "attn/models/model_path.hpp"
 #include "attn/models/open_model.hpp"
 
 namespace attn::models {
@@ -41,7 +41,7 @@ Json json_in(const fs::path& path) {
 
 /// Refuses a folder: describes what is there instead of a model, or what is missing.
 [[noreturn]] void refuse_folder(const fs::path& folder, const std::string& lacks) {
-    const std::string there = what_lies_there(folder);
+    const std::string there = kind_of_file(folder);
     throw InputError(!there.empty() ? there
                                     : file_label(folder.string()) + ": " + lacks + ": run " +
                                           download_command(folder) + ", or give another folder");
@@ -194,17 +194,17 @@ void add_tokenizer(Model& model, const fs::path& folder, const std::string& name
         if (there.empty()) return;
         const bool in_two = is_gpt2 && there == "vocab.json";
         if (!in_two || !fs::exists(folder / "merges.txt", ignored)) {
-            const std::string pointer = what_lies_there(folder / there, true);
+            const std::string pointer = kind_of_file(folder / there, true);
             const std::string place = visible(folder.string());
             model.tokenizer_trouble =
                 !pointer.empty() ? pointer
                 : in_two ? model.label + " has vocab.json and no merges.txt beside it: run " +
-                               download_command(folder) + ", or pass $ids instead of $text"_told
+                               download_command(folder) + ", or pass $ids instead of $text"_message
                          : model.label + " has " + there +
                                " and no tokenizer.json: run python3 -c \"from transformers import "
                                "AutoTokenizer as T; T.from_pretrained('" +
                                place + "').save_pretrained('" + place +
-                               "')\", or pass $ids instead of $text"_told;
+                               "')\", or pass $ids instead of $text"_message;
             return;
         }
         path = folder / there;
@@ -224,7 +224,7 @@ void add_tokenizer(Model& model, const fs::path& folder, const std::string& name
     } catch (const InputError& error) {
         if (!named.empty()) throw;
         model.tokenizer_trouble =
-            std::string(error.what()) + ", or pass $ids instead of $text"_told;
+            std::string(error.what()) + ", or pass $ids instead of $text"_message;
     }
 }
 

@@ -69,7 +69,7 @@ public:
     Ids encode(std::string_view text) const override {
         if (!cuts.unknown.empty()) {
             throw InputError("tokenizer.json splits text in an unknown way (" +
-                             shown(cuts.unknown) + "): pass $ids"_told);
+                             quoted_text(cuts.unknown) + "): pass $ids"_message);
         }
         Ids all = first;
         for (const Stretch& outer : around_added(std::string(text), false)) {
@@ -182,7 +182,7 @@ private:
     /// Appends the longest piece that the word begins with, then that of the rest, marked as such;
     /// a word without such pieces is unknown as a whole.
     void append_longest(const std::vector<std::string>& characters, Ids& all) const {
-        Ids made;
+        Ids result;
         std::size_t done = 0;
         while (done < characters.size() && characters.size() <= longest_word) {
             std::size_t count = std::min(characters.size() - done, longest_piece);
@@ -191,14 +191,14 @@ private:
                 for (std::size_t i = 0; i < count; ++i) piece += characters[done + i];
                 const auto found = ids.find(piece);
                 if (found == ids.end()) continue;
-                made.push_back(found->second);
+                result.push_back(found->second);
                 break;
             }
             if (count == 0) break;
             done += count;
         }
-        if (done < characters.size()) made = {unknown_id(characters.front())};
-        all.insert(all.end(), made.begin(), made.end());
+        if (done < characters.size()) result = {unknown_id(characters.front())};
+        all.insert(all.end(), result.begin(), result.end());
     }
 
     /// Joins the neighbours whose merge is first in the list, until there is none; characters
@@ -231,8 +231,8 @@ private:
     std::int64_t unknown_id(const std::string& symbol) const {
         const auto found = ids.find(unknown);
         if (found != ids.end()) return found->second;
-        throw InputError("the tokenizer has no token for " + shown(symbol) +
-                         ": leave it out, or pass $ids"_told);
+        throw InputError("the tokenizer has no token for " + quoted_text(symbol) +
+                         ": leave it out, or pass $ids"_message);
     }
 };
 
@@ -242,27 +242,27 @@ public:
     Reader(Json file, std::string label, std::size_t vocab_size, TokenizerSource source)
         : label_(std::move(label)),
           file_(std::move(file)),
-          made_(std::make_shared<JsonTokenizer>()) {
+          tokenizer_(std::make_shared<JsonTokenizer>()) {
         if (!file_.is_object() || !file_.contains("model") || !file_["model"].is_object()) {
             refuse("has no 'model'");
         }
-        made_->source = std::move(source);
-        made_->pieces.resize(vocab_size);
-        made_->special.resize(vocab_size);
+        tokenizer_->source = std::move(source);
+        tokenizer_->pieces.resize(vocab_size);
+        tokenizer_->special.resize(vocab_size);
     }
 
     std::shared_ptr<const Tokenizer> tokenizer() {
         const Json& model = file_["model"];
         take_pieces(model);
         take_model(model);
-        if (made_->cuts.unknown.empty()) made_->cuts = text_cuts_in(file_, label_);
-        for (Added& each : made_->added) {
-            if (each.normalized && made_->cuts.unknown.empty()) {
-                each.pattern = made_->cuts.normalized(each.pattern);
+        if (tokenizer_->cuts.unknown.empty()) tokenizer_->cuts = text_cuts_in(file_, label_);
+        for (Added& each : tokenizer_->added) {
+            if (each.normalized && tokenizer_->cuts.unknown.empty()) {
+                each.pattern = tokenizer_->cuts.normalized(each.pattern);
             }
         }
         take_surroundings(part_of(file_, "post_processor"));
-        return made_;
+        return tokenizer_;
     }
 
 private:
@@ -273,14 +273,14 @@ private:
     void take(const std::string& piece, const Json& id, bool is_added = false) {
         constexpr std::uint64_t most = 1U << 30U;
         const bool is_id = id.is_number_unsigned() && id.get<std::uint64_t>() < most;
-        const bool has = is_id && id.get<std::uint64_t>() < made_->pieces.size();
+        const bool has = is_id && id.get<std::uint64_t>() < tokenizer_->pieces.size();
         if (!is_id || (!has && !is_added)) {
-            refuse("the id of " + shown(piece) + " is not one of the model's " +
-                   std::to_string(made_->pieces.size()) + " tokens");
+            refuse("the id of " + quoted_text(piece) + " is not one of the model's " +
+                   std::to_string(tokenizer_->pieces.size()) + " tokens");
         }
-        if (has) made_->pieces[id.get<std::size_t>()] = piece;
-        made_->ids[piece] = id.get<std::int64_t>();
-        made_->longest_piece = std::max(made_->longest_piece, piece.size());
+        if (has) tokenizer_->pieces[id.get<std::size_t>()] = piece;
+        tokenizer_->ids[piece] = id.get<std::int64_t>();
+        tokenizer_->longest_piece = std::max(tokenizer_->longest_piece, piece.size());
     }
 
     void take_pieces(const Json& model) {
@@ -300,12 +300,13 @@ private:
                 refuse("'added_tokens' has entries that are not tokens");
             }
             take(token["content"], token["id"], true);
-            const auto says = [&token](const char* key) { return flag_in(token, key, false); };
+            const auto is_set = [&token](const char* key) { return flag_in(token, key, false); };
             const auto id = token["id"].get<std::size_t>();
-            made_->added.push_back({token["content"], static_cast<std::int64_t>(id), says("lstrip"),
-                                    says("rstrip"), says("single_word"), says("normalized")});
-            if (id < made_->special.size() && flag_in(token, "special", true)) {
-                made_->special[id] = true;
+            tokenizer_->added.push_back({token["content"], static_cast<std::int64_t>(id),
+                                         is_set("lstrip"), is_set("rstrip"), is_set("single_word"),
+                                         is_set("normalized")});
+            if (id < tokenizer_->special.size() && flag_in(token, "special", true)) {
+                tokenizer_->special[id] = true;
             }
         }
     }
@@ -315,26 +316,27 @@ private:
         const Json merges = part_of(model, "merges");
         const std::string type = word_in(model, "type");
         // Older files omit the type.
-        made_->longest_first = type == "WordPiece" || (type.empty() && !merges.is_array() &&
-                                                       model.contains("continuing_subword_prefix"));
-        made_->unknown = word_in(model, "unk_token");
-        made_->whole_first = flag_in(model, "ignore_merges", false);
-        made_->falls_into_bytes = flag_in(model, "byte_fallback", false);
-        made_->joins_unknown = flag_in(model, "fuse_unk", false);
-        if (made_->longest_first) {
+        tokenizer_->longest_first =
+            type == "WordPiece" ||
+            (type.empty() && !merges.is_array() && model.contains("continuing_subword_prefix"));
+        tokenizer_->unknown = word_in(model, "unk_token");
+        tokenizer_->whole_first = flag_in(model, "ignore_merges", false);
+        tokenizer_->falls_into_bytes = flag_in(model, "byte_fallback", false);
+        tokenizer_->joins_unknown = flag_in(model, "fuse_unk", false);
+        if (tokenizer_->longest_first) {
             if (model.contains("continuing_subword_prefix")) {
-                made_->in_word = word_in(model, "continuing_subword_prefix");
+                tokenizer_->in_word = word_in(model, "continuing_subword_prefix");
             }
             const Json longest = part_of(model, "max_input_chars_per_word");
             if (longest.is_number_unsigned()) {  // the time is quadratic in it
-                made_->longest_word = std::min<std::size_t>(1000, longest.get<std::size_t>());
+                tokenizer_->longest_word = std::min<std::size_t>(1000, longest.get<std::size_t>());
             }
         } else if (!merges.is_array()) {
-            made_->cuts.unknown = "the model " + type;
-            made_->cuts.marks_blanks = type == "Unigram";
+            tokenizer_->cuts.unknown = "the model " + type;
+            tokenizer_->cuts.marks_blanks = type == "Unigram";
         } else if (!word_in(model, "continuing_subword_prefix").empty() ||
                    !word_in(model, "end_of_word_suffix").empty()) {
-            made_->cuts.unknown = "merges with marked ends of words";
+            tokenizer_->cuts.unknown = "merges with marked ends of words";
         }
         for (const Json& merge : merges.is_array() ? merges : Json::array()) {
             const bool pair = merge.is_array() && merge.size() == 2 && merge[0].is_string() &&
@@ -343,14 +345,14 @@ private:
             const std::string both =
                 pair ? merge[0].get<std::string>() + " " + merge[1].get<std::string>()
                      : merge.get<std::string>();
-            made_->ranks.try_emplace(both, made_->ranks.size());
+            tokenizer_->ranks.try_emplace(both, tokenizer_->ranks.size());
         }
     }
 
     std::int64_t token(const Json& name) const {
-        const auto found =
-            name.is_string() ? made_->ids.find(name.get<std::string>()) : made_->ids.end();
-        if (found == made_->ids.end()) refuse("'post_processor' names no token");
+        const auto found = name.is_string() ? tokenizer_->ids.find(name.get<std::string>())
+                                            : tokenizer_->ids.end();
+        if (found == tokenizer_->ids.end()) refuse("'post_processor' names no token");
         return found->second;
     }
 
@@ -364,23 +366,23 @@ private:
             if (!begin.is_array() || begin.empty() || !end.is_array() || end.empty()) {
                 refuse("'post_processor' names no token");
             }
-            made_->first.push_back(token(begin[0]));
-            made_->last.push_back(token(end[0]));
+            tokenizer_->first.push_back(token(begin[0]));
+            tokenizer_->last.push_back(token(end[0]));
         }
-        Ids* place = &made_->first;
+        Ids* place = &tokenizer_->first;
         const Json single = part_of(post, "single");
         for (const Json& each : single.is_array() ? single : Json::array()) {
             if (each.is_object() && each.contains("SpecialToken")) {
                 place->push_back(token(part_of(each["SpecialToken"], "id")));
             } else {
-                place = &made_->last;
+                place = &tokenizer_->last;
             }
         }
     }
 
     std::string label_;
     Json file_;
-    std::shared_ptr<JsonTokenizer> made_;
+    std::shared_ptr<JsonTokenizer> tokenizer_;
 };
 
 }  // namespace

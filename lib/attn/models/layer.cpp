@@ -239,10 +239,10 @@ WalkConfig walk_through(const Model& model, std::size_t n) {
     config.weight_layout = WeightLayout::in_out;
     give_parameters(model, n, config, [](const Tensor& stored) -> Tensor {
         if (stored.dimension() != 2) return cast(stored, dtype_of<Real>);
-        const Tensor turned = with_floating(stored.dtype(), [&]<class T>(T) -> Tensor {
+        const Tensor transposed_copy = with_floating(stored.dtype(), [&]<class T>(T) -> Tensor {
             return {{"in", "out"}, input_major(stored.as<T>())};
         });
-        return cast(turned, dtype_of<Real>);
+        return cast(transposed_copy, dtype_of<Real>);
     });
     return config;
 }
@@ -268,7 +268,7 @@ Layer<Real>::Layer(const Model& model, std::size_t n) : attention(walk_through<R
 }
 
 template <class Real>
-Parameters<Real>::Parameters(const Model& read, std::size_t count, Hold hold)
+Parameters<Real>::Parameters(const Model& read, std::size_t count, KeepWeights hold)
     : model(read),
       embedding_norm(model, "g_embedding", "b_embedding"),
       final_norm(model, "g_final", "b_final"),

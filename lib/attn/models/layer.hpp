@@ -93,7 +93,7 @@ struct Layer {
 
 /// Whether the parameters of all layers stay in memory for the next run, or only one layer at a
 /// time.
-enum class Hold { all, nothing };
+enum class KeepWeights { all, nothing };
 
 /// The parameters of a model, shared by all its runs, each read on first use; except for the tables
 /// of tokens and positions, of which runs read only the rows that they need.
@@ -101,12 +101,12 @@ template <class Real>
 class Parameters {
 public:
     /// Uses the first `layers` layers of a model, which must outlive this.
-    Parameters(const Model& model, std::size_t layers, Hold hold = Hold::all);
+    Parameters(const Model& model, std::size_t layers, KeepWeights hold = KeepWeights::all);
 
     /// Returns layer n.  Errors  as Model::read.
     std::shared_ptr<const Layer<Real>> layer(std::size_t n) const;
     std::size_t layers() const { return layers_.size(); }
-    bool keeps() const { return hold_ == Hold::all; }
+    bool keeps() const { return hold_ == KeepWeights::all; }
     /// Maps the last x to logits; with Hold::nothing, for some thousand tokens of the vocabulary at
     /// a time.  Errors  as Model::read.
     Array<Real> vocabulary(const Array<Real>& rows) const;
@@ -122,7 +122,7 @@ public:
 
 private:
     Array<Real> scaled(Array<Real> logits) const;
-    Hold hold_;
+    KeepWeights hold_;
     mutable std::vector<std::shared_ptr<const Layer<Real>>> layers_;
     mutable Linear<Real> vocabulary_;
 };

@@ -45,18 +45,20 @@ void set_layer(const Model& model, std::size_t layer, WalkConfig& config) {
         config.qk_norm.over = a.qk_norm;
         config.qk_norm.eps = a.norm_eps;
     }
-    const double usual = 1 / std::sqrt(static_cast<double>(a.head_dim));
+    const double default_value = 1 / std::sqrt(static_cast<double>(a.head_dim));
     const double scale = a.scale * a.layers[layer].scale;
-    if (std::abs(scale / usual - 1) > 1e-12) config.scale = {ScaleChoice::By::number, scale};
+    if (std::abs(scale / default_value - 1) > 1e-12)
+        config.scale = {ScaleChoice::By::number, scale};
     set_positions_and_mask(a, a.layers[layer], config);
     config.softcap = a.attention_softcap;
     if (has("sink")) config.sink = SinkLogit::given;
 }
 
 void give_parameters(const Model& model, std::size_t layer, WalkConfig& config,
-                     const std::function<Tensor(const Tensor&)>& made) {
+                     const std::function<Tensor(const Tensor&)>& result) {
     const auto give = [&](const char* name, const Array<double>& numbers) {
-        if (numbers.size() > 0) config.parameters.record(name, made(Tensor({"feature"}, numbers)));
+        if (numbers.size() > 0)
+            config.parameters.record(name, result(Tensor({"feature"}, numbers)));
     };
     for (const char* name : {"g_query", "g_key"}) {
         give(name, Norm<double>(model, in_layer(layer, name), "").gain);
@@ -66,7 +68,7 @@ void give_parameters(const Model& model, std::size_t layer, WalkConfig& config,
     give("b_x", norm.bias);
     const auto give_stored = [&](const char* name) {
         const std::string theirs = in_layer(layer, name);
-        if (model.has(theirs)) config.parameters.record(name, made(model.read(theirs)));
+        if (model.has(theirs)) config.parameters.record(name, result(model.read(theirs)));
     };
     for (const char* name :
          {"w_query", "b_query", "w_key", "b_key", "w_value", "b_value", "w_output", "b_output"}) {
@@ -103,8 +105,8 @@ void LayerWalk::prepare(std::size_t tokens, std::size_t texts) {
         if (!step.applies(*plan_)) continue;
         (step.kind == Step::Kind::parameter ? first : steps_).push_back(std::move(step));
     }
-    require_room(first, *plan_);
-    require_room(steps_, *plan_, Details::skipped);
+    require_memory(first, *plan_);
+    require_memory(steps_, *plan_, Details::skipped);
     perform(first, first, *plan_, plan_->config.parameters, Details::skipped, parameters_);
 }
 

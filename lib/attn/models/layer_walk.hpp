@@ -13,10 +13,10 @@ namespace attn::models {
 /// projections, norms, positions, mask and scale.
 void set_layer(const Model& model, std::size_t layer, WalkConfig& config);
 
-/// Adds the parameters of that layer, each transformed by `made`; without a sink if the walk has
+/// Adds the parameters of that layer, each transformed by `result`; without a sink if the walk has
 /// another one.  Errors  as Model::read.
 void give_parameters(const Model& model, std::size_t layer, WalkConfig& config,
-                     const std::function<Tensor(const Tensor&)>& made = std::identity());
+                     const std::function<Tensor(const Tensor&)>& result = std::identity());
 
 /// The walk through one layer, some tokens at a time: each call runs the step table, and its keys
 /// and values are the past of the next call.

@@ -35,7 +35,7 @@ Architecture read_sizes(const InputFile& file, bool& has_vocabulary) {
     const std::string header = file.text(0, header_size);
     if (header.size() < header_size) refuse(file, "is too short for the sizes of a model");
     if (header.starts_with(later_version)) refuse(file, "is from a later version of llama2.c");
-    Architecture made;
+    Architecture result;
     for (std::size_t i = 0; i < std::size(sizes); ++i) {
         const auto& [name, of] = sizes[i];
         const std::uint64_t bits = little_endian(std::string_view(header).substr(4 * i), 4);
@@ -48,28 +48,28 @@ Architecture read_sizes(const InputFile& file, bool& has_vocabulary) {
             refuse(file, std::string(name) + " cannot be " + std::to_string(size));
         }
         if (of != nullptr) {
-            made.*of = static_cast<std::size_t>(size);
+            result.*of = static_cast<std::size_t>(size);
         } else {
-            made.layers.resize(static_cast<std::size_t>(size));
+            result.layers.resize(static_cast<std::size_t>(size));
         }
     }
-    if (made.embed_dim % made.heads != 0 || made.embed_dim / made.heads % 2 != 0) {
-        refuse(file, std::to_string(made.heads) + " heads do not share " +
-                         std::to_string(made.embed_dim) + " features in pairs");
+    if (result.embed_dim % result.heads != 0 || result.embed_dim / result.heads % 2 != 0) {
+        refuse(file, std::to_string(result.heads) + " heads do not share " +
+                         std::to_string(result.embed_dim) + " features in pairs");
     }
-    if (made.heads % made.kv_heads != 0) {
-        refuse(file, std::to_string(made.kv_heads) + " key/value heads do not divide " +
-                         std::to_string(made.heads) + " heads");
+    if (result.heads % result.kv_heads != 0) {
+        refuse(file, std::to_string(result.kv_heads) + " key/value heads do not divide " +
+                         std::to_string(result.heads) + " heads");
     }
-    made.family = "llama2.c";
-    made.head_dim = made.embed_dim / made.heads;
-    made.scale = 1 / std::sqrt(static_cast<double>(made.head_dim));
-    made.end_ids = {1, 2};
-    made.begin_id = 1;
-    for (LayerKind& kind : made.layers) {
-        kind = {.pairing = Pairing::interleaved, .rotary_dim = made.head_dim};
+    result.family = "llama2.c";
+    result.head_dim = result.embed_dim / result.heads;
+    result.scale = 1 / std::sqrt(static_cast<double>(result.head_dim));
+    result.end_ids = {1, 2};
+    result.begin_id = 1;
+    for (LayerKind& kind : result.layers) {
+        kind = {.pairing = Pairing::interleaved, .rotary_dim = result.head_dim};
     }
-    return made;
+    return result;
 }
 
 /// Adds one tensor after another, in file order.

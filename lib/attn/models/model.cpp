@@ -122,8 +122,8 @@ Tensor Model::read_rows(const std::string& name, const std::vector<std::size_t>&
 
 std::string Model::origin(const std::string& name, std::size_t row, std::size_t column) const {
     const Stored& found = stored(name);
-    if (!tell || found.shape.size() != 2) return {};
-    return tell(found.in_file, found.rows.empty() ? row : found.rows[row], column);
+    if (!notify || found.shape.size() != 2) return {};
+    return notify(found.in_file, found.rows.empty() ? row : found.rows[row], column);
 }
 
 std::vector<std::int64_t> Model::encode(std::string_view text) const {
@@ -131,7 +131,7 @@ std::vector<std::int64_t> Model::encode(std::string_view text) const {
     if (tokenizer == nullptr) {
         throw ConfigError(label +
                           " comes without a tokenizer: name its file with $tokenizer, or pass "
-                          "$ids instead of $text"_told);
+                          "$ids instead of $text"_message);
     }
     return tokenizer->encode(text);
 }
@@ -139,7 +139,7 @@ std::vector<std::int64_t> Model::encode(std::string_view text) const {
 void Model::check_ids(const std::vector<std::int64_t>& ids) const {
     for (const std::int64_t id : ids) {
         if (id < 0 || static_cast<std::size_t>(id) >= architecture.vocab_size) {
-            throw ConfigError("$ids: "_told + std::to_string(id) +
+            throw ConfigError("$ids: "_message + std::to_string(id) +
                               " is not one of the tokens 0 to " +
                               std::to_string(architecture.vocab_size - 1) + " of " + label);
         }

@@ -94,7 +94,7 @@ public:
     /// The tokenizer next to a file that contains its own: both should give texts the same ids.
     std::shared_ptr<const Tokenizer> other_tokenizer;
     std::string other_tokenizer_label{};
-    Origin tell{};       ///< null: its file stores numbers one by one
+    Origin notify{};     ///< null: its file stores numbers one by one
     std::string note{};  ///< an ignored file next to the model; empty if there is none
     std::vector<std::string> left_out{};  ///< ablated parts: `4.attn`
     std::string tokenizer_trouble{};      ///< why there is none although its file exists

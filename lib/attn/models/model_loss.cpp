@@ -51,9 +51,9 @@ Rows back(const Linear<double>& linear, const Rows& gradient) {
             std::copy_n(part.row(i, 0, part.columns(), room), part.columns(), &whole(i, column));
         }
     });
-    Linear<double> turned;
-    turned.matrix = models::StoredMatrix(Tensor({"out", "in"}, std::move(whole)));
-    return turned(gradient);
+    Linear<double> transposed_copy;
+    transposed_copy.matrix = models::StoredMatrix(Tensor({"out", "in"}, std::move(whole)));
+    return transposed_copy(gradient);
 }
 
 /// Backpropagates through a norm of rows x.
@@ -113,7 +113,7 @@ public:
 
     /// Returns the gradients of x, without the path through the attention, and of the attention's
     /// output.
-    std::pair<Rows, Rows> back_through(std::size_t n, const Passed& p, Rows d) const {
+    std::pair<Rows, Rows> backward_through(std::size_t n, const Passed& p, Rows d) const {
         const models::Layer<double>& layer = *all_.layer(n);
         const bool late = a_.norm_after_sum;
         if (late) d = back(layer.mlp_output_norm, p.last_sum, d);
@@ -205,12 +205,12 @@ ModelLoss cross_entropy(const models::Model& model, std::size_t layer, std::int6
     }
     ModelLoss found = after.of_rows(passed.back().result, id);
     for (std::size_t n = a.layers.size(); n-- > layer;) {
-        auto [d_x, d_output] = after.back_through(n, passed[n - layer], found.gradient);
+        auto [d_x, d_output] = after.backward_through(n, passed[n - layer], found.gradient);
         if (n == layer) {
             found.gradient = d_output;
         } else {
-            const Ledger gone_back = after.walk_through(n, passed[n - layer].x, &d_output);
-            found.gradient = d_x + gone_back["d_x"].as<double>();
+            const Ledger backpropagated = after.walk_through(n, passed[n - layer].x, &d_output);
+            found.gradient = d_x + backpropagated["d_x"].as<double>();
         }
     }
     return found;

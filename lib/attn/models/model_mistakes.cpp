@@ -103,7 +103,7 @@ ModelMistake find_model_mistake(std::string_view id) {
     const std::vector<Mistake>& catalogue = mistakes();
     const auto found = std::ranges::find(catalogue, id, &Mistake::id);
     if (found != catalogue.end()) return of_catalogue(found->id, id);
-    throw ConfigError("$bug: there is no mistake "_told + shown(id) + " of a model" +
+    throw ConfigError("$bug: there is no mistake "_message + quoted_text(id) + " of a model" +
                       did_you_mean(id, ids, ": choose one of " + joined(ids)));
 }
 
@@ -111,7 +111,7 @@ ModelMistake find_model_mistake(std::string_view id, const Model& model) {
     ModelMistake mistake = find_model_mistake(id);
     if (const std::string reason = mistake.why_not(model); !reason.empty()) {
         // Reasons in the catalogue end with advice on settings, which does not apply to a model.
-        throw ConfigError("$bug "_told + mistake.id +
+        throw ConfigError("$bug "_message + mistake.id +
                           " has no effect: " + reason.substr(0, reason.find(": pass ")) +
                           ": choose another mistake or model");
     }
@@ -147,7 +147,7 @@ double gain_of_other_pairing(const Model& model, const std::vector<std::int64_t>
     if (ids.size() < least_tokens || !a.causal || !has_logits || !other.why_not(model).empty()) {
         return 0;
     }
-    const auto parameters = parameters_of<float>(model, Hold::nothing);
+    const auto parameters = parameters_of<float>(model, KeepWeights::nothing);
     return mean_log_probability(parameters, &other, ids) -
            mean_log_probability(parameters, nullptr, ids);
 }

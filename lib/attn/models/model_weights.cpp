@@ -31,7 +31,7 @@ std::optional<std::int64_t> layer_number(std::string_view name, const AttentionN
     }
     if (layers.empty()) {
         throw InputError(label + ": no tensor is named like those of " + names.word + ", " +
-                         names.before_number + "0" + first + ": choose another $model"_told);
+                         names.before_number + "0" + first + ": choose another $model"_message);
     }
     throw InputError(label + ": there is no layer " + std::to_string(layer) + ": choose one of " +
                      std::to_string(*layers.begin()) + " to " + std::to_string(*layers.rbegin()));
@@ -48,8 +48,8 @@ std::vector<NamedTensor> pick_layer(const std::vector<StoredArray>& arrays,
         for (const StoredArray& each : arrays) {
             if (layer_number(each.name, names, theirs) != layer) continue;
             if (found != nullptr) {
-                throw InputError(label + ": both " + shown(found->name) + " and " +
-                                 shown(each.name) + " would be " + ours +
+                throw InputError(label + ": both " + quoted_text(found->name) + " and " +
+                                 quoted_text(each.name) + " would be " + ours +
                                  ": save one of the two models alone");
             }
             found = &each;

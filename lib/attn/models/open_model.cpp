@@ -12,9 +12,9 @@
 #include "attn/files/io/array_files.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/models/door.hpp"
 #include "attn/models/gguf.hpp"
 #include "attn/models/hugging_face.hpp"
+#include "attn/models/model_path.hpp"
 
 namespace attn::models {
 namespace {
@@ -51,7 +51,7 @@ Model stories(const std::string& tokenizer) {
 std::shared_ptr<InputFile> open_model_file(const std::string& path) {
     require_regular_file(path);
     auto file = std::make_shared<InputFile>(path);
-    if (const std::string other = what_lies_there(path, true); !other.empty()) {
+    if (const std::string other = kind_of_file(path, true); !other.empty()) {
         throw InputError(other);
     }
     return file;
@@ -76,7 +76,7 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
         return of_hugging_face();
     }
     auto file = open_model_file(path);
-    if (const std::string other = what_lies_there(path); !other.empty()) throw InputError(other);
+    if (const std::string other = kind_of_file(path); !other.empty()) throw InputError(other);
     if (looks_like_gguf(*file)) return open_gguf(std::move(file), path, tokenizer);
     if (looks_like_safetensors(*file)) return of_hugging_face();
     const std::string beginning = file->text(0, 64);

@@ -142,11 +142,11 @@ Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) co
     rows.normed = parameters_->embedding_norm.gain.size() > 0;
     const auto read = [&](const char* table, const std::vector<std::size_t>& which, double scale) {
         const Tensor stored = parameters_->model.read_rows(table, which);
-        Array<Real> made = empty_array<Real>({ids.size(), a.embed_dim});
-        for (std::size_t i = 0; i < made.size(); ++i) {
-            made.data()[i] = static_cast<Real>(stored.at(i)) * static_cast<Real>(scale);
+        Array<Real> result = empty_array<Real>({ids.size(), a.embed_dim});
+        for (std::size_t i = 0; i < result.size(); ++i) {
+            result.data()[i] = static_cast<Real>(stored.at(i)) * static_cast<Real>(scale);
         }
-        return made;
+        return result;
     };
     rows.tokens = read("embedding", {ids.begin(), ids.end()}, a.embedding_scale);
     if (!parameters_->model.has("position_embedding")) return rows;
@@ -186,7 +186,7 @@ Array<Real> Runtime<Real>::mlp(const Layer<Real>& layer, std::size_t n, const Ar
     const Architecture& a = architecture();
     const Array<Real> normed = layer.mlp_norm(x);
     seen(n, "mlp_normed_x", normed);
-    const auto made = [&](Array<Real> output) {
+    const auto result = [&](Array<Real> output) {
         for (const LayerEdit& edit : edits_) {
             if (edit.layer != n || edit.of_mlp == nullptr) continue;
             (*edit.of_mlp)(output.data(), output.shape(0), output.shape(1));
@@ -194,7 +194,7 @@ Array<Real> Runtime<Real>::mlp(const Layer<Real>& layer, std::size_t n, const Ar
         seen(n, "mlp_output", output);
         return output;
     };
-    if (a.experts > 0) return made(mix_experts(parameters_->model, n, normed));
+    if (a.experts > 0) return result(mix_experts(parameters_->model, n, normed));
     Array<Real> inner = layer.up(normed);
     seen(n, "mlp_inner", inner);
     if (layer.gate.present()) {
@@ -206,7 +206,7 @@ Array<Real> Runtime<Real>::mlp(const Layer<Real>& layer, std::size_t n, const Ar
         for (Real& number : inner) number = activated(a.activation, number);
     }
     seen(n, "mlp_activated", inner);
-    const Array<Real> output = made(layer.down(inner));
+    const Array<Real> output = result(layer.down(inner));
     return a.norm_after_sum ? output : layer.mlp_output_norm(output);
 }
 
@@ -260,12 +260,12 @@ void Runtime<Real>::seen_attention(std::size_t layer, const Ledger& ledger) cons
 template class Runtime<float>;
 template class Runtime<double>;
 
-Cost cost_of(const Model& model, std::size_t layers, std::size_t tokens, Hold hold,
+Cost cost_of(const Model& model, std::size_t layers, std::size_t tokens, KeepWeights hold,
              std::size_t size, std::size_t branches) {
-    const bool all = hold == Hold::all;
+    const bool all = hold == KeepWeights::all;
     const std::string_view logits = model.has("w_vocab") ? "w_vocab" : "embedding";
-    std::vector<double> held(layers + 1);  // per layer, and for the output matrix
-    double largest = 0;                    // of the matrices when read, before they are converted
+    std::vector<double> layer_bytes(layers + 1);  // per layer, and for the output matrix
+    double largest = 0;  // of the matrices when read, before they are converted
     Cost cost;
     model.for_each_size([&](std::string_view name, double numbers, double bytes, bool in_blocks) {
         const auto layer = parse_whole<std::size_t>(name.substr(0, name.find('.')));
@@ -277,7 +277,7 @@ Cost cost_of(const Model& model, std::size_t layers, std::size_t tokens, Hold ho
         const bool of_attention = name.ends_with("w_query") || name.ends_with("w_key") ||
                                   name.ends_with("w_value") || name.ends_with("w_output");
         const double kept = of_attention ? numbers * static_cast<double>(size) : bytes;
-        held[layer.value_or(layers)] += kept;
+        layer_bytes[layer.value_or(layers)] += kept;
         if (of_attention || !in_blocks) {
             largest = std::max(largest, numbers * (of_attention ? 8 : 4));
         }
@@ -285,10 +285,10 @@ Cost cost_of(const Model& model, std::size_t layers, std::size_t tokens, Hold ho
         const std::size_t runs = layer ? 1 + branches * (*layer + 1) : 1;
         cost.multiplied += numbers * static_cast<double>(layer ? tokens * runs : 1);
     });
-    cost.held = largest + static_cast<double>(branches * layers * tokens * size) *
-                              static_cast<double>(model.architecture.embed_dim);
-    cost.held +=
-        (all ? std::accumulate(held.begin(), held.end(), 0.0) : *std::ranges::max_element(held));
+    cost.in_memory = largest + static_cast<double>(branches * layers * tokens * size) *
+                                   static_cast<double>(model.architecture.embed_dim);
+    cost.in_memory += (all ? std::accumulate(layer_bytes.begin(), layer_bytes.end(), 0.0)
+                           : *std::ranges::max_element(layer_bytes));
     return cost;
 }
 
@@ -296,10 +296,10 @@ std::vector<Array<double>> inputs_of_layers(const Model& model, std::span<const 
                                             std::size_t last, const std::vector<Without>& without) {
     refuse_unless(last <= model.architecture.layers.size(),
                   model.label + " has no layer " + std::to_string(last));
-    Runtime<double> earlier(std::make_shared<Parameters<double>>(model, last, Hold::nothing),
+    Runtime<double> earlier(std::make_shared<Parameters<double>>(model, last, KeepWeights::nothing),
                             nullptr, edits_of(without, model.architecture));
     std::vector<Array<double>> inputs;
-    earlier.watch([&](const Passing& passing) { inputs.push_back(passing.tensor.as<double>()); },
+    earlier.watch([&](const LayerPass& passing) { inputs.push_back(passing.tensor.as<double>()); },
                   {"x"});
     inputs.push_back(earlier.advance(ids));
     return inputs;

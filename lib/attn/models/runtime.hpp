@@ -18,7 +18,7 @@ namespace attn::models {
 /// `output`; `rotated_query`, `rotated_key` and `value` are the inputs of the scores and the
 /// context, `scaled_scores` that of softmax, `merged` that of the output projection. Its rows are
 /// the latest tokens.
-struct Passing {
+struct LayerPass {
     std::size_t layer;
     std::string_view name;
     Tensor tensor;
@@ -35,7 +35,8 @@ struct Embedded {
 /// Returns all layers of a model, for any number of runs; with Hold::nothing each run reads them
 /// again.
 template <class Real>
-std::shared_ptr<const Parameters<Real>> parameters_of(const Model& model, Hold hold = Hold::all) {
+std::shared_ptr<const Parameters<Real>> parameters_of(const Model& model,
+                                                      KeepWeights hold = KeepWeights::all) {
     return std::make_shared<Parameters<Real>>(model, model.architecture.layers.size(), hold);
 }
 
@@ -93,7 +94,7 @@ public:
     Array<Real> last_logits(const Array<Real>& x) const;
 
     /// Calls `watch` with each tensor of these names from now on; without names, with each.
-    void watch(std::function<void(Passing)> watch, std::vector<std::string_view> names = {}) {
+    void watch(std::function<void(LayerPass)> watch, std::vector<std::string_view> names = {}) {
         watch_ = std::move(watch);
         watched_ = std::move(names);
     }
@@ -120,19 +121,19 @@ private:
     const ModelMistake* mistake_;
     std::vector<LayerEdit> edits_;
     std::size_t past_ = 0;
-    std::function<void(Passing)> watch_;
+    std::function<void(LayerPass)> watch_;
     std::vector<std::string_view> watched_;  // no names: all tensors
 };
 
 /// The cost of running some layers of a model.
 struct Cost {
     double read = 0;        ///< bytes of files
-    double held = 0;        ///< bytes in memory at a time
+    double in_memory = 0;   ///< bytes in memory at a time
     double multiplied = 0;  ///< numbers
 };
 /// Returns the cost of `layers` layers for n tokens, in numbers of `size` bytes; with Hold::all
 /// including the output matrix. `branches` runs start at each layer and continue to the last.
-Cost cost_of(const Model& model, std::size_t layers, std::size_t tokens, Hold hold,
+Cost cost_of(const Model& model, std::size_t layers, std::size_t tokens, KeepWeights hold,
              std::size_t size, std::size_t branches = 0);
 
 /// Returns the input x of each layer up to number `last`, in one run.

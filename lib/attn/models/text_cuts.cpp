@@ -79,13 +79,13 @@ std::vector<Part> parts_of(const std::string& text, const Pattern& pattern) {
 
 Normalizer mapping(int options) {
     return [options](const std::string& text) {
-        utf8proc_uint8_t* made = nullptr;
+        utf8proc_uint8_t* result = nullptr;
         const auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                                       static_cast<utf8proc_ssize_t>(text.size()), &made,
+                                       static_cast<utf8proc_ssize_t>(text.size()), &result,
                                        static_cast<utf8proc_option_t>(options));
-        const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owned(made, &std::free);
+        const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owned(result, &std::free);
         if (size < 0) throw InputError("the text is not UTF-8: save it as UTF-8");
-        return std::string(reinterpret_cast<const char*>(made), static_cast<std::size_t>(size));
+        return std::string(reinterpret_cast<const char*>(result), static_cast<std::size_t>(size));
     };
 }
 
@@ -100,12 +100,12 @@ constexpr std::size_t most_bytes = 4U << 20U;
 Normalizer writing(const Pattern& pattern, const std::string& before, bool stays,
                    const std::string& after) {
     return [=](const std::string& text) {
-        std::string made;
+        std::string result;
         for (const Part& part : parts_of(text, pattern)) {
-            made += part.fits ? before + (stays ? part.text : "") + after : part.text;
-            if (made.size() > most_bytes) refuse_length();
+            result += part.fits ? before + (stays ? part.text : "") + after : part.text;
+            if (result.size() > most_bytes) refuse_length();
         }
-        return made;
+        return result;
     };
 }
 
@@ -115,20 +115,20 @@ Normalizer replacing(const std::string& pattern, const std::string& by) {
 
 Normalizer lower_case() {
     return [](const std::string& text) {
-        std::string made;
+        std::string result;
         for (const auto& [point, character] : points_of(text)) {
             // The only capital letter that becomes two characters, in any context.
-            made += point == 0x130 ? "i\u0307" : utf8_of(utf8proc_tolower(point));
+            result += point == 0x130 ? "i\u0307" : utf8_of(utf8proc_tolower(point));
         }
-        return made;
+        return result;
     };
 }
 
 Normalizer one_after_another(const std::vector<Normalizer>& all) {
     return [all](const std::string& text) {
-        std::string made = text;
-        for (const Normalizer& each : all) made = each(made);
-        return made;
+        std::string result = text;
+        for (const Normalizer& each : all) result = each(result);
+        return result;
     };
 }
 
@@ -239,9 +239,10 @@ Cut byte_level(const Json& part, TextCuts& cuts) {
         return Words{blank && !text.starts_with(' ') ? " " + text : text};
     };
     const Cut letters = [](const std::string& word, bool) {
-        std::string spelled;
-        for (const char byte : word) spelled += letter_of_byte(static_cast<unsigned char>(byte));
-        return Words{spelled};
+        std::string original_names;
+        for (const char byte : word)
+            original_names += letter_of_byte(static_cast<unsigned char>(byte));
+        return Words{original_names};
     };
     const bool cut = flag_in(part, "use_regex", true);
     return both(both(in_front, cut ? splitting(Pattern(gpt2_words), "Isolated") : whole()),
@@ -254,9 +255,9 @@ Cut metaspace(const Json& part, TextCuts& cuts) {
     const std::string scheme = word_in(part, "prepend_scheme", legacy ? "always" : "never");
     cuts.begins_with_blank = scheme != "never";
     const Cut marked = [=](const std::string& text, bool first) {
-        const std::string made = replacing(" ", blank_mark)(text);
+        const std::string result = replacing(" ", blank_mark)(text);
         const bool prepends = scheme == "always" || (scheme == "first" && first);
-        return Words{prepends && !made.starts_with(blank_mark) ? blank_mark + made : made};
+        return Words{prepends && !result.starts_with(blank_mark) ? blank_mark + result : result};
     };
     const bool split = flag_in(part, "split", true);
     return both(marked, split ? splitting(Pattern(blank_mark), "MergedWithNext") : whole());
@@ -302,14 +303,14 @@ Json part_of(const Json& whole, const char* key) {
     return found != whole.end() ? *found : Json();
 }
 
-std::string word_in(const Json& whole, const char* key, const std::string& usual) {
+std::string word_in(const Json& whole, const char* key, const std::string& default_value) {
     const Json found = part_of(whole, key);
-    return found.is_string() ? found.get<std::string>() : usual;
+    return found.is_string() ? found.get<std::string>() : default_value;
 }
 
-bool flag_in(const Json& whole, const char* key, bool usual) {
+bool flag_in(const Json& whole, const char* key, bool default_value) {
     const Json found = part_of(whole, key);
-    return found.is_boolean() ? found.get<bool>() : usual;
+    return found.is_boolean() ? found.get<bool>() : default_value;
 }
 
 TextCuts text_cuts_in(const Json& file, const std::string& label) {

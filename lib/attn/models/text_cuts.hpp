@@ -37,10 +37,11 @@ struct TextCuts {
 /// Source  the sources of Hugging Face's tokenizers.
 TextCuts text_cuts_in(const nlohmann::json& file, const std::string& label);
 
-// Parts of a tokenizer.json; null or `usual` if they are missing or of another type.
+// Parts of a tokenizer.json; null or `default_value` if they are missing or of another type.
 nlohmann::json part_of(const nlohmann::json& whole, const char* key);
-std::string word_in(const nlohmann::json& whole, const char* key, const std::string& usual = {});
-bool flag_in(const nlohmann::json& whole, const char* key, bool usual);
+std::string word_in(const nlohmann::json& whole, const char* key,
+                    const std::string& default_value = {});
+bool flag_in(const nlohmann::json& whole, const char* key, bool default_value);
 
 /// Returns GPT-2's letter for a byte: visible characters for themselves, others from U+0100 on.
 const std::string& letter_of_byte(unsigned char byte);

@@ -126,19 +126,21 @@ public:
     }
 
     nlohmann::json as_gguf() const override {
-        nlohmann::json said;
+        nlohmann::json specified;
         for (std::size_t id = 0; id < pieces_.size(); ++id) {
             const int other = byte_of(pieces_[id].text) >= 0 ? 6 : 1;
-            said["tokenizer.ggml.tokens"].push_back(written(id));
-            said["tokenizer.ggml.scores"].push_back(static_cast<double>(pieces_[id].score));
-            said["tokenizer.ggml.token_type"].push_back(id == 0 ? 2 : id < first_byte ? 3 : other);
+            specified["tokenizer.ggml.tokens"].push_back(written(id));
+            specified["tokenizer.ggml.scores"].push_back(static_cast<double>(pieces_[id].score));
+            specified["tokenizer.ggml.token_type"].push_back(id == 0           ? 2
+                                                             : id < first_byte ? 3
+                                                                               : other);
         }
-        said["tokenizer.ggml.model"] = "llama";
-        said["tokenizer.ggml.unknown_token_id"] = 0U;
-        said["tokenizer.ggml.bos_token_id"] = 1U;
-        said["tokenizer.ggml.eos_token_id"] = 2U;
-        said["tokenizer.ggml.add_bos_token"] = true;
-        return said;
+        specified["tokenizer.ggml.model"] = "llama";
+        specified["tokenizer.ggml.unknown_token_id"] = 0U;
+        specified["tokenizer.ggml.bos_token_id"] = 1U;
+        specified["tokenizer.ggml.eos_token_id"] = 2U;
+        specified["tokenizer.ggml.add_bos_token"] = true;
+        return specified;
     }
 
 private:

@@ -11,32 +11,32 @@
 namespace attn::models {
 
 Without parse_without(std::string_view word) {
-    Without made{.word = std::string(word)};
+    Without result{.word = std::string(word)};
     std::string_view left = word;
-    if (made.mean = left.ends_with("=mean"); made.mean) left.remove_suffix(5);
+    if (result.mean = left.ends_with("=mean"); result.mean) left.remove_suffix(5);
     const std::size_t dot = std::min(left.find('.'), left.size());
     const std::string_view part = left.substr(std::min(dot + 1, left.size()));
     const auto layer = parse_whole<std::size_t>(left.substr(0, dot));
     const auto head = parse_whole<std::size_t>(part);
     if (!layer || (part != "attn" && part != "mlp" && !head)) {
         throw ConfigError(
-            "$without "_told + shown(word) +
+            "$without "_message + quoted_text(word) +
             " is not a part of a model: ask for a head as 3.7, or for 3.attn or 3.mlp, "
             "with =mean after it for the mean over the tokens");
     }
-    made.layer = *layer;
-    made.head = head.value_or(0);
-    made.part = head             ? Without::Part::head
-                : part == "attn" ? Without::Part::attention
-                                 : Without::Part::mlp;
-    return made;
+    result.layer = *layer;
+    result.head = head.value_or(0);
+    result.part = head             ? Without::Part::head
+                  : part == "attn" ? Without::Part::attention
+                                   : Without::Part::mlp;
+    return result;
 }
 
 void check_without(const Without& without, const Architecture& of) {
     refuse_unless(without.part <= Without::Part::mlp, "a part is a head, attention or MLP");
     const bool has_layer = without.layer < of.layers.size();
     if (has_layer && without.head < of.heads) return;
-    throw ConfigError("$without "_told + without.word +
+    throw ConfigError("$without "_message + without.word +
                       (has_layer
                            ? ": the heads are 0 to " + std::to_string(of.heads - 1)
                            : ": the layers are 0 to " + std::to_string(of.layers.size() - 1)));
@@ -45,19 +45,19 @@ void check_without(const Without& without, const Architecture& of) {
 Mistake as_mistake(const Without& without, std::size_t heads) {
     const bool is_head = without.part == Without::Part::head;
     const std::string number = std::to_string(without.head);
-    Mistake made;
-    made.id = "without " + without.word;
-    made.step = is_head ? "context" : "output";
-    made.title = is_head ? "Head " + number + " is left out" : "The attention is left out";
-    made.effect = without.mean ? "each token gets the mean of this contribution over the tokens"
-                               : "it adds 0 to each token";
-    made.not_applicable = [](const Plan&) { return std::string(); };
+    Mistake result;
+    result.id = "without " + without.word;
+    result.step = is_head ? "context" : "output";
+    result.title = is_head ? "Head " + number + " is left out" : "The attention is left out";
+    result.effect = without.mean ? "each token gets the mean of this contribution over the tokens"
+                                 : "it adds 0 to each token";
+    result.not_applicable = [](const Plan&) { return std::string(); };
     const std::string instead = !without.mean ? "0"
                                 : !is_head    ? "mean i: output[i,c]"
                                 : heads > 1   ? "(mean i: context[h,i,f])"
                                               : "mean i: context[i,f]";
     WrongRule rule;
-    rule.step = made.step;
+    rule.step = result.step;
     rule.rule = PlanRule(!is_head    ? "output[t,c] = " + instead
                          : heads > 1 ? "context[h,t,f] = if h == " + number + " then " + instead +
                                            " else context[h,t,f]"
@@ -78,8 +78,8 @@ Mistake as_mistake(const Without& without, std::size_t heads) {
             return {right.axes(), std::move(cells)};
         });
     };
-    made.apply = follows(std::move(rule));
-    return made;
+    result.apply = follows(std::move(rule));
+    return result;
 }
 
 }  // namespace attn::models

@@ -123,12 +123,12 @@ TEST_SUITE("attention files") {
     }
     TEST_CASE("at once: in 16 bits a step is rounded when it is complete") {
         const std::string step = "attention a\nstep context[h,q,f] = exp(values[h,q,f]) / 3 + 1\n";
-        const auto made = [](const std::string& text) {
+        const auto result = [](const std::string& text) {
             WalkConfig config = config_of(text);
             config.dtype = config.compute_dtype = DType::bfloat16;
             return walked_file(config);
         };
-        const Ledger once = made(step + "  at once\n"), often = made(step);
+        const Ledger once = result(step + "  at once\n"), often = result(step);
         const Tensor &value = once["value"], &context = once["context"];
         for (std::size_t i = 0; i < value.size(); ++i) {
             const auto exact =
@@ -240,12 +240,12 @@ TEST_SUITE("attention files") {
                 const Ledger given = draw(plan);
                 const Ledger whole = walk(plan, given);
                 // One row at a time, a few, and all at once.
-                for (const std::size_t held : {1, 100, 1 << 20}) {
-                    const Ledger made =
-                        walk(plan, given, without_states(step_table(plan), plan, {}, held));
-                    CHECK(same_numbers(made["context"], whole["context"]));
+                for (const std::size_t stored : {1, 100, 1 << 20}) {
+                    const Ledger result =
+                        walk(plan, given, without_states(step_table(plan), plan, {}, stored));
+                    CHECK(same_numbers(result["context"], whole["context"]));
                     for (const auto& [step, tensor] : whole.entries()) {
-                        if (!made.has(step)) left_out.insert(name + " " + step);
+                        if (!result.has(step)) left_out.insert(name + " " + step);
                     }
                 }
                 const Ledger kept =

@@ -71,7 +71,7 @@ TEST_SUITE("cards: the text of attention") {
         const StepTable& table = step_table();
         const auto rule = [&](const char* settings) {
             const Plan plan = resolve(configured(settings));
-            return told_rule({plan, table, find_step(table, "weights")});
+            return displayed_rule({plan, table, find_step(table, "weights")});
         };
         CHECK(rule("heads 2") ==
               "weights[q,k] = exp(scaled_scores[q,k] - row_max[q]) / row_sum[q]");
@@ -116,8 +116,8 @@ TEST_SUITE("cards: the text of attention") {
             const Plan plan = resolve(configured(settings));
             return find_step(table, "weights").text->way(plan);
         };
-        CHECK(way("heads 2, sink zero")->said("loop") == "softmax");
-        CHECK(way("heads 2, sink zero")->said("reads") == "scores sink");
+        CHECK(way("heads 2, sink zero")->specified("loop") == "softmax");
+        CHECK(way("heads 2, sink zero")->specified("reads") == "scores sink");
         CHECK_FALSE(way("heads 2, weights-by sigmoid")->has("loop"));
     }
 

@@ -42,7 +42,7 @@ Plan two_causal_heads() {
     return resolve(config);
 }
 
-bool says(const std::string& text, const std::string& words) {
+bool mentions(const std::string& text, const std::string& words) {
     return text.find(words) != std::string::npos;
 }
 
@@ -135,8 +135,8 @@ TEST_SUITE("cards: step table") {
             INFO(one.after);
             const StepTable table = with_doubled(step_table(plan), one.after);
             const Step& reader = find_step(table, one.reader);
-            CHECK(says(formula_of(reader, plan, table), one.formula));
-            CHECK(says(step_code(one.reader, plan, table, CodeLanguage::torch), one.code));
+            CHECK(mentions(formula_of(reader, plan, table), one.formula));
+            CHECK(mentions(step_code(one.reader, plan, table, CodeLanguage::torch), one.code));
             const Ledger ledger = walk(plan, draw(plan), table);
             const Tensor& before = ledger[one.after];
             CHECK(ledger["doubled"].at(3) == 2 * before.at(3));

@@ -41,14 +41,14 @@ std::string words_refusal(const std::string& text) {
 
 TEST_SUITE("attention files: words") {
     TEST_CASE("softmax is the step of the walk, whatever its range and its place") {
-        const Ledger made = words_walk(
+        const Ledger result = words_walk(
             "attention a\n"
             "step weights[h,q,k] = softmax k: latest scores[h,q,k]\n"
             "step first[h,q] = exp(sum k in 0..1: (softmax k in 0..1: weights[h,q,k]))\n"
             "step twice[h,q,k] = softmax k: softmax q: value[h,q,0] * key[h,k,0]\n"
             "step context[h,q,f] = (sum k: weights[h,q,k] * values[h,k,f]) * first[h,q]\n");
-        CHECK(made.has("first"));
-        for (const double number : made["first"].numbers()) {
+        CHECK(result.has("first"));
+        for (const double number : result["first"].numbers()) {
             CHECK(number == doctest::Approx(std::exp(1.0)).epsilon(1e-12));
         }
         WalkConfig standard = words_config("attention a\nstep context[h,q,f] = values[h,q,f]\n");
@@ -56,9 +56,9 @@ TEST_SUITE("attention files: words") {
         const Plan plan = resolve(standard);
         const Ledger right = walk(plan, draw(plan));
         for (std::size_t i = 0; i < right["weights"].size(); ++i) {
-            CHECK(std::abs(made["weights"].at(i) - right["weights"].at(i)) < 1e-15);
+            CHECK(std::abs(result["weights"].at(i) - right["weights"].at(i)) < 1e-15);
         }
-        const Tensor &twice = made["twice"], &value = made["value"], &key = made["key"];
+        const Tensor &twice = result["twice"], &value = result["value"], &key = result["key"];
         const auto inner = [&](std::size_t q, std::size_t k) {
             double sum = 0;
             for (std::size_t j = 0; j < 5; ++j) {
@@ -154,8 +154,9 @@ TEST_SUITE("attention files: words") {
                        "\nstep context[h,q,f] = sum k: other[h,q,k] * values[h,k,f]\n")["other"]
                 .at(1);
         };
-        const Ledger made = words_walk("attention a\nstep weights[h,q,k] = latest scores[h,q,k]\n");
-        const double exact = made["scores"].at(1);
+        const Ledger result =
+            words_walk("attention a\nstep weights[h,q,k] = latest scores[h,q,k]\n");
+        const double exact = result["scores"].at(1);
         CHECK(first("exact scores[h,q,k]") == exact);
         CHECK(first("scores[h,q,k]") == -INFINITY);
         CHECK(first("latest scores[h,q,k]") == -INFINITY);
@@ -172,8 +173,8 @@ TEST_SUITE("attention files: words") {
             const Plan plan =
                 resolve(words_config("attention a\nstep context[h,q,f] = " + rule + "\n"));
             const StepTable table = with_gradients(step_table(plan), plan, {});
-            const Ledger made = walk(plan, draw(plan), table);
-            return made["d_value"].at(0) / made["value"].at(0);
+            const Ledger result = walk(plan, draw(plan), table);
+            return result["d_value"].at(0) / result["value"].at(0);
         };
         CHECK(gradient("value[h,q,f] ^ 2") == doctest::Approx(2));
         CHECK(gradient("value[h,q,f] * stop(value[h,q,f])") == doctest::Approx(1));
@@ -198,16 +199,16 @@ TEST_SUITE("attention files: words") {
         };
         WalkConfig config = words_config("attention z\nstep context[h,q,f] = values[h,q,f]\n");
         config.attentions = {file("left"), file("right")};
-        const auto made = [&](const std::string& form) {
+        const auto result = [&](const std::string& form) {
             config.form = form;
             const Plan plan = resolve(config);
             const Ledger ledger = walk(plan, draw(plan));
             return std::pair(ledger["left"].at(0), ledger["right"].at(0));
         };
-        CHECK(made("two") == std::pair(2.0, 2.0));
-        CHECK(made("right=two") == std::pair(1.0, 2.0));
-        CHECK(made("two,right=one") == std::pair(2.0, 1.0));
-        CHECK_THROWS_WITH_AS(made("wrong=two"), doctest::Contains("no form wrong=two"),
+        CHECK(result("two") == std::pair(2.0, 2.0));
+        CHECK(result("right=two") == std::pair(1.0, 2.0));
+        CHECK(result("two,right=one") == std::pair(2.0, 1.0));
+        CHECK_THROWS_WITH_AS(result("wrong=two"), doctest::Contains("no form wrong=two"),
                              ConfigError);
     }
 }

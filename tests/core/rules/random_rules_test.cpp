@@ -186,15 +186,16 @@ struct Made {
                           {}});
     }
     Tensor evaluated(const Rule& of, const std::string& like) const {
-        const Outline made = outline(like);
+        const Outline result = outline(like);
         return evaluate_rule(
-            of, made.axes, made.shape, DType::float64,
+            of, result.axes, result.shape, DType::float64,
             {[&](const std::string& name) -> const Tensor& { return tensors.at(name); }, {}});
     }
     double loss() const {
-        const Tensor made = evaluated(rule, "w");
+        const Tensor result = evaluated(rule, "w");
         double sum = 0;
-        for (std::size_t i = 0; i < made.size(); ++i) sum += made.at(i) * tensors.at("d_w").at(i);
+        for (std::size_t i = 0; i < result.size(); ++i)
+            sum += result.at(i) * tensors.at("d_w").at(i);
         return sum;
     }
     /// None near a kink of the loss.
@@ -228,27 +229,27 @@ TEST_SUITE("rules: by dice") {
             const std::string text = RuleDice(seed, tokens, features).rule();
             CAPTURE(seed);
             CAPTURE(text);
-            std::optional<Made> made;
+            std::optional<Made> result;
             double loss = 0;
             try {
-                made.emplace(text, tokens, features);
-                loss = made->loss();
-                made->tensors.insert_or_assign("w", made->evaluated(made->rule, "w"));
+                result.emplace(text, tokens, features);
+                loss = result->loss();
+                result->tensors.insert_or_assign("w", result->evaluated(result->rule, "w"));
             } catch (const ConfigError&) {
                 continue;  // It reads outside of a tensor.
             }
             if (!std::isfinite(loss)) continue;
             for (const std::string name : {"s", "x"}) {
                 const RuleTree tree =
-                    gradient_of(made->whole(), name, {"t", "o"},
-                                [&](const std::string& of) { return made->outline(of); });
+                    gradient_of(result->whole(), name, {"t", "o"},
+                                [&](const std::string& of) { return result->outline(of); });
                 const Rule gradient{
                     "", "d_" + name, {"t", "o"}, tree == nullptr ? number_node(0) : tree};
                 // The printed rule is the evaluated one, and it states the ranges of its sums.
                 CAPTURE(rule_text(gradient));
-                const Tensor numbers = made->evaluated(gradient, name);
+                const Tensor numbers = result->evaluated(gradient, name);
                 for (std::size_t cell = 0; cell < numbers.size(); ++cell) {
-                    const std::optional<double> central = made->central(name, cell);
+                    const std::optional<double> central = result->central(name, cell);
                     if (!central) continue;
                     CAPTURE(cell);
                     CHECK(numbers.at(cell) ==

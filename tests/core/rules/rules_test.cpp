@@ -109,8 +109,8 @@ TEST_SUITE("rules") {
         }
         CHECK(rules.size() == 15);
         std::string spoken;
-        for (const auto& [rule, said] : rules) {
-            for (const std::string& word : said) spoken += word + " ";
+        for (const auto& [rule, reported] : rules) {
+            for (const std::string& word : reported) spoken += word + " ";
         }
         for (const RuleFunction& each : rule_functions()) {
             CHECK_MESSAGE(spoken.find("\"" + std::string(each.name) + "\"") != spoken.npos,
@@ -124,14 +124,14 @@ TEST_SUITE("rules") {
         std::string made;
         const std::function<void(const std::string&, int)> make = [&](const std::string& rule,
                                                                       int deep) {
-            const std::vector<std::string>& said = rules.at(rule);
+            const std::vector<std::string>& reported = rules.at(rule);
             const std::function<void(std::size_t, std::size_t)> group = [&](std::size_t at,
                                                                             std::size_t end) {
                 // The alternatives of this stretch, one of which is chosen.
                 std::vector<std::size_t> starts{at};
                 int inside = 0;
                 for (std::size_t i = at; i < end; ++i) {
-                    const std::string& word = said[i];
+                    const std::string& word = reported[i];
                     if (word == "(" || word == "[" || word == "{") ++inside;
                     if (word == ")" || word == "]" || word == "}") --inside;
                     if (word == "|" && inside == 0) starts.push_back(i + 1);
@@ -140,16 +140,16 @@ TEST_SUITE("rules") {
                 std::size_t i = starts[chosen];
                 const std::size_t stop = chosen + 1 < starts.size() ? starts[chosen + 1] - 1 : end;
                 while (i < stop) {
-                    const std::string& word = said[i];
+                    const std::string& word = reported[i];
                     if (word == "(" || word == "[" || word == "{") {
                         std::size_t close = i + 1;
                         for (int open = 1; open > 0; ++close) {
-                            const std::string& next = said[close];
+                            const std::string& next = reported[close];
                             if (next == "(" || next == "[" || next == "{") ++open;
                             if (next == ")" || next == "]" || next == "}") --open;
                         }
-                        const bool taken = word == "(" || (deep < 12 && below(3) == 0);
-                        if (taken) group(i + 1, close - 1);
+                        const bool is_grouped = word == "(" || (deep < 12 && below(3) == 0);
+                        if (is_grouped) group(i + 1, close - 1);
                         i = close;
                         continue;
                     }
@@ -169,7 +169,7 @@ TEST_SUITE("rules") {
                     ++i;
                 }
             };
-            group(0, said.size());
+            group(0, reported.size());
         };
         for (int i = 0; i < 400; ++i) {
             made.clear();
@@ -404,16 +404,16 @@ TEST_SUITE("rules") {
             }
             return sum;
         };
-        const auto apart = [](std::size_t q, std::size_t k) { return q > k ? q - k : k - q; };
+        const auto distance = [](std::size_t q, std::size_t k) { return q > k ? q - k : k - q; };
         struct Case {
             std::string rule;
             std::function<double(std::size_t, std::size_t)> number;
         };
         const std::vector<Case> cases{
             {"sum f: query[q,f] * place[abs(q - k),f]",
-             [&](std::size_t q, std::size_t k) { return dot(q, "place", apart(q, k)); }},
+             [&](std::size_t q, std::size_t k) { return dot(q, "place", distance(q, k)); }},
             {"sum f: place[abs(k - q),f] * query[q,f]",
-             [&](std::size_t q, std::size_t k) { return dot(q, "place", apart(q, k)); }},
+             [&](std::size_t q, std::size_t k) { return dot(q, "place", distance(q, k)); }},
             {"if k > q then 0 else sum f: query[q,f] * place[q - k,f]",
              [&](std::size_t q, std::size_t k) { return k > q ? 0 : dot(q, "place", q - k); }},
             {"sum f: (query[q,f] + offset[f]) * place[(q + k) % 7,f]",
@@ -421,7 +421,7 @@ TEST_SUITE("rules") {
             {"sum f: query[(q + 1) % 5,f] * place[(k + q) % 7,f]",
              [&](std::size_t q, std::size_t k) { return dot((q + 1) % 5, "place", (k + q) % 7); }},
             {"sum f: query[q,f] * query[abs(q - k) % 5,f]",
-             [&](std::size_t q, std::size_t k) { return dot(q, "query", apart(q, k) % 5); }},
+             [&](std::size_t q, std::size_t k) { return dot(q, "query", distance(q, k) % 5); }},
             // A table of which only a few rows are read.
             {"sum f: query[q,f] * large[100 * q + k,f]",
              [&](std::size_t q, std::size_t k) { return dot(q, "large", 100 * q + k); }}};
@@ -487,8 +487,10 @@ TEST_SUITE("rules") {
         const std::vector<double> ranks = rows("rank k: if k > q then -inf else line[k]");
         CHECK(std::vector(ranks.end() - 7, ranks.end()) == Numbers{1, 5, 2, 4, 6, 0, 3});
         CHECK(std::vector(ranks.begin() + 14, ranks.begin() + 21) == Numbers{0, 2, 1, 3, 4, 5, 6});
-        const std::vector<double> asked = rows("if k < 3 and (rank k: line[k]) < 3 then 1 else 0");
-        CHECK(std::vector(asked.begin(), asked.begin() + 7) == Numbers{1, 0, 1, 0, 0, 0, 0});
+        const std::vector<double> requested =
+            rows("if k < 3 and (rank k: line[k]) < 3 then 1 else 0");
+        CHECK(std::vector(requested.begin(), requested.begin() + 7) ==
+              Numbers{1, 0, 1, 0, 0, 0, 0});
         CHECK(rows("rank k: line[k] * 0")[1] == 1);  // 0 * inf is nan, which nothing precedes
     }
 
@@ -501,10 +503,10 @@ TEST_SUITE("rules") {
         const auto refused = [&](const std::string& expression, const std::string& message,
                                  std::size_t place) {
             INFO(expression);
-            const std::string said = rule_refusal(expression);
-            CHECK(said.find(message) != std::string::npos);
-            CHECK(said.ends_with("\n  " + begin + expression + "\n  " +
-                                 std::string(begin.size() + place, ' ') + "^"));
+            const std::string reported = rule_refusal(expression);
+            CHECK(reported.find(message) != std::string::npos);
+            CHECK(reported.ends_with("\n  " + begin + expression + "\n  " +
+                                     std::string(begin.size() + place, ' ') + "^"));
         };
         refused("quary[q,f]", "there is no tensor 'quary' here", 0);
         refused("query[q,z]", "nothing binds 'z'", 8);

@@ -15,7 +15,7 @@ namespace {
 std::string line_of(const WalkConfig& config) {
     std::string line;
     for (const Setting& setting : settings()) {
-        const std::optional<std::string> text = said(setting, config);
+        const std::optional<std::string> text = specified(setting, config);
         if (!text) continue;
         line += (line.empty() ? "" : ", ") + setting.name + (text->empty() ? "" : " " + *text);
     }
@@ -86,15 +86,15 @@ TEST_SUITE("settings") {
               "variant loop, single-chain, threads 2"}) {
             INFO(line);
             CHECK(configured(line_of(configured(line))).heads == configured(line).heads);
-            std::vector<std::string> meant, told;
+            std::vector<std::string> meant, reported;
             for (const auto& [name, text] : settings_in(line)) meant.push_back(name + " " + text);
             for (const auto& [name, text] : settings_in(line_of(configured(line)))) {
-                told.push_back(name + " " + text);
+                reported.push_back(name + " " + text);
             }
             std::ranges::sort(meant);
-            std::ranges::sort(told);
+            std::ranges::sort(reported);
             // If everything is drawn, no setting gives a tensor.
-            CHECK(meant == told);
+            CHECK(meant == reported);
         }
     }
     TEST_CASE("a setting that a line cannot express is reported by its name") {

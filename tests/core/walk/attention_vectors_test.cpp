@@ -135,11 +135,11 @@ void check_step(const Tensor& tensor, const json& expected, const std::string& w
     const Shape shape = expected["shape"].get<Shape>();
     REQUIRE(tensor.shape() == shape);
     for (std::size_t i = 0; i < tensor.size(); ++i) {
-        const double ours = tensor.at(i);
-        const double theirs = number_of(expected["values"][i]);
-        const bool same = ours == theirs || (std::isnan(ours) && std::isnan(theirs)) ||
-                          std::abs(ours - theirs) <= 1e-10 * std::max(1.0, std::abs(theirs));
-        REQUIRE_MESSAGE(same, "cell " << i << ": " << ours << " is not " << theirs);
+        const double correct = tensor.at(i);
+        const double actual = number_of(expected["values"][i]);
+        const bool same = correct == actual || (std::isnan(correct) && std::isnan(actual)) ||
+                          std::abs(correct - actual) <= 1e-10 * std::max(1.0, std::abs(actual));
+        REQUIRE_MESSAGE(same, "cell " << i << ": " << correct << " is not " << actual);
     }
 }
 

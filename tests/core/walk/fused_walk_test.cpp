@@ -133,7 +133,7 @@ TEST_SUITE("walk: fused") {
         attn::WalkConfig config;
         config.query_len = 100'000;
         config.variant = attn::Variant::fused;
-        CHECK(attn::room_of(attn::resolve(config)).bytes < 1e8);
+        CHECK(attn::memory_needs(attn::resolve(config)).bytes < 1e8);
     }
     TEST_CASE("every cell of its steps is derived, and every step has a note") {
         attn::WalkConfig config = sentence();

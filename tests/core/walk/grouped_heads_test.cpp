@@ -109,9 +109,9 @@ TEST_SUITE("walk: grouped heads") {
             config.kv_heads.reset();
             const Plan plan = resolve(config);
             config.kv_heads = config.heads;
-            const Plan said = resolve(config);
+            const Plan specified = resolve(config);
             const Ledger without = walk(plan, draw(plan));
-            const Ledger with = walk(said, draw(said));
+            const Ledger with = walk(specified, draw(specified));
             REQUIRE(without.entries().size() == with.entries().size());
             for (const auto& [name, tensor] : without.entries()) {
                 INFO(name);

@@ -78,7 +78,7 @@ TEST_SUITE("walk: norms of query and key") {
         const Plan plan = resolve(config);
         const StepTable& table = step_table(plan);
         const Step& norm = find_step(table, "normed_query");
-        CHECK(told_rule({plan, table, norm}).find("rotated_query[t,f]") != std::string::npos);
+        CHECK(displayed_rule({plan, table, norm}).find("rotated_query[t,f]") != std::string::npos);
         const std::string code = step_code("scores", plan, table, CodeLanguage::torch);
         CHECK(code.find("normed_query @ repeated_key") != std::string::npos);
         const Ledger ledger = walk(plan, draw(plan));

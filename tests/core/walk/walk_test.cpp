@@ -78,7 +78,7 @@ TEST_SUITE("walk") {
             const double normed_latent =
                 2e3 * latent * (rank + 1) * (projected + 8 * eps * (latent + 1));
             const double up = rank * parameter * (normed_latent + 2 * rank * eps * rank);
-            const double made = plan.has_latent() ? std::max(projected, up) : projected;
+            const double result = plan.has_latent() ? std::max(projected, up) : projected;
             const double head_dim = static_cast<double>(plan.head_dim);
             const double keys = static_cast<double>(plan.key_len);
             // A rotated feature is a sum of two products with a cosine and a sine, which differ by
@@ -89,7 +89,8 @@ TEST_SUITE("walk") {
             // least, eps.
             const double grows =
                 plan.norms() ? 2e3 * largest * (static_cast<double>(plan.head_dim) + 1) : 1;
-            const double normed = plan.norms() ? grows * (made + 8 * eps * (largest + 1)) : made;
+            const double normed =
+                plan.norms() ? grows * (result + 8 * eps * (largest + 1)) : result;
             const double row = plan.norms() ? largest_row_of(loops) : largest;
             const double turned =
                 plan.rotates() ? 2 * (normed + row * grows * (angle + 4 * eps)) : normed;
@@ -108,7 +109,8 @@ TEST_SUITE("walk") {
             const double bias = size_if_there("position_bias");
             const double biased = capped + 4 * eps * (size("scores") + bias);
             const double weights = 2 * biased + (keys + 4) * eps;
-            const double context = keys * (weights * v + made * (1 + weights)) + 2 * keys * eps * v;
+            const double context =
+                keys * (weights * v + result * (1 + weights)) + 2 * keys * eps * v;
             const double output = 2 * static_cast<double>(plan.heads * plan.value_dim + 1) *
                                   (context + eps * (size("context") + 1)) * (parameter + 1);
             const std::vector<std::pair<std::string, double>> bounds{
@@ -118,15 +120,15 @@ TEST_SUITE("walk") {
                 {"rotary_key", projected},
                 {"normed_latent", normed_latent},
                 {"normed_query_latent", normed_latent},
-                {"projected_key_value", made},
-                {"projected_query", made},
+                {"projected_key_value", result},
+                {"projected_query", result},
                 {"projected_key", projected},
                 {"projected_value", projected},
                 {"qkv", projected},
-                {"query", made},
-                {"key", made},
-                {"value", made},
-                {"repeated_value", made},
+                {"query", result},
+                {"key", result},
+                {"value", result},
+                {"repeated_value", result},
                 {"position_embedding", placed},
                 {"x", placed},
                 {"inverse_frequencies", 4 * eps},
@@ -141,7 +143,7 @@ TEST_SUITE("walk") {
                 {"rotated_query", turned},
                 {"rotated_key", turned},
                 {"present_key", turned},
-                {"present_value", made},
+                {"present_value", result},
                 {"repeated_key", turned},
                 {"scores", scores},
                 {"scaled_scores", softmax_input},

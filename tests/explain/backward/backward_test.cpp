@@ -53,7 +53,7 @@ std::vector<std::string> gradients_of(const WalkConfig& config, const Loss& loss
 std::string rule_text_of(const WalkConfig& config, const std::string& step) {
     const Plan plan = resolve(config);
     const StepTable table = with_gradients(step_table(plan), plan, {});
-    return told_rule({plan, table, find_step(table, step)});
+    return displayed_rule({plan, table, find_step(table, step)});
 }
 
 }  // namespace

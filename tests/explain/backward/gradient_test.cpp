@@ -62,11 +62,11 @@ struct World {
                                              ? RuleType::whole
                                              : RuleType::number;
                               }};
-        Rule made{
+        Rule outcome{
             "", "d_" + tensor, indices,
             gradient_of(completed(rule, outline(rule.step), names), tensor, indices, outline)};
-        if (made.value != nullptr) made.text = rule_text(made);
-        return made;
+        if (outcome.value != nullptr) outcome.text = rule_text(outcome);
+        return outcome;
     }
 
     /// The largest difference between the gradient and central differences, for a loss that is the
@@ -79,7 +79,7 @@ struct World {
         world.tensors.insert_or_assign(rule.step, evaluated(rule, rule.step));
         // The printed rule is the evaluated one.
         const Rule gradient = parse_rule(world.gradient(text, tensor, indices).text);
-        const Tensor made = world.evaluated(gradient, tensor);
+        const Tensor outcome = world.evaluated(gradient, tensor);
         const Tensor upstream = world.tensors.at("d_" + rule.step);
         const auto loss = [&](const Array<double>& cells) {
             World moved = *this;
@@ -99,8 +99,8 @@ struct World {
             more.data()[i] += 1e-5;
             less.data()[i] -= 1e-5;
             const double central = (loss(more) - loss(less)) / 2e-5;
-            worst = std::max(worst, std::abs(made.at(i) - central));
-            if (std::isnan(made.at(i))) return made.at(i);
+            worst = std::max(worst, std::abs(outcome.at(i) - central));
+            if (std::isnan(outcome.at(i))) return outcome.at(i);
         }
         return worst;
     }
@@ -165,8 +165,8 @@ TEST_SUITE("rules: gradients") {
         World world;
         world.put("x", Array<double>{-1, 0, 1}).add("y", {3}).put("d_y", Array<double>{1, 1, 1});
         for (const char* rule : {"y[q] = max(x[q], -1)", "y[q] = clamp(x[q], -1, 1)"}) {
-            const Tensor made = world.evaluated(world.gradient(rule, "x", {"q"}), "x");
-            CHECK(made.numbers() == std::vector<double>{1, 1, 1});
+            const Tensor outcome = world.evaluated(world.gradient(rule, "x", {"q"}), "x");
+            CHECK(outcome.numbers() == std::vector<double>{1, 1, 1});
         }
     }
     TEST_CASE("deviations from a mean sum to zero") {
@@ -296,8 +296,8 @@ TEST_SUITE("rules: gradients") {
             all.add("d_" + step, world.tensors.at(step).shape(), 1.3);
             const Rule gradient = world.gradient(rule, tensor, indices);
             INFO(gradient.text);
-            const Tensor made = all.evaluated(gradient, tensor);
-            for (std::size_t cell = 0; cell < made.size(); ++cell) {
+            const Tensor outcome = all.evaluated(gradient, tensor);
+            for (std::size_t cell = 0; cell < outcome.size(); ++cell) {
                 double change = 0;
                 for (const double sign : {1.0, -1.0}) {
                     World moved = world;
@@ -309,7 +309,7 @@ TEST_SUITE("rules: gradients") {
                         change += sign * result.at(i) * all.tensors.at("d_" + step).at(i) / 2e-5;
                     }
                 }
-                CHECK(made.at(cell) == doctest::Approx(change).epsilon(1e-7));
+                CHECK(outcome.at(cell) == doctest::Approx(change).epsilon(1e-7));
             }
         }
     }

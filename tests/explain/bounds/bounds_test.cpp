@@ -108,7 +108,7 @@ TEST_SUITE("walk: bounds") {
 
     TEST_CASE("0.996 in place of every 1 is a factor, 1 in place of 1.0035 is not") {
         const Rounding rounding = rounding_of_half(0x1p-7);
-        const auto slope_off = [&](double right, double stored) {
+        const auto slope_error = [&](double right, double stored) {
             const auto all = [](double number) {
                 Array<double> cells = empty_array<double>({12});
                 std::ranges::fill(cells, number);
@@ -116,8 +116,8 @@ TEST_SUITE("walk: bounds") {
             };
             return slope_of(all(stored), {all(right), all(0.016 * right)}, rounding);
         };
-        CHECK_FALSE(slope_off(1, 0.99609375)->is_one(rounding));
-        CHECK(slope_off(1.0035, 1)->is_one(rounding));
+        CHECK_FALSE(slope_error(1, 0.99609375)->is_one(rounding));
+        CHECK(slope_error(1.0035, 1)->is_one(rounding));
     }
 
     TEST_CASE("cells beyond the bound are counted, and the first one is named") {

@@ -29,23 +29,23 @@ std::vector<double> radii(const std::string& text, const Rounding& rounding, std
     const auto outline = [&](const std::string& name) {
         return Outline{tensors.at(name).axes(), tensors.at(name).shape()};
     };
-    const Outline made = length > 0 ? Outline{{"key"}, {length}} : Outline{};
-    const Rule rule = completed(parse_rule(text), made,
+    const Outline result = length > 0 ? Outline{{"key"}, {length}} : Outline{};
+    const Rule rule = completed(parse_rule(text), result,
                                 {[](const std::string& name) { return name; },
                                  outline,
                                  {},
                                  [](const auto&) { return RuleType::number; }});
-    tensors["r"] = evaluate_rule(rule, made.axes, made.shape, DType::float64, scope);
+    tensors["r"] = evaluate_rule(rule, result.axes, result.shape, DType::float64, scope);
     const Rule radius =
-        radius_of(rule, made, rounding, [](const std::string& name) { return name == "a"; });
-    return evaluate_rule(radius, made.axes, made.shape, DType::float64, scope).numbers();
+        radius_of(rule, result, rounding, [](const std::string& name) { return name == "a"; });
+    return evaluate_rule(radius, result.axes, result.shape, DType::float64, scope).numbers();
 }
 
-void check_near(const std::vector<double>& made, const std::vector<double>& expected) {
-    REQUIRE(made.size() == expected.size());
-    for (std::size_t i = 0; i < made.size(); ++i) {
+void check_near(const std::vector<double>& result, const std::vector<double>& expected) {
+    REQUIRE(result.size() == expected.size());
+    for (std::size_t i = 0; i < result.size(); ++i) {
         CAPTURE(i);
-        CHECK(made[i] == doctest::Approx(expected[i]).epsilon(1e-9));
+        CHECK(result[i] == doctest::Approx(expected[i]).epsilon(1e-9));
     }
 }
 

@@ -60,13 +60,13 @@ TEST_SUITE("code") {
     }
 
     TEST_CASE("each tensor of a program is a tensor, and has a gradient") {
-        const auto program = [](const std::string& steps, bool goes_back) {
+        const auto program = [](const std::string& steps, bool has_backward) {
             WalkConfig config = two_heads();
             config.attentions = {std::make_shared<const AttentionFile>(
                 parse_attention("attention a\n" + steps, "a.attn"))};
             const Plan plan = resolve(config);
             StepTable table = step_table(plan);
-            if (goes_back) table = with_gradients(std::move(table), plan, {Loss::Kind::sum});
+            if (has_backward) table = with_gradients(std::move(table), plan, {Loss::Kind::sum});
             std::string all;
             for (const StepCode& each : program_of(plan, table, CodeLanguage::torch))
                 all += each.code + "\n";

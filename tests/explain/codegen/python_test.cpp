@@ -31,11 +31,11 @@ const std::map<std::string, Outline>& tensors() {
 }
 
 /// The line of a rule that makes a tensor of this shape.
-std::string python(const std::string& rule, const Shape& made, bool is_torch = true,
+std::string python(const std::string& rule, const Shape& result, bool is_torch = true,
                    const std::string& type = "float32", bool records = false) {
     Rule whole = parse_rule(rule);
-    Outline outline{{}, made};
-    for (std::size_t i = 0; i < made.size(); ++i)
+    Outline outline{{}, result};
+    for (std::size_t i = 0; i < result.size(); ++i)
         outline.axes.push_back("axis" + std::to_string(i));
     const auto type_of = [](const std::string& name) {
         return name == "places" ? RuleType::whole
@@ -45,7 +45,7 @@ std::string python(const std::string& rule, const Shape& made, bool is_torch = t
     const auto outline_of = [](const std::string& name) { return tensors().at(name); };
     whole = completed(whole, outline,
                       {[](const std::string& name) { return name; }, outline_of, {}, type_of});
-    const std::string line = rule_python(whole, {is_torch, made, type, records});
+    const std::string line = rule_python(whole, {is_torch, result, type, records});
     return line.substr(line.find(" = ") + 3);
 }
 

@@ -72,14 +72,15 @@ TEST_SUITE("notes: blocks") {
             const Ledger ledger = walk(plan, draw(plan));
             const Tensor& largest = ledger["running_max"];
             const bool rises = largest.at(0) < largest.at(2) || largest.at(3) < largest.at(5);
-            CHECK(says(note_of_step("running_max", plan, ledger), "gets a larger one") == rises);
+            CHECK(mentions(note_of_step("running_max", plan, ledger), "gets a larger one") ==
+                  rises);
             const Tensor& correction = ledger["correction"];
             bool corrects = false;
             for (const std::size_t cell : {1, 2, 4, 5}) {
                 corrects = corrects || (correction.at(cell) > 0 && correction.at(cell) < 1);
             }
             CHECK(corrects == rises);
-            CHECK(says(note_of_step("correction", plan, ledger), "so far are multiplied") ==
+            CHECK(mentions(note_of_step("correction", plan, ledger), "so far are multiplied") ==
                   corrects);
         }
     }

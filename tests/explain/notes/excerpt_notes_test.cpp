@@ -139,7 +139,7 @@ TEST_SUITE("notes: slices") {
 
     TEST_CASE("each number is read from the cells shown, or from the step before") {
         std::mt19937 random(7);
-        std::size_t told = 0;
+        std::size_t reported = 0;
         for (const auto& [variant, config] : variants()) {
             const Walk walk(config);
             for (const std::string name :
@@ -166,13 +166,13 @@ TEST_SUITE("notes: slices") {
                         known.merge(readable_from(slice(walk.ledger["weights"], rows)));
                     }
                     for (const std::string& number : numbers_in(note)) {
-                        ++told;
+                        ++reported;
                         CHECK_MESSAGE(known.count(number) == 1, number);
                     }
                 }
             }
         }
-        CHECK(told > 1000);
+        CHECK(reported > 1000);
     }
 
     TEST_CASE("a part computed alone has the note of the same part of the whole walk") {

@@ -54,12 +54,12 @@ inline std::string note_of(const WalkConfig& config,
     return note_of_step(steps.back().first, plan, ledger);
 }
 
-inline bool says(const std::string& note, const std::string& words) {
+inline bool mentions(const std::string& note, const std::string& words) {
     return note.find(words) != std::string::npos;
 }
 
 }  // namespace attn::testing
 
 /// The note must contain these words; it is printed if it does not.
-#define CHECK_SAYS(note, words) CHECK_MESSAGE(says(note, words), note)
-#define CHECK_SILENT(note, words) CHECK_MESSAGE(!says(note, words), note)
+#define CHECK_SAYS(note, words) CHECK_MESSAGE(mentions(note, words), note)
+#define CHECK_SILENT(note, words) CHECK_MESSAGE(!mentions(note, words), note)

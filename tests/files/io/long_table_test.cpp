@@ -71,8 +71,9 @@ TEST_SUITE("long table") {
         const Tensor embedding({"vocab", "feature"}, Array<float>{{1.0F, 2.0F}, {3.0F, 4.0F}});
         const std::string text = long_table({{"x", x}, {"embedding", embedding}});
         CHECK(text.starts_with("step,vocab,query,feature,value\n"));
-        const Tensor turned({"feature", "query"}, Array<float>{{1.0F, 3.0F}, {2.0F, 4.0F}});
-        CHECK_THROWS_AS(long_table({{"x", x}, {"turned", turned}}), OutputError);
+        const Tensor transposed_copy({"feature", "query"},
+                                     Array<float>{{1.0F, 3.0F}, {2.0F, 4.0F}});
+        CHECK_THROWS_AS(long_table({{"x", x}, {"turned", transposed_copy}}), OutputError);
     }
 
     TEST_CASE("integers that float64 cannot represent have all their digits") {

@@ -68,9 +68,10 @@ TEST_SUITE("output_set") {
         std::filesystem::remove(last);
         std::filesystem::create_directory(last);
         write_file(last + "/kept", "mine");
-        const std::string said = refusal<OutputError>([&] { set.commit(); });
-        CHECK_MESSAGE(said.find("cannot rename the finished file to it") != said.npos, said);
-        CHECK(said.find(".part") == said.npos);
+        const std::string reported = refusal<OutputError>([&] { set.commit(); });
+        CHECK_MESSAGE(reported.find("cannot rename the finished file to it") != reported.npos,
+                      reported);
+        CHECK(reported.find(".part") == reported.npos);
         CHECK(read_file(path_of(scratch, 0)) == "old");
         CHECK_FALSE(std::filesystem::exists(path_of(scratch, 2)));
         CHECK(read_file(last + "/kept") == "mine");
@@ -149,8 +150,9 @@ TEST_SUITE("output_set") {
         const std::string folder = scratch / "taken";
         CHECK(refusal<OutputError>([&] { set.file(folder); }).starts_with(folder + ": "));
         OutputFolder whole(scratch / "out");
-        const std::string said =
+        const std::string reported =
             refusal<OutputError>([&] { write_file(whole.file("no/such.npy"), "x"); });
-        CHECK_MESSAGE(said.starts_with((scratch / "out").string() + "/no/such.npy: "), said);
+        CHECK_MESSAGE(reported.starts_with((scratch / "out").string() + "/no/such.npy: "),
+                      reported);
     }
 }

@@ -140,10 +140,10 @@ TEST_SUITE("safetensors") {
                                    R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})";
         const std::string bytes = file_of(header, std::string(8, '\0'));
         CHECK(read_tensors_from_bytes(bytes, "t").size() == 1);
-        const std::string said = refusal([&] { TensorFile(bytes, "t").read("a"); });
+        const std::string reported = refusal([&] { TensorFile(bytes, "t").read("a"); });
         CHECK(
-            said.starts_with("t: array 'a': the type 'F8_E4M3' is not supported: convert it to "
-                             "F32, as python3 -c \"from safetensors.torch"));
+            reported.starts_with("t: array 'a': the type 'F8_E4M3' is not supported: convert it to "
+                                 "F32, as python3 -c \"from safetensors.torch"));
     }
 
     TEST_CASE("a header that continues after a NUL is refused") {

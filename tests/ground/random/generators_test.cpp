@@ -166,10 +166,10 @@ TEST_SUITE("random: seeds") {
 
     TEST_CASE("the twister draws the numbers of the C++ library's") {
         for (const std::uint32_t seed : {0U, 1U, 5489U, 0xFFFFFFFFU}) {
-            MersenneTwister ours(seed);
+            MersenneTwister correct(seed);
             std::mt19937 engine(seed);
             std::size_t different = 0;
-            for (int i = 0; i < 10'000; ++i) different += ours() != engine();
+            for (int i = 0; i < 10'000; ++i) different += correct() != engine();
             CHECK(different == 0);
         }
     }

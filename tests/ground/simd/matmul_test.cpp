@@ -32,7 +32,7 @@ double farthest(const Array<float>& product, const Array<float>& a, const Array<
     const std::size_t inner = shape.back();
     const std::size_t columns = shape_of(product).back();
     const bool shared = b.dimension() == 2;
-    double apart = 0;
+    double distance = 0;
     // Few enough to be quick, in every product and near every border between threads.
     for (std::size_t row = 0; row < product.size() / columns; row += 7) {
         const float* matrix = b.data() + (shared ? 0 : row / rows * inner * columns);
@@ -43,10 +43,10 @@ double farthest(const Array<float>& product, const Array<float>& a, const Array<
                     second == Second::transposed ? matrix[c * inner + i] : matrix[i * columns + c];
                 sum += double{a.data()[row * inner + i]} * factor;
             }
-            apart = std::max(apart, std::abs(sum - product.data()[row * columns + c]));
+            distance = std::max(distance, std::abs(sum - product.data()[row * columns + c]));
         }
     }
-    return apart;
+    return distance;
 }
 
 }  // namespace
@@ -113,9 +113,9 @@ TEST_SUITE("matmul") {
             const Array<float> a = drawn({2, 4, 64}, 11);
             const Array<float> b = drawn({64, columns}, 12);
             CHECK(farthest(matmul(a, b, Second::as_stored), a, b, Second::as_stored) < 1e-4);
-            const Array<float> turned = drawn({columns, 64}, 13);
-            CHECK(farthest(matmul(a, turned, Second::transposed), a, turned, Second::transposed) <
-                  1e-4);
+            const Array<float> transposed_copy = drawn({columns, 64}, 13);
+            CHECK(farthest(matmul(a, transposed_copy, Second::transposed), a, transposed_copy,
+                           Second::transposed) < 1e-4);
         }
     }
 
@@ -155,10 +155,10 @@ TEST_SUITE("matmul") {
                 .out;
         CHECK((sets == 1 || chosen.find("Prescott") == chosen.npos));
         // The user's setting counts, and no child process inherits the program's own.
-        const auto said = program::shell(
+        const auto reported = program::shell(
             "OPENBLAS_CORETYPE=Nehalem attn-explain bench --variant vectorized --shape 1,2,2 "
             "--rounds 1");
-        CHECK(said.out.find("OpenBLAS for Nehalem") != std::string::npos);
+        CHECK(reported.out.find("OpenBLAS for Nehalem") != std::string::npos);
     }
 #endif
     TEST_CASE("lengths that do not fit are refused") {

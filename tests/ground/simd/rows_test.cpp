@@ -18,7 +18,7 @@ constexpr Real infinity = std::numeric_limits<Real>::infinity();
 
 /// The distance from the exact exponential in units in the last place.
 template <class Real>
-double units_off(Real got, Real x) {
+double error_in_units(Real got, Real x) {
     const long double exact = std::exp(static_cast<long double>(x));
     const Real rounded = static_cast<Real>(exact);
     const long double unit = std::nextafter(rounded, infinity<Real>) - rounded;
@@ -38,7 +38,7 @@ void check_exponentials(InstructionSet instruction_set) {
     rows.exponentials(x.data(), Real(0), result.data(), x.size());
     double worst = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
-        worst = std::max(worst, units_off(result[i], x[i]));
+        worst = std::max(worst, error_in_units(result[i], x[i]));
     }
     CHECK(worst <= 1.5);
     CHECK(worst > 0.4);

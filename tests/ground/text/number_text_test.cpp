@@ -17,12 +17,12 @@ namespace {
 /// The C library's text, which glibc rounds correctly.
 void check_as_printf(double value, int precision) {
     if (std::isnan(value)) return;  // its sign is not specified
-    std::array<char, 1500> theirs;
-    std::snprintf(theirs.data(), theirs.size(), "%.*f", precision, value);
-    const std::string ours = fixed_text(value, precision);
+    std::array<char, 1500> actual;
+    std::snprintf(actual.data(), actual.size(), "%.*f", precision, value);
+    const std::string correct = fixed_text(value, precision);
     // a check for each of a million numbers would take most of the time
-    if (ours != theirs.data()) {
-        FAIL_CHECK(ours << " is not " << theirs.data() << " with " << precision << " decimals");
+    if (correct != actual.data()) {
+        FAIL_CHECK(correct << " is not " << actual.data() << " with " << precision << " decimals");
     }
 }
 

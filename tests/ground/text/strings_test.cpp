@@ -30,11 +30,11 @@ TEST_SUITE("strings") {
     }
 
     TEST_CASE("text for a message is quoted and cut to 40 characters, not bytes") {
-        CHECK(shown("w_query") == "'w_query'");
+        CHECK(quoted_text("w_query") == "'w_query'");
         std::string word;
         for (int i = 0; i < 40; ++i) word += "\u00e9";
-        CHECK(shown(word) == "'" + word + "'");
-        CHECK(shown(word + "!") == "'" + word + "...'");
-        CHECK(shown(std::string(1000, 'x')) == "'" + std::string(40, 'x') + "...'");
+        CHECK(quoted_text(word) == "'" + word + "'");
+        CHECK(quoted_text(word + "!") == "'" + word + "...'");
+        CHECK(quoted_text(std::string(1000, 'x')) == "'" + std::string(40, 'x') + "...'");
     }
 }

@@ -136,14 +136,15 @@ TEST_SUITE("compare: what proofs must not claim") {
              "heads 4 kv-heads 2"},
             {"", "scores[h,q,k]", "if H == 4 then 0 else scores[h,q,k]", "heads 4"}};
         for (const auto& [head, one, other, size, walk] : cases) {
-            const std::string said = of_weights(head, one, other, walk).text();
-            CHECK_MESSAGE(said.find(std::string("not with ") + size) != std::string::npos, said);
+            const std::string reported = of_weights(head, one, other, walk).text();
+            CHECK_MESSAGE(reported.find(std::string("not with ") + size) != std::string::npos,
+                          reported);
         }
         const FormComparison open =
             of_weights("", "relu(scores[h,q,k])", "abs(relu(scores[h,q,k]))");
         CHECK(open.equal());
         CHECK(open.shapes == std::vector<std::string>());
-        CHECK(std::ranges::count(open.held, "embed-dim 10") == 1);
+        CHECK(std::ranges::count(open.float64_shapes, "embed-dim 10") == 1);
     }
     TEST_CASE("a guess at what rounding explains does not overrule a proof, or float64") {
         FormComparison found{"a", "one", "two", {}};

@@ -152,14 +152,14 @@ TEST_SUITE("compare: proofs") {
                     const Plan plan = resolve(config);
                     const Ledger given = draw(plan);
                     const StepTable right = step_table(plan);
-                    const Mistake& made_by = find_mistake(mistake.id, plan);
-                    if (!made_by.applies(plan)) continue;  // it belongs to another form
-                    const StepTable wrong = with_mistake(right, plan, made_by);
-                    const Ledger made = walk(plan, given, right);
-                    const Ledger made_wrong = walk(plan, given, wrong);
-                    const bool shows = !same_numbers(made["context"], made_wrong["context"]);
-                    ExactWalk one(plan, right, given, made);
-                    ExactWalk other(plan, wrong, given, made_wrong);
+                    const Mistake& computed_by = find_mistake(mistake.id, plan);
+                    if (!computed_by.applies(plan)) continue;  // it belongs to another form
+                    const StepTable wrong = with_mistake(right, plan, computed_by);
+                    const Ledger result = walk(plan, given, right);
+                    const Ledger walked_wrong = walk(plan, given, wrong);
+                    const bool shows = !same_numbers(result["context"], walked_wrong["context"]);
+                    ExactWalk one(plan, right, given, result);
+                    ExactWalk other(plan, wrong, given, walked_wrong);
                     const Proof proof = prove_same(one, other, "context");
                     CHECK_MESSAGE((proof.verdict == Judged::proved) == !shows,
                                   name << " " << mistake.id);
@@ -257,15 +257,15 @@ TEST_SUITE("compare: proofs") {
             const Plan plan = resolve(configured(settings));
             const Ledger given = draw(plan);
             const StepTable& right = step_table(plan);
-            const Ledger made = walk(plan, given, right);
+            const Ledger result = walk(plan, given, right);
             for (const Mistake& entry : harmless_differences()) {
                 // A finite number in place of -inf is harmless in float32, and no identity.
                 const bool fills = entry.id.find("-fill") != std::string::npos;
                 if (!entry.applies(plan) || entry.rewrites_result || fills) continue;
                 const StepTable other = entry.apply(right, plan);
                 const Ledger made_other = walk(plan, given, other);
-                ExactWalk one(plan, right, given, made), another(plan, other, given, made_other);
-                const Proof proof = prove_same(one, another, made.entries().back().name);
+                ExactWalk one(plan, right, given, result), another(plan, other, given, made_other);
+                const Proof proof = prove_same(one, another, result.entries().back().name);
                 CHECK_MESSAGE(proof.verdict != Judged::refuted, entry.id);
                 proved += proof.verdict == Judged::proved ? 1U : 0U;
             }
@@ -289,18 +289,18 @@ TEST_SUITE("compare: proofs") {
     TEST_CASE("a derived form is proved, or the factor that stands in the way is named") {
         const auto derived = [](const std::string& text, const std::string& form) {
             WalkConfig config = config_of(text);
-            const std::string made =
+            const std::string result =
                 with_derived_form(*config.attentions[0], resolve(config), derived_form(form));
-            INFO(made);
+            INFO(result);
             config.attentions = {
-                std::make_shared<const AttentionFile>(parse_attention(made, "derived"))};
+                std::make_shared<const AttentionFile>(parse_attention(result, "derived"))};
             std::size_t proved = 0;
             for (const FormComparison& each : compared(config)) {
                 CHECK_MESSAGE(each.proof.verdict == Judged::proved, each.text());
                 proved += each.right == config.attentions[0]->forms.back() ? 1U : 0U;
             }
             CHECK(proved == 1);
-            return made;
+            return result;
         };
         for (const char* form : {"recurrent", "chunked:2", "chunked:3"}) {
             CAPTURE(form);

@@ -67,11 +67,11 @@ Diagnosis diagnosed(const Retention& how) {
     config.attentions = {std::make_shared<const AttentionFile>(parse_attention(file, "mine.attn"))};
     const Plan plan = resolve(config);
     const Ledger given = draw(plan);
-    Ledger theirs;
-    theirs.record("out", context_of(walk(plan, given), how));
+    Ledger user_tensors;
+    user_tensors.record("out", context_of(walk(plan, given), how));
     DiagnoseOptions options;
     options.has_all_inputs = true;
-    return diagnose(plan, given, theirs, options);
+    return diagnose(plan, given, user_tensors, options);
 }
 
 /// Attention with a slope and a window per head, as a user might write it.
@@ -104,7 +104,7 @@ Tensor weights_of(const Ledger& walk, const Sloped& how) {
         std::vector<double> scores(tokens);
         double sum = 0;
         for (std::size_t k = 0; k < tokens; ++k) {
-            const double apart = std::abs(static_cast<double>(q) - static_cast<double>(k));
+            const double distance = std::abs(static_cast<double>(q) - static_cast<double>(k));
             const std::size_t other = sample * heads + (how.reads_other_head ? 1 : 0);
             double score = 0;
             for (std::size_t f = 0; f < width; ++f) {
@@ -112,8 +112,8 @@ Tensor weights_of(const Ledger& walk, const Sloped& how) {
                          relu(key.at((row / tokens * tokens + k) * width + f));
             }
             score *= query.at((other * tokens + q) * width);
-            score -= slope * std::log(base + apart);
-            if (apart >= 3) score = how.fills_with_zero ? 0 : -HUGE_VAL;
+            score -= slope * std::log(base + distance);
+            if (distance >= 3) score = how.fills_with_zero ? 0 : -HUGE_VAL;
             sum += scores[k] = std::exp(score);
         }
         for (std::size_t k = 0; k < tokens; ++k) {
@@ -140,9 +140,9 @@ TEST_SUITE("explain: diagnose attentions") {
                  {{.takes_elu = true}, "(elu(query[b,h,q,f]) + 1) * (elu(key[b,h,k,f]) + 1)"},
                  {{.reads_other_head = true}, "query[b,1,q,0]"},
                  {{.fills_with_zero = true}, "else 0"}}) {
-            Ledger theirs;
-            theirs.record("attn", weights_of(walk(plan, given), how));
-            const Diagnosis diagnosis = diagnose(plan, given, theirs);
+            Ledger user_tensors;
+            user_tensors.record("attn", weights_of(walk(plan, given), how));
+            const Diagnosis diagnosis = diagnose(plan, given, user_tensors);
             CAPTURE(rule);
             REQUIRE(diagnosis.findings.size() == (rule.empty() ? 0 : 1));
             if (rule.empty()) continue;

@@ -73,10 +73,10 @@ TEST_SUITE("explain: diagnose the catalogue") {
                 if (!mistake.applies(plan)) continue;
                 const Ledger given = draw(plan);
                 const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
-                const Ledger theirs = computed_steps(wrong);
-                if (!visible(plan, computed_steps(walk(plan, given)), theirs)) continue;
+                const Ledger user_tensors = computed_steps(wrong);
+                if (!visible(plan, computed_steps(walk(plan, given)), user_tensors)) continue;
                 ++tried;
-                const Diagnosis diagnosis = diagnose(plan, given, theirs);
+                const Diagnosis diagnosis = diagnose(plan, given, user_tensors);
                 const bool found = names(diagnosis, mistake);
                 named += found ? 1 : 0;
                 if (!found) {
@@ -113,17 +113,17 @@ TEST_SUITE("explain: diagnose the catalogue") {
                 const Ledger given = draw(plan);
                 const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
                 const std::string last = wrong.entries().back().name;
-                Ledger theirs;
-                theirs.record(last, rounded(wrong[last], 4));
+                Ledger user_tensors;
+                user_tensors.record(last, rounded(wrong[last], 4));
                 Ledger right;
                 right.record(last, rounded(walk(plan, given)[last], 4));
-                if (right[last].shape() == theirs[last].shape() &&
-                    distance(right[last], theirs[last], {1e-4, 0}).within()) {
+                if (right[last].shape() == user_tensors[last].shape() &&
+                    distance(right[last], user_tensors[last], {1e-4, 0}).within()) {
                     continue;  // it does not show in the output of this input
                 }
                 ++of_this;
                 ++tried;
-                named += names(diagnose(plan, given, theirs, options), mistake) ? 1 : 0;
+                named += names(diagnose(plan, given, user_tensors, options), mistake) ? 1 : 0;
             }
             if (of_this == 0 || !is_of_today(mistake.id)) continue;
             ++shown_today;
@@ -145,9 +145,9 @@ TEST_SUITE("explain: diagnose the catalogue") {
             const Ledger given = draw(plan);
             config.variant = Variant::vectorized;
             if (seed % 2 == 0) config.compute_dtype = DType::float64;
-            const Plan theirs_plan = resolve(config);
-            const Ledger theirs = computed_steps(walk(theirs_plan, draw(theirs_plan)));
-            const Diagnosis diagnosis = diagnose(plan, given, theirs);
+            const Plan actual_plan = resolve(config);
+            const Ledger user_tensors = computed_steps(walk(actual_plan, draw(actual_plan)));
+            const Diagnosis diagnosis = diagnose(plan, given, user_tensors);
             REQUIRE_MESSAGE(diagnosis.findings.empty(), "seed " << seed << "\n"
                                                                 << diagnosis_text(diagnosis));
         }

@@ -15,14 +15,14 @@ WalkConfig direct(const std::string& more, const char* type = "float64") {
 }
 
 /// The weights and the context of a walk under other settings, or made by a rule.
-Diagnosis diagnosed_as(const std::string& asked, const std::string& theirs,
+Diagnosis diagnosed_as(const std::string& requested, const std::string& actual,
                        const std::vector<std::string>& steps, const char* type) {
-    const Plan made = resolve(direct(theirs, type));
-    const Ledger given = draw(made);
-    const Ledger walked = walk(made, given);
+    const Plan result = resolve(direct(actual, type));
+    const Ledger given = draw(result);
+    const Ledger walked = walk(result, given);
     Ledger saved;
     for (const std::string& step : steps) saved.record(step, walked[step]);
-    return diagnose(resolve(direct(asked, type)), given, saved);
+    return diagnose(resolve(direct(requested, type)), given, saved);
 }
 
 }  // namespace

@@ -51,9 +51,9 @@ TEST_SUITE("explain: diagnose what is harmless") {
             if (!harmless.applies(plan)) continue;
             const StepTable table = find_mistake("causal-diag-minus1")
                                         .apply(harmless.apply(step_table(plan), plan), plan);
-            Ledger theirs;
-            theirs.record("merged", walk(plan, given, table)["merged"]);
-            const Diagnosis diagnosis = diagnose(plan, given, theirs);
+            Ledger user_tensors;
+            user_tensors.record("merged", walk(plan, given, table)["merged"]);
+            const Diagnosis diagnosis = diagnose(plan, given, user_tensors);
             INFO(harmless.id);
             CHECK(names(diagnosis, find_mistake("causal-diag-minus1")));
             CHECK_FALSE(diagnosis.findings.front().harmless);
@@ -78,14 +78,14 @@ TEST_SUITE("explain: diagnose what is harmless") {
         const Plan plan = resolve(causal_config());
         const Ledger given = draw(plan);
         const auto filled = [&](double fill) {
-            Ledger theirs;
+            Ledger user_tensors;
             Tensor masked = walk(plan, given)["masked_scores"];
             Array<float> cells = masked.as<float>();
             for (float& cell : cells) {
                 if (std::isinf(cell)) cell = static_cast<float>(fill);
             }
-            theirs.record("masked_scores", {masked.axes(), cells});
-            return diagnose(plan, given, theirs);
+            user_tensors.record("masked_scores", {masked.axes(), cells});
+            return diagnose(plan, given, user_tensors);
         };
         for (const double fill : {-1e20, -9e15, -4294967295.0, -1e8, -65504.0, -1.7e38, -1e4}) {
             const Diagnosis found = filled(fill);

@@ -25,7 +25,7 @@ Diagnosis diagnosed(const WalkConfig& config, const TableEdit& edit, bool all) {
     return diagnose(plan, given, last);
 }
 
-bool says(const Diagnosis& diagnosis, const std::string& words) {
+bool mentions(const Diagnosis& diagnosis, const std::string& words) {
     return std::ranges::any_of(diagnosis.findings, [&](const Finding& finding) {
         return std::ranges::any_of(finding.evidence, [&](const std::string& line) {
             return line.find(words) != std::string::npos;
@@ -65,9 +65,9 @@ TEST_SUITE("explain: diagnose mechanisms") {
             for (std::size_t i = 0; i < n * n; ++i) {
                 weights.data()[i] = static_cast<float>(e[i] / sums[keeps_sum ? i / n : i % n]);
             }
-            Ledger theirs;
-            theirs.record("weights", {{"query", "key"}, weights});
-            CHECK(names(diagnose(plan, given, theirs), find_mistake(id)));
+            Ledger user_tensors;
+            user_tensors.record("weights", {{"query", "key"}, weights});
+            CHECK(names(diagnose(plan, given, user_tensors), find_mistake(id)));
         }
     }
 
@@ -112,10 +112,11 @@ TEST_SUITE("explain: diagnose mechanisms") {
             const std::string rule = "query[h,t,f] = projected_query[t,h * D + f] " + more;
             return diagnosed(seeded(84), follows(rule.c_str()), true);
         };
-        CHECK(says(of_query("- 0.75"), "every number is 0.75 less than it should be"));
-        CHECK(says(of_query("+ f * 0.5 - 0.3"), "each feature has its own offset: -0.3, 0.2, 0.7"));
-        CHECK(
-            says(of_query("* (0.2 + 0.5 * f)"), "each feature has its own factor: 0.2, 0.7, 1.2"));
+        CHECK(mentions(of_query("- 0.75"), "every number is 0.75 less than it should be"));
+        CHECK(mentions(of_query("+ f * 0.5 - 0.3"),
+                       "each feature has its own offset: -0.3, 0.2, 0.7"));
+        CHECK(mentions(of_query("* (0.2 + 0.5 * f)"),
+                       "each feature has its own factor: 0.2, 0.7, 1.2"));
     }
 
     TEST_CASE("a running softmax that does not rescale its sum: sum and context have one name") {
@@ -151,10 +152,10 @@ TEST_SUITE("explain: diagnose mechanisms") {
                 context.data()[row * width + f] = static_cast<float>(mixed[f] / sum);
             }
         }
-        Ledger theirs;
-        theirs.record("row_sum", {{"batch", "head", "query"}, sums});
-        theirs.record("context", {{"batch", "head", "query", "feature"}, context});
-        const Diagnosis diagnosis = diagnose(plan, given, theirs);
+        Ledger user_tensors;
+        user_tensors.record("row_sum", {{"batch", "head", "query"}, sums});
+        user_tensors.record("context", {{"batch", "head", "query", "feature"}, context});
+        const Diagnosis diagnosis = diagnose(plan, given, user_tensors);
         REQUIRE(diagnosis.findings.size() == 1);
         CHECK(names(diagnosis, find_mistake("running-unrescaled-sum=2")));
     }
@@ -202,11 +203,11 @@ TEST_SUITE("explain: diagnose mechanisms") {
         const auto context = [](const char* rule) {
             return diagnosed(seeded(51), follows(std::string("context[h,q,f] = ") + rule), true);
         };
-        CHECK(says(context("if q > 3 then sin(7 * context[h,q,f]) else context[h,q,f]"),
-                   "right up to query 3, wrong from query 4 on"));
-        CHECK(says(context("if h == 1 then sin(7 * context[h,q,f]) else context[h,q,f]"),
-                   "everything is right except head 1"));
-        CHECK(says(context("(h + 2) * context[h,q,f]"), "each head has its own factor: 2, 3"));
+        CHECK(mentions(context("if q > 3 then sin(7 * context[h,q,f]) else context[h,q,f]"),
+                       "right up to query 3, wrong from query 4 on"));
+        CHECK(mentions(context("if h == 1 then sin(7 * context[h,q,f]) else context[h,q,f]"),
+                       "everything is right except head 1"));
+        CHECK(mentions(context("(h + 2) * context[h,q,f]"), "each head has its own factor: 2, 3"));
     }
 
     TEST_CASE("the keys that rows see, and offsets by distance, are reported") {
@@ -217,9 +218,9 @@ TEST_SUITE("explain: diagnose mechanisms") {
                              true);
         };
         const Diagnosis windowed = hidden("k <= q - 3");
-        CHECK(says(windowed, "a query sees 3 keys including its own, and no later ones"));
-        CHECK(says(windowed, "query 3 sees keys 1 to 3, but should see keys 0 to 3"));
-        CHECK(says(
+        CHECK(mentions(windowed, "a query sees 3 keys including its own, and no later ones"));
+        CHECK(mentions(windowed, "query 3 sees keys 1 to 3, but should see keys 0 to 3"));
+        CHECK(mentions(
             diagnosed(seeded(62),
                       follows("scaled_scores[q,k] = scaled_scores[q,k] - 0.25 * abs(q - k)"), true),
             "the keys 0, 1, 2, ... tokens back have 0, -0.25, -0.5"));
@@ -234,12 +235,12 @@ TEST_SUITE("explain: diagnose mechanisms") {
         const auto turned = [&](const char* angle) {
             const std::string rule = std::string("angles[t,i] = ") + angle;
             const StepTable table = follows(rule)(step_table(plan), plan);
-            Ledger theirs;
-            theirs.record("rotated_query", walk(plan, given, table)["rotated_query"]);
-            return diagnose(plan, given, theirs);
+            Ledger user_tensors;
+            user_tensors.record("rotated_query", walk(plan, given, table)["rotated_query"]);
+            return diagnose(plan, given, user_tensors);
         };
         const Diagnosis other = turned("1.7 * t * inverse_frequencies[i] + 0.3");
-        CHECK(says(other, "token 0 is rotated by 0.3, 0.3, not by 0, 0"));
-        CHECK(says(other, "the pairs rotate by 1.7, 0.017, not by 1, 0.01"));
+        CHECK(mentions(other, "token 0 is rotated by 0.3, 0.3, not by 0, 0"));
+        CHECK(mentions(other, "the pairs rotate by 1.7, 0.017, not by 1, 0.01"));
     }
 }

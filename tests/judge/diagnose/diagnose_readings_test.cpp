@@ -35,12 +35,12 @@ struct UserCode {
     Ledger given = draw(plan);
     Ledger right = walk(plan, given);
     Ledger wrong = right;
-    Ledger theirs{};
+    Ledger actual{};
 
     explicit UserCode(const WalkConfig& config, const char* id = nullptr) : plan(resolve(config)) {
         if (id) wrong = walk(plan, given, find_mistake(id).apply(step_table(plan), plan));
     }
-    Diagnosis diagnosis() const { return diagnose(plan, given, theirs); }
+    Diagnosis diagnosis() const { return diagnose(plan, given, actual); }
 };
 
 WalkConfig rotating_config() {
@@ -64,8 +64,8 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         "mistake") {
         for (const char* id : {"mask-added-bool=hidden", "mask-sign=1e9", "mask-added=-2.5"}) {
             UserCode code(causal_config(), id);
-            code.theirs.record("scores", code.wrong["masked_scores"]);
-            code.theirs.record("attn", code.wrong["weights"]);
+            code.actual.record("scores", code.wrong["masked_scores"]);
+            code.actual.record("attn", code.wrong["weights"]);
             const Diagnosis found = code.diagnosis();
             REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
             CHECK_MESSAGE(is_named(found.findings[0], id), diagnosis_text(found));
@@ -74,10 +74,10 @@ TEST_SUITE("diagnose: one reading of all tensors") {
 
     TEST_CASE("a scaled query is half of scaling twice") {
         UserCode code(causal_config(), "scale-twice");
-        code.theirs.record(
+        code.actual.record(
             "q", changed(code.right["query"], [](float x) { return x / std::sqrt(3.0F); }));
-        code.theirs.record("k", code.right["key"]);
-        code.theirs.record("attn", code.wrong["weights"]);
+        code.actual.record("k", code.right["key"]);
+        code.actual.record("attn", code.wrong["weights"]);
         const Diagnosis found = code.diagnosis();
         REQUIRE_MESSAGE(!found.findings.empty(), diagnosis_text(found));
         for (const Finding& each : found.findings) {
@@ -91,8 +91,8 @@ TEST_SUITE("diagnose: one reading of all tensors") {
                                "weights-factor=0.9", "key-hidden=2", "key-lost=1"}) {
             UserCode code(rotating_config(), id);
             for (const char* step : {"weights", "merged"}) {
-                code.theirs = Ledger();
-                code.theirs.record(step, code.wrong[step]);
+                code.actual = Ledger();
+                code.actual.record(step, code.wrong[step]);
                 const Diagnosis found = code.diagnosis();
                 REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
                 CHECK_MESSAGE(is_named(found.findings[0], id), diagnosis_text(found));
@@ -102,7 +102,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
 
     TEST_CASE("right weights distinguish a factor on the context from one on the weights") {
         UserCode code(causal_config(), "context-factor=1.02");
-        for (const char* step : {"weights", "context"}) code.theirs.record(step, code.wrong[step]);
+        for (const char* step : {"weights", "context"}) code.actual.record(step, code.wrong[step]);
         const Diagnosis found = code.diagnosis();
         REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
         CHECK_MESSAGE(is_named(found.findings[0], "context-factor=1.02"), diagnosis_text(found));
@@ -115,12 +115,12 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         for (const double factor : {0.9, 1.0, 1.1}) {
             CAPTURE(factor);
             config.scale = {ScaleChoice::By::number, factor / std::sqrt(3.0)};
-            const Plan theirs = resolve(config);
-            const Ledger given = draw(theirs);
-            Ledger made;
-            made.record("context", walk(theirs, given)["context"]);
+            const Plan actual = resolve(config);
+            const Ledger given = draw(actual);
+            Ledger computed;
+            computed.record("context", walk(actual, given)["context"]);
             config.scale = WalkConfig().scale;
-            const Diagnosis found = diagnose(resolve(config), given, made);
+            const Diagnosis found = diagnose(resolve(config), given, computed);
             CHECK(found.findings.size() == (factor == 1.0 ? 0 : 1));
             for (const Finding& each : found.findings) {
                 REQUIRE(each.mistake() != nullptr);
@@ -135,10 +135,10 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         config.scale = {ScaleChoice::By::number, 40};
         UserCode code(config, "weights-factor=0.9");
         const auto found = [&](const Ledger& of) {
-            code.theirs = Ledger();
+            code.actual = Ledger();
             for (const char* step : {"query", "key", "value", "scaled_scores", "weights"}) {
                 const auto stored = [](float x) { return nearest(x, DType::bfloat16); };
-                code.theirs.record(step, changed(of[step], stored));
+                code.actual.record(step, changed(of[step], stored));
             }
             return code.diagnosis();
         };
@@ -149,9 +149,9 @@ TEST_SUITE("diagnose: one reading of all tensors") {
 
     TEST_CASE("scores in units of log2, with all their digits, are right next to right weights") {
         UserCode code(causal_config());
-        code.theirs.record(
+        code.actual.record(
             "qk", changed(code.right["masked_scores"], [](float x) { return x * 1.44269504F; }));
-        code.theirs.record("p", code.right["weights"]);
+        code.actual.record("p", code.right["weights"]);
         const Diagnosis found = code.diagnosis();
         CHECK_MESSAGE(found.findings.empty(), diagnosis_text(found));
     }
@@ -160,12 +160,12 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         WalkConfig config = causal_config();
         config.output_projection = true;
         UserCode code(config, "mask-times-zero");
-        code.theirs.record("O", code.right["merged"]);
+        code.actual.record("O", code.right["merged"]);
         const Diagnosis right = code.diagnosis();
         CHECK_MESSAGE((right.open.size() == 1 && !right.has_mistake()), diagnosis_text(right));
         CHECK(is_named(right.findings.at(0), "no-output-projection"));
-        code.theirs = Ledger();
-        code.theirs.record("O", code.wrong["merged"]);
+        code.actual = Ledger();
+        code.actual.record("O", code.wrong["merged"]);
         const Diagnosis wrong = code.diagnosis();
         REQUIRE_MESSAGE(wrong.findings.size() == 1, diagnosis_text(wrong));
         CHECK(is_named(wrong.findings[0], "mask-times-zero"));
@@ -182,7 +182,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
                 const std::size_t row = i / 3, key = row % 5 + i % 3;
                 band.data()[i] = key < 2 ? 0 : static_cast<float>(weights.at(row * 5 + key - 2));
             }
-            code.theirs.record("attn", {{"b", "h", "q", "k"}, std::move(band)});
+            code.actual.record("attn", {{"b", "h", "q", "k"}, std::move(band)});
             const Diagnosis found = code.diagnosis();
             REQUIRE_MESSAGE(found.findings.size() == (*id ? 1 : 0), diagnosis_text(found));
             if (*id) CHECK(is_named(found.findings[0], id));
@@ -197,9 +197,9 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         Replay replay(code.plan, code.given);
         replay.take("rotated_query", turned("rotated_query"));
         replay.take("rotated_key", turned("rotated_key"));
-        code.theirs.record("q", turned("rotated_query"));
-        code.theirs.record("k", turned("rotated_key"));
-        code.theirs.record("attn", *replay.step("weights"));
+        code.actual.record("q", turned("rotated_query"));
+        code.actual.record("k", turned("rotated_key"));
+        code.actual.record("attn", *replay.step("weights"));
         const Diagnosis found = code.diagnosis();
         REQUIRE_MESSAGE(found.findings.size() == 2, diagnosis_text(found));
         CHECK(found.findings[0].step == "rotated_query");
@@ -216,12 +216,12 @@ TEST_SUITE("diagnose: one reading of all tensors") {
             for (std::size_t i = 0; i < angles.size(); ++i) {
                 angles.data()[i] += static_cast<float>(first) * angles.data()[pairs + i % pairs];
             }
-            const Tensor theirs(code.right["angles"].axes(), angles);
-            code.theirs.record("attn", code.right["weights"]);
-            code.theirs.record("freqs", theirs);
+            const Tensor actual(code.right["angles"].axes(), angles);
+            code.actual.record("attn", code.right["weights"]);
+            code.actual.record("freqs", actual);
             CHECK_MESSAGE(!code.diagnosis().has_unknown(), first);
-            code.theirs.record("cos", changed(theirs, [](float x) { return std::cos(x); }));
-            code.theirs.record("sin", changed(theirs, [](float x) { return std::sin(x); }));
+            code.actual.record("cos", changed(actual, [](float x) { return std::cos(x); }));
+            code.actual.record("sin", changed(actual, [](float x) { return std::sin(x); }));
             const Diagnosis found = code.diagnosis();
             CHECK_MESSAGE((!found.has_unknown() && !found.has_mistake()), diagnosis_text(found));
         }
@@ -236,7 +236,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
                 find_mistake("alibi-key-form").apply(step_table(code.plan), code.plan);
             const Ledger wrong =
                 walk(code.plan, code.given, find_mistake(id).apply(table, code.plan));
-            code.theirs.record("y", wrong["merged"]);
+            code.actual.record("y", wrong["merged"]);
             const Diagnosis found = code.diagnosis();
             REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
             CHECK_MESSAGE(is_named(found.findings[0], id), diagnosis_text(found));
@@ -251,13 +251,13 @@ TEST_SUITE("diagnose: one reading of all tensors") {
             return std::ldexp(std::round(part * 2048) / 2048 * (1 + 3e-5F), exponent);
         };
         for (const char* step : {"query", "key", "weights", "merged"}) {
-            code.theirs.record(step, changed(code.right[step], rounded));
+            code.actual.record(step, changed(code.right[step], rounded));
         }
         const Diagnosis found = code.diagnosis();
         CHECK_MESSAGE(found.findings.empty(), diagnosis_text(found));
         CHECK(has_remark(found, "right to 3 digits"));
-        code.theirs = Ledger();
-        code.theirs.record("merged",
+        code.actual = Ledger();
+        code.actual.record("merged",
                            changed(code.right["merged"], [](float x) { return 1.001F * x; }));
         CHECK(names(code.diagnosis(), find_mistake("weights-factor=1.001")));
     }
@@ -265,7 +265,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
     TEST_CASE("numbers with 4 decimals are compared to 4 decimals") {
         UserCode code(causal_config(), "softmax-axis=query");
         for (const char* step : {"query", "key", "weights"}) {
-            code.theirs.record(step, changed(code.wrong[step],
+            code.actual.record(step, changed(code.wrong[step],
                                              [](float x) { return std::round(x * 1e4F) / 1e4F; }));
         }
         const Diagnosis found = code.diagnosis();
@@ -279,13 +279,13 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         configure(config, "heads 4, kv-heads 2, past 3");
         UserCode code(config);
         const Ledger& right = code.right;
-        code.theirs.record("attn", shaped(right["weights"], {3, 2, 2, 5, 8}));
+        code.actual.record("attn", shaped(right["weights"], {3, 2, 2, 5, 8}));
         const Tensor& cos = right["cos"];
         Array<float> twice = empty_array<float>({1, 5, 4});
         for (std::size_t i = 0; i < twice.size(); ++i) {
             twice.data()[i] = static_cast<float>(cos.at(i / 4 * 2 + i % 2));
         }
-        code.theirs.record("cos", {{"one", "token", "feature"}, twice});
+        code.actual.record("cos", {{"one", "token", "feature"}, twice});
         const Tensor& keys = right["present_key"];
         Array<float> slots = empty_array<float>({3, 2, 16, 4});
         for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -293,7 +293,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
             slots.data()[i] =
                 slot < 8 ? static_cast<float>(keys.at((i / 64 * 8 + slot) * 4 + i % 4)) : 0.0F;
         }
-        code.theirs.record("k_cache", {{"b", "h", "slot", "d"}, slots});
+        code.actual.record("k_cache", {{"b", "h", "slot", "d"}, slots});
         const Diagnosis found = code.diagnosis();
         CHECK_MESSAGE(found.findings.empty(), diagnosis_text(found));
         CHECK_MESSAGE(found.skipped.empty(), diagnosis_text(found));
@@ -314,7 +314,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
                 }
                 std::fill_n(wide.data() + row * 13 + 8, 5, static_cast<float>(rest / 5));
             }
-            code.theirs.record("attn",
+            code.actual.record("attn",
                                keeps_columns ? Tensor({"b", "h", "q", "k"}, wide) : weights);
             const Diagnosis found = code.diagnosis();
             REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
@@ -325,7 +325,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
     TEST_CASE("a tensor with one column too many for weights is a result") {
         UserCode code(causal_config(), "scale-dmodel");
         REQUIRE(code.wrong["merged"].shape() == Shape{3, 5, 6});
-        code.theirs.record("w", code.wrong["merged"]);
+        code.actual.record("w", code.wrong["merged"]);
         const Diagnosis found = code.diagnosis();
         REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
         CHECK_MESSAGE(is_named(found.findings[0], "scale-dmodel"), diagnosis_text(found));
@@ -335,8 +335,8 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         UserCode code(causal_config());
         Replay replay(code.plan, code.given);
         replay.make(find_mistake("mask-added=10000"));
-        code.theirs.record("attention_scores", *replay.step("masked_scores"));
-        code.theirs.record("attention_probs", *replay.step("weights"));
+        code.actual.record("attention_scores", *replay.step("masked_scores"));
+        code.actual.record("attention_probs", *replay.step("weights"));
         const Diagnosis found = code.diagnosis();
         REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
         CHECK_MESSAGE(is_named(found.findings[0], "mask-added=1e4"), diagnosis_text(found));
@@ -349,7 +349,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         for (std::size_t i = 0; i < filled.size(); ++i) {
             if (i % 5 >= i / 5 % 5) filled.data()[i] = -1e9F;
         }
-        code.theirs.record("attn_scores", Tensor(scores.axes(), filled));
+        code.actual.record("attn_scores", Tensor(scores.axes(), filled));
         const Diagnosis found = code.diagnosis();
         REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
         CHECK_MESSAGE(is_named(found.findings[0], "causal-diag-minus1"), diagnosis_text(found));
@@ -361,7 +361,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
              {std::pair("q", "query"), {"att", "weights"}, {"y", "merged"}}) {
             Shape shape = code.wrong[step].shape();
             shape.front() = 1;
-            code.theirs.record(name, shaped(code.wrong[step], shape));
+            code.actual.record(name, shaped(code.wrong[step], shape));
         }
         const Diagnosis found = code.diagnosis();
         REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
@@ -372,11 +372,11 @@ TEST_SUITE("diagnose: one reading of all tensors") {
     TEST_CASE(
         "a tensor without a known name is the step whose numbers it holds, alone the result") {
         UserCode code(causal_config(), "scale-missing");
-        code.theirs.record("whatever", code.wrong["merged"]);
+        code.actual.record("whatever", code.wrong["merged"]);
         CHECK(is_named(code.diagnosis().findings.at(0), "scale-missing"));
         UserCode fine(causal_config());
-        fine.theirs.record("thing", fine.right["context"]);
-        fine.theirs.record("att", fine.right["weights"]);
+        fine.actual.record("thing", fine.right["context"]);
+        fine.actual.record("att", fine.right["weights"]);
         CHECK(fine.diagnosis().skipped.empty());
     }
 
@@ -386,7 +386,7 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         UserCode code(config);
         config.mask.causal = true;
         const Plan causal = resolve(config);
-        code.theirs.record("att", walk(causal, code.given)["weights"]);
+        code.actual.record("att", walk(causal, code.given)["weights"]);
         CHECK(is_named(code.diagnosis().findings.at(0), "causal-unasked"));
     }
 }

@@ -39,12 +39,12 @@ WalkConfig alibi_config() {
 
 /// A tensor of ours with every cell passed through `f`, as a user's numbers.
 template <class F>
-Tensor theirs_of(const Tensor& ours, F f) {
-    Array<double> cells = empty_array<double>(ours.shape());
+Tensor actual_of(const Tensor& correct, F f) {
+    Array<double> cells = empty_array<double>(correct.shape());
     for (std::size_t i = 0; i < cells.size(); ++i) {
-        cells.data()[i] = f(ours.at(i), i / row_length % row_length, i % row_length);
+        cells.data()[i] = f(correct.at(i), i / row_length % row_length, i % row_length);
     }
-    return {ours.axes(), std::move(cells)};
+    return {correct.axes(), std::move(cells)};
 }
 
 /// A user's softmax over the keys of each row.
@@ -60,7 +60,7 @@ Tensor softmax_of(const Tensor& scores) {
     return {scores.axes(), std::move(cells)};
 }
 
-bool says(const Finding& finding, const std::string& id) {
+bool mentions(const Finding& finding, const std::string& id) {
     const auto is_it = [&](const Mistake* one) { return one != nullptr && one->id == id; };
     return is_it(finding.mistake()) || std::ranges::any_of(finding.as(Role::ties), is_it);
 }
@@ -71,13 +71,14 @@ TEST_SUITE("explain: diagnose scores") {
     TEST_CASE("capped scores that are scaled once more are not called harmless") {
         const Plan plan = resolve(capped_config());
         const Ledger given = draw(plan);
-        const Ledger ours = walk(plan, given);
-        Ledger theirs;
-        theirs.record("weights", softmax_of(theirs_of(ours["masked_scores"],
-                                                      [](double score, std::size_t, std::size_t) {
-                                                          return score / std::sqrt(head_width);
-                                                      })));
-        const Diagnosis diagnosis = diagnose(plan, given, theirs);
+        const Ledger correct = walk(plan, given);
+        Ledger user_tensors;
+        user_tensors.record("weights",
+                            softmax_of(actual_of(correct["masked_scores"],
+                                                 [](double score, std::size_t, std::size_t) {
+                                                     return score / std::sqrt(head_width);
+                                                 })));
+        const Diagnosis diagnosis = diagnose(plan, given, user_tensors);
         REQUIRE(diagnosis.findings.size() == 1);
         CHECK_FALSE(diagnosis.findings[0].harmless);
     }
@@ -86,16 +87,17 @@ TEST_SUITE("explain: diagnose scores") {
         for (const WalkConfig& config : {capped_config(), alibi_config()}) {
             const Plan plan = resolve(config);
             const Ledger given = draw(plan);
-            const Ledger ours = walk(plan, given);
-            Ledger theirs;
-            theirs.record("masked_scores",
-                          theirs_of(ours[config.softcap > 0 ? "capped_scores" : "biased_scores"],
-                                    [](double score, std::size_t q, std::size_t k) {
-                                        return k > q ? score - 30000 : score;
-                                    }));
-            const Diagnosis diagnosis = diagnose(plan, given, theirs);
+            const Ledger correct = walk(plan, given);
+            Ledger user_tensors;
+            user_tensors.record(
+                "masked_scores",
+                actual_of(correct[config.softcap > 0 ? "capped_scores" : "biased_scores"],
+                          [](double score, std::size_t q, std::size_t k) {
+                              return k > q ? score - 30000 : score;
+                          }));
+            const Diagnosis diagnosis = diagnose(plan, given, user_tensors);
             REQUIRE(diagnosis.findings.size() == 1);
-            CHECK(says(diagnosis.findings[0], added_fill(-30000).id));
+            CHECK(mentions(diagnosis.findings[0], added_fill(-30000).id));
             CHECK(diagnosis.findings[0].harmless);
         }
     }
@@ -103,20 +105,20 @@ TEST_SUITE("explain: diagnose scores") {
     TEST_CASE("scores minus the maximum of their row are the same after softmax") {
         const Plan plan = resolve(alibi_config());
         const Ledger given = draw(plan);
-        const Ledger ours = walk(plan, given);
-        const Tensor& scores = ours["biased_scores"];
-        Ledger theirs;
-        theirs.record("biased_scores",
-                      theirs_of(scores, [&](double score, std::size_t q, std::size_t) {
-                          double largest = -HUGE_VAL;
-                          for (std::size_t k = 0; k < row_length; ++k) {
-                              largest = std::max(largest, scores.at(q * row_length + k));
-                          }
-                          return score - largest;
-                      }));
-        const Diagnosis diagnosis = diagnose(plan, given, theirs);
+        const Ledger correct = walk(plan, given);
+        const Tensor& scores = correct["biased_scores"];
+        Ledger user_tensors;
+        user_tensors.record("biased_scores",
+                            actual_of(scores, [&](double score, std::size_t q, std::size_t) {
+                                double largest = -HUGE_VAL;
+                                for (std::size_t k = 0; k < row_length; ++k) {
+                                    largest = std::max(largest, scores.at(q * row_length + k));
+                                }
+                                return score - largest;
+                            }));
+        const Diagnosis diagnosis = diagnose(plan, given, user_tensors);
         REQUIRE(diagnosis.findings.size() == 1);
-        CHECK(says(diagnosis.findings[0], "same-after-softmax"));
+        CHECK(mentions(diagnosis.findings[0], "same-after-softmax"));
         CHECK(diagnosis.findings[0].harmless);
     }
 
@@ -131,16 +133,16 @@ TEST_SUITE("explain: diagnose scores") {
             find_mistake("qk-norm-missing")
                 .apply(find_mistake("rope-style").apply(step_table(plan), plan), plan);
         const Ledger wrong = walk(plan, given, table);
-        Ledger theirs;
+        Ledger user_tensors;
         // In the order of a user's file, which is not that of the walk.
         for (const char* name : {"normed_query", "normed_key", "rotated_query", "rotated_key"}) {
-            theirs.record(name, wrong[name]);
+            user_tensors.record(name, wrong[name]);
         }
-        const Diagnosis diagnosis = diagnose(plan, given, theirs);
+        const Diagnosis diagnosis = diagnose(plan, given, user_tensors);
         REQUIRE(diagnosis.findings.size() == 2);
         CHECK(diagnosis.findings[0].step == "rotated_query");
-        CHECK(says(diagnosis.findings[0], "rope-style"));
+        CHECK(mentions(diagnosis.findings[0], "rope-style"));
         CHECK(diagnosis.findings[1].step == "normed_query");
-        CHECK(says(diagnosis.findings[1], "qk-norm-missing"));
+        CHECK(mentions(diagnosis.findings[1], "qk-norm-missing"));
     }
 }

@@ -26,12 +26,12 @@ TEST_SUITE("explain: diagnose") {
         const Plan plan = resolve(config);
         const Ledger given = draw(plan);
         const StepTable table = with_mistakes(step_table(plan), plan, {"softmax-overflow"});
-        Ledger theirs;
+        Ledger actual;
         const Ledger wrong = walk(plan, given, table);
         for (const char* name : {"scores", "scaled_scores", "weights", "context"}) {
-            theirs.record(name, wrong[name]);
+            actual.record(name, wrong[name]);
         }
-        CHECK(names(diagnose(plan, given, theirs), find_mistake("softmax-overflow")));
+        CHECK(names(diagnose(plan, given, actual), find_mistake("softmax-overflow")));
     }
 
     TEST_CASE("two mistakes in one walk are found at their own steps") {
@@ -56,12 +56,12 @@ TEST_SUITE("explain: diagnose") {
         const Ledger given = draw(plan);
         const StepTable table =
             with_mistakes(step_table(plan), plan, {"scale-missing", "weights-transposed"});
-        Ledger theirs;
-        theirs.record("context", walk(plan, given, table)["context"]);
-        CHECK(diagnose(plan, given, theirs).has_unknown());
+        Ledger actual;
+        actual.record("context", walk(plan, given, table)["context"]);
+        CHECK(diagnose(plan, given, actual).has_unknown());
         DiagnoseOptions options;
         options.pairs = true;
-        const Diagnosis diagnosis = diagnose(plan, given, theirs, options);
+        const Diagnosis diagnosis = diagnose(plan, given, actual, options);
         REQUIRE(diagnosis.findings.size() == 1);
         REQUIRE(diagnosis.findings[0].as(Role::makes).size() == 2);
         CHECK(diagnosis.findings[0].mistake()->id == "scale-missing");
@@ -76,9 +76,9 @@ TEST_SUITE("explain: diagnose") {
         const Ledger right = walk(plan, given);
         Array<float> cells = right["context"].as<float>();
         cells(2, 1) += 0.5F;
-        Ledger theirs;
-        theirs.record("context", Tensor({"a", "b"}, cells));
-        const Diagnosis diagnosis = diagnose(plan, given, theirs);
+        Ledger actual;
+        actual.record("context", Tensor({"a", "b"}, cells));
+        const Diagnosis diagnosis = diagnose(plan, given, actual);
         CHECK(diagnosis.has_unknown());
         CHECK_FALSE(diagnosis.has_mistake());
         CHECK(diagnosis_text(diagnosis).find("no known mistake matches") != std::string::npos);
@@ -95,13 +95,13 @@ TEST_SUITE("explain: diagnose") {
                 const bool dropped = i * 7 % 100 < percent;
                 cells.data()[i] = dropped ? 0 : cells.data()[i] / kept;
             }
-            Ledger theirs;
-            theirs.record("weights", {right.axes(), cells});
-            CHECK(names(diagnose(plan, given, theirs), find_mistake("dropout-at-eval")));
+            Ledger actual;
+            actual.record("weights", {right.axes(), cells});
+            CHECK(names(diagnose(plan, given, actual), find_mistake("dropout-at-eval")));
             // With one cell scaled by another factor, this is no longer the finding.
             *std::max_element(cells.begin(), cells.end()) *= 1.01F;
-            theirs.record("weights", {right.axes(), cells});
-            CHECK(diagnose(plan, given, theirs).has_unknown());
+            actual.record("weights", {right.axes(), cells});
+            CHECK(diagnose(plan, given, actual).has_unknown());
         }
     }
 
@@ -124,8 +124,8 @@ TEST_SUITE("explain: diagnose") {
     TEST_CASE("-1e4 in place of -inf is not taken for the same number elsewhere") {
         const double hidden = -std::numeric_limits<double>::infinity();
         const Tensor right({"query", "key"}, Array<double>{{1.0, hidden}, {1.0, 2.0}});
-        const Tensor theirs({"query", "key"}, Array<double>{{1.0, -1e4}, {1.0, 2.0}});
-        for (const std::string& sign : evidence_of("masked_scores", theirs, right)) {
+        const Tensor actual({"query", "key"}, Array<double>{{1.0, -1e4}, {1.0, 2.0}});
+        for (const std::string& sign : evidence_of("masked_scores", actual, right)) {
             CHECK(sign.find("in the wrong places") == std::string::npos);
         }
     }
@@ -145,12 +145,12 @@ TEST_SUITE("explain: diagnose") {
                 cells.data()[i] =
                     added ? (hidden ? -INFINITY : 0.0F) : static_cast<float>(hidden != keep);
             }
-            Ledger theirs;
-            theirs.record(
+            Ledger actual;
+            actual.record(
                 "attn_mask",
                 Tensor(shape.size() == 2 ? Axes{"a", "b"} : Axes{"a", "b", "c", "d"}, cells));
-            theirs.record("weights", wrong["weights"]);
-            return diagnose(plan, given, theirs);
+            actual.record("weights", wrong["weights"]);
+            return diagnose(plan, given, actual);
         };
         for (const Shape& shape : {Shape{5, 5}, Shape{3, 1, 5, 5}, Shape{3, 2, 5, 5}}) {
             for (const bool keep : {false, true}) {
@@ -174,11 +174,11 @@ TEST_SUITE("explain: diagnose") {
         for (const auto& [name, tensor] : right.entries()) {
             for (const Shape& shape :
                  {Shape{0}, Shape{1}, Shape{7, 3}, Shape{3, 2, 5}, Shape{2, 2}}) {
-                Ledger theirs = computed_steps(right);
+                Ledger actual = computed_steps(right);
                 Axes axes;
                 for (std::size_t i = 0; i < shape.size(); ++i) axes.push_back(std::to_string(i));
-                theirs.record(name, Tensor(axes, zeros<std::int64_t>(shape)));
-                const Diagnosis found = diagnose(plan, given, theirs);
+                actual.record(name, Tensor(axes, zeros<std::int64_t>(shape)));
+                const Diagnosis found = diagnose(plan, given, actual);
                 INFO(name);
                 CHECK((!found.findings.empty() || !found.skipped.empty()));
             }
@@ -188,10 +188,10 @@ TEST_SUITE("explain: diagnose") {
     TEST_CASE("a step after one that cannot be replayed is compared with the reference alone") {
         const Plan plan = resolve(causal_config());
         const Ledger given = draw(plan);
-        Ledger theirs;
-        theirs.record("weights", Tensor({"a", "b"}, zeros<float>({7, 3})));
-        theirs.record("context", walk(plan, given)["context"]);
-        const Diagnosis found = diagnose(plan, given, theirs);
+        Ledger actual;
+        actual.record("weights", Tensor({"a", "b"}, zeros<float>({7, 3})));
+        actual.record("context", walk(plan, given)["context"]);
+        const Diagnosis found = diagnose(plan, given, actual);
         REQUIRE(found.steps.size() == 2);
         CHECK(found.steps[1].global == Verdict::right);
         CHECK(found.steps[1].local == Verdict::not_compared);
@@ -199,8 +199,8 @@ TEST_SUITE("explain: diagnose") {
 
     TEST_CASE("tensors that are no step of the walk are refused") {
         const Plan plan = resolve(WalkConfig{});
-        Ledger theirs;
-        theirs.record("loss", Tensor());
-        CHECK_THROWS_AS(diagnose(plan, draw(plan), theirs), ConfigError);
+        Ledger actual;
+        actual.record("loss", Tensor());
+        CHECK_THROWS_AS(diagnose(plan, draw(plan), actual), ConfigError);
     }
 }

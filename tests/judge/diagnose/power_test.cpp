@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "attn/core/settings/settings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 using namespace attn;
 

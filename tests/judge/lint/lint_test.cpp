@@ -18,7 +18,7 @@ std::string line_of(const std::string& id, const WalkConfig& config) {
     return "";
 }
 
-bool says(const std::string& line, const std::string& words) {
+bool mentions(const std::string& line, const std::string& words) {
     return line.find(words) != std::string::npos;
 }
 
@@ -70,34 +70,34 @@ TEST_SUITE("explain: lint") {
             return config;
         };
         CHECK(line_of("float16-scores", scores_of(250, 250, DType::float32)).empty());
-        CHECK(says(line_of("float16-scores", scores_of(300, 300, DType::float32)),
-                   "1 score before the scale, the largest of them 9e+04"));
-        CHECK(says(line_of("float16-scores", scores_of(300, 300, DType::float16)), "inf"));
+        CHECK(mentions(line_of("float16-scores", scores_of(300, 300, DType::float32)),
+                       "1 score before the scale, the largest of them 9e+04"));
+        CHECK(mentions(line_of("float16-scores", scores_of(300, 300, DType::float16)), "inf"));
         CHECK(line_of("exp-overflow", scores_of(5, 4, DType::float32)).empty());
-        CHECK(says(line_of("exp-overflow", scores_of(5, 4, DType::float16)), "from 11.09 on"));
+        CHECK(mentions(line_of("exp-overflow", scores_of(5, 4, DType::float16)), "from 11.09 on"));
         WalkConfig config = sound_config();
         config.query_len = 600;
         config.init = {Init::zeros, Init::zeros, Init::zeros};
         CHECK(line_of("narrow-sums", config).empty());
         config.dtype = DType::bfloat16;
-        CHECK(says(line_of("narrow-sums", config),
-                   "the 600 weights of a row come to 0.5 instead of 0.9979"));
+        CHECK(mentions(line_of("narrow-sums", config),
+                       "the 600 weights of a row come to 0.5 instead of 0.9979"));
     }
 
     TEST_CASE("sizes that coincide are named, those of memory and value too") {
         CHECK(line_of("coincident-sizes", memory_config(7)).empty());
-        CHECK(says(line_of("coincident-sizes", memory_config(5)), "query_len = key_len = 5"));
-        CHECK(says(line_of("coincident-sizes", memory_config(3)), "head_dim = key_len = 3"));
-        CHECK(says(line_of("coincident-sizes", memory_config(2)), "heads = key_len = 2"));
-        CHECK(says(line_of("coincident-sizes", memory_config(6)), "embed_dim = key_len = 6"));
+        CHECK(mentions(line_of("coincident-sizes", memory_config(5)), "query_len = key_len = 5"));
+        CHECK(mentions(line_of("coincident-sizes", memory_config(3)), "head_dim = key_len = 3"));
+        CHECK(mentions(line_of("coincident-sizes", memory_config(2)), "heads = key_len = 2"));
+        CHECK(mentions(line_of("coincident-sizes", memory_config(6)), "embed_dim = key_len = 6"));
         WalkConfig config = sound_config();
         config.value_dim = 4;
         CHECK(line_of("coincident-sizes", config).empty());
         config.value_dim = 5;
-        CHECK(says(line_of("coincident-sizes", config), "query_len = value_dim = 5"));
+        CHECK(mentions(line_of("coincident-sizes", config), "query_len = value_dim = 5"));
         config = memory_config(4);
         config.value_dim = 4;
-        CHECK(says(line_of("coincident-sizes", config), "value_dim = key_len = 4"));
+        CHECK(mentions(line_of("coincident-sizes", config), "value_dim = key_len = 4"));
     }
 
     TEST_CASE("one length for queries and keys of the same tokens is no coincidence") {
@@ -112,11 +112,11 @@ TEST_SUITE("explain: lint") {
         config.memory = tokens({{4, 5, 6, 5}});
         const std::string memory = line_of("no-position", config);
         CHECK(memory.rfind("memory positions 1 and 3 hold the same token", 0) == 0);
-        CHECK(says(memory, "their rows of memory are equal"));
+        CHECK(mentions(memory, "their rows of memory are equal"));
         config.input = tokens({{1, 2, 1}});
         const std::string both = line_of("no-position", config);
         CHECK(both.rfind("positions 0 and 2 hold the same token", 0) == 0);
-        CHECK(says(both, "; memory positions 1 and 3"));
+        CHECK(mentions(both, "; memory positions 1 and 3"));
     }
 
     TEST_CASE("padding that repeats, and words in two sequences, are no repetition") {
@@ -142,9 +142,9 @@ TEST_SUITE("explain: lint") {
         CHECK(line_of("vocabulary-gaps", config) ==
               "4 distinct ids of memory reach up to 7: 4 rows of the embedding are never used");
         config.input = tokens({{0, 1, 5}});
-        CHECK(says(line_of("vocabulary-gaps", config),
-                   "3 distinct ids reach up to 5: 3 rows of the embedding are never used; 4 "
-                   "distinct ids of memory"));
+        CHECK(mentions(line_of("vocabulary-gaps", config),
+                       "3 distinct ids reach up to 5: 3 rows of the embedding are never used; 4 "
+                       "distinct ids of memory"));
     }
 
     TEST_CASE("scores of one pattern are found if most matrices have them") {
@@ -159,8 +159,8 @@ TEST_SUITE("explain: lint") {
                                  {{1, 2, 0}, {2, 4, 0}, {-3, -6, 0}}};
         CHECK(line_of("rank-one-scores", given_config(many, key)).empty());
         CHECK(line_of("rank-one-scores", given_config(second, key)).empty());
-        CHECK(says(line_of("rank-one-scores", given_config(both, key)),
-                   "in 2 of 2 matrices 100% or more of the scores' energy"));
+        CHECK(mentions(line_of("rank-one-scores", given_config(both, key)),
+                       "in 2 of 2 matrices 100% or more of the scores' energy"));
     }
 
     TEST_CASE("a pattern whose columns cancel is still a pattern") {
@@ -170,7 +170,7 @@ TEST_SUITE("explain: lint") {
                                   {{1, 0, 0}, {2, 0, 0}, {4, 0, 0}}};
         const Array<double> key{{{1, 0, 0}, {1, 0, 0}, {-2, 0, 0}},
                                 {{2, 0, 0}, {-1, 0, 0}, {-1, 0, 0}}};
-        CHECK(says(line_of("rank-one-scores", given_config(query, key)), "in 2 of 2 matrices"));
+        CHECK(mentions(line_of("rank-one-scores", given_config(query, key)), "in 2 of 2 matrices"));
     }
 
     TEST_CASE("two features make scores of low rank, which reveals nothing about the queries") {
@@ -217,7 +217,7 @@ TEST_SUITE("explain: lint") {
         Tokens padded = tokens({{4, 5, 0, 0}});
         padded.pad_id = 0;
         config.memory = padded;
-        CHECK(says(line_of("blind-padding", config), "all 20 hidden scores"));
+        CHECK(mentions(line_of("blind-padding", config), "all 20 hidden scores"));
         config.bias = true;
         CHECK(line_of("blind-padding", config).empty());
     }
@@ -230,33 +230,34 @@ TEST_SUITE("explain: lint") {
               "with 1 head nothing is split or merged: mistakes there go unnoticed");
         config.query_len = 1;
         const std::string both = line_of("no-power", config);
-        CHECK(says(both, "with 1 query and 1 key there is little to see"));
-        CHECK(says(both, "; with 1 head"));
+        CHECK(mentions(both, "with 1 query and 1 key there is little to see"));
+        CHECK(mentions(both, "; with 1 head"));
         config.heads = 2;
-        CHECK_FALSE(says(line_of("no-power", config), "1 head"));
+        CHECK_FALSE(mentions(line_of("no-power", config), "1 head"));
     }
 
     TEST_CASE("positions: beyond training, two equal ones, a scaling that changes nothing") {
         WalkConfig config = sound_config();
         config.head_dim = 8;
         config.rotary.pairing = Pairing::half;
-        CHECK(says(line_of("rotary-width", config), "head_dim 8"));
+        CHECK(mentions(line_of("rotary-width", config), "head_dim 8"));
         config.head_dim = 16;
         CHECK(line_of("rotary-width", config).empty());
         CHECK(line_of("beyond-training", config).empty());
         config.positions = {0, 1, 2, 3, 9000};
-        CHECK(says(line_of("beyond-training", config), "position 9000 with base 10000"));
+        CHECK(mentions(line_of("beyond-training", config), "position 9000 with base 10000"));
         config.rotary.theta = 500000;
         CHECK(line_of("beyond-training", config).empty());
         CHECK(line_of("equal-positions", config).empty());
         config.positions = {0, 1, 2, 1, 4};
-        CHECK(says(line_of("equal-positions", config), "tokens 1 and 3 are both at position 1"));
+        CHECK(
+            mentions(line_of("equal-positions", config), "tokens 1 and 3 are both at position 1"));
         config.rotary.scaling.emplace();
         config.rotary.scaling->factor = 8;
         CHECK(line_of("unseen-scaling", config).empty());
         config.rotary.scaling->kind = RopeScaling::Kind::llama3;
         config.rotary.scaling->length = 1e9;
-        CHECK(says(line_of("unseen-scaling", config), "none of the 8 frequencies"));
+        CHECK(mentions(line_of("unseen-scaling", config), "none of the 8 frequencies"));
     }
 
     TEST_CASE("repeated words are distinguished if positions are given") {
@@ -274,32 +275,32 @@ TEST_SUITE("explain: lint") {
     TEST_CASE("a window without causal, and a window that holds everything") {
         WalkConfig config = sound_config();
         config.mask.window = 2;
-        CHECK(says(line_of("window-not-causal", config), "a window of 2 keys"));
+        CHECK(mentions(line_of("window-not-causal", config), "a window of 2 keys"));
         CHECK(line_of("window-holds-all", config).empty());
         config.mask.causal = true;
         CHECK(line_of("window-not-causal", config).empty());
         config.mask.window = 5;
-        CHECK(says(line_of("window-holds-all", config), "hides nothing"));
+        CHECK(mentions(line_of("window-holds-all", config), "hides nothing"));
         config.mask.window = 4;
         CHECK(line_of("window-holds-all", config).empty());
     }
     TEST_CASE("T5 scales nothing and has no bias in cross-attention") {
         WalkConfig config = sound_config();
         config.position_bias = PositionBias{PositionBias::Kind::t5, 8, 6, {}};
-        CHECK(says(line_of("t5-scale", config), "0.577"));
+        CHECK(mentions(line_of("t5-scale", config), "0.577"));
         CHECK(line_of("t5-cross", config).empty());
         config.scale.by = ScaleChoice::By::none;
         CHECK(line_of("t5-scale", config).empty());
         config = memory_config(4);
         config.position_bias = PositionBias{PositionBias::Kind::t5, 8, 6, {}};
-        CHECK(says(line_of("t5-cross", config), "two sources"));
+        CHECK(mentions(line_of("t5-cross", config), "two sources"));
         config.position_bias->kind = PositionBias::Kind::alibi;
         CHECK(line_of("t5-cross", config).empty());
     }
     TEST_CASE("a cap far above the scores changes nothing") {
         WalkConfig config = sound_config();
         config.softcap = 1000;
-        CHECK(says(line_of("cap-without-effect", config), "the cap 1000"));
+        CHECK(mentions(line_of("cap-without-effect", config), "the cap 1000"));
         config.softcap = 0.5;
         CHECK(line_of("cap-without-effect", config).empty());
     }

@@ -28,12 +28,12 @@ struct Witness {
 
     /// True if a number of the step differs by more than rounding allows in right code.
     bool shows_at(const std::string& step, Bounds& bounds) const {
-        const Tensor* const ours = right.find(step);
-        const Tensor* const theirs = wrong.find(step);
-        if (ours == nullptr || theirs == nullptr) return ours != theirs;
-        if (ours->shape() != theirs->shape()) return true;
+        const Tensor* const correct = right.find(step);
+        const Tensor* const actual = wrong.find(step);
+        if (correct == nullptr || actual == nullptr) return correct != actual;
+        if (correct->shape() != actual->shape()) return true;
         const std::optional<Ball> ball = bounds.of(step);
-        return ball ? within(*theirs, *ball).beyond > 0 : !same_numbers(*ours, *theirs, 0);
+        return ball ? within(*actual, *ball).beyond > 0 : !same_numbers(*correct, *actual, 0);
     }
 
     /// The first step where it shows; empty if there is none.
@@ -84,9 +84,9 @@ TEST_SUITE("mistakes: witnesses") {
             const Witness witness(mistake);
             REQUIRE(mistake.why_not(witness.plan).empty());
             CHECK(witness.first_step() != "");
-            const Tensor& ours = witness.right.entries().back().tensor;
-            const Tensor& theirs = witness.wrong.entries().back().tensor;
-            if (!mistake.rewrites_result) CHECK(same_numbers(ours, theirs, 1e-5));
+            const Tensor& correct = witness.right.entries().back().tensor;
+            const Tensor& actual = witness.wrong.entries().back().tensor;
+            if (!mistake.rewrites_result) CHECK(same_numbers(correct, actual, 1e-5));
         }
     }
 
@@ -108,9 +108,9 @@ TEST_SUITE("mistakes: witnesses") {
             const StepTable right = with_gradients(step_table(plan), plan, Loss{});
             const StepTable wrong = with_gradient_mistakes(right, plan, {mistake.id});
             const Ledger given = draw(plan);
-            const Ledger ours = walk(plan, given, right), theirs = walk(plan, given, wrong);
-            CHECK(std::ranges::any_of(ours.entries(), [&](const auto& entry) {
-                return !same_numbers(entry.tensor, theirs[entry.name], 1e-6);
+            const Ledger correct = walk(plan, given, right), actual = walk(plan, given, wrong);
+            CHECK(std::ranges::any_of(correct.entries(), [&](const auto& entry) {
+                return !same_numbers(entry.tensor, actual[entry.name], 1e-6);
             }));
         }
     }
@@ -118,7 +118,7 @@ TEST_SUITE("mistakes: witnesses") {
     TEST_CASE("nearly every witness has the rule of its mistake next to the right one") {
         std::set<std::string> without;
         for (const Mistake& mistake : mistakes()) {
-            if (rules_beside(mistake).empty()) without.insert(mistake.id);
+            if (rule_pairs(mistake).empty()) without.insert(mistake.id);
         }
         // Draws and numbering, axes that change places, and a tensor that the walk does not have.
         CHECK(without == std::set<std::string>{"dropout-at-eval", "dropout-on-context",

@@ -51,7 +51,7 @@ public:
     /// The lines, 0 for those that belong to no attention.
     Explanation explained() const {
         const Trace all = traced(trace);
-        AskedWalk base;
+        RequestedWalk base;
         return explain(all, base, {});
     }
 
@@ -225,8 +225,8 @@ TEST_SUITE("judge: traces") {
         };
         for (const auto& [ways, line, id] : all) {
             CAPTURE(id);
-            const auto [told, mistake] = first_mistake(Program(ways).explained());
-            CHECK(told == line);
+            const auto [found_line, mistake] = first_mistake(Program(ways).explained());
+            CHECK(found_line == line);
             CHECK(mistake == id);
         }
         const auto [late, why] = first_mistake(Program({.masks_late = true}).explained());

@@ -26,7 +26,7 @@ std::vector<BenchSeries> all_series() {
 }
 
 attn::Array<float> context_of(const BenchSeries& series, const attn::BenchInput& input) {
-    attn::Array<float> context = attn::room_for_context(series, input.shape());
+    attn::Array<float> context = attn::context_buffer(series, input.shape());
     attn::attend(series, input, context);
     return context;
 }
@@ -65,10 +65,10 @@ TEST_SUITE("bench: attention") {
                 CHECK(tolerance < 1e-3);
                 for (const BenchSeries& series : all_series()) {
                     const attn::Disagreement where =
-                        attn::farthest_apart(context_of(series, input), expected);
+                        attn::greatest_difference(context_of(series, input), expected);
                     INFO(attn::series_name(series), " at ", attn::bench_shape_text(shape),
                          " element ", where.index, ": ", where.got, " and ", where.expected);
-                    CHECK(where.apart <= tolerance);
+                    CHECK(where.max_difference <= tolerance);
                 }
             }
         }
@@ -78,26 +78,26 @@ TEST_SUITE("bench: attention") {
         const BenchSeries loop = all_series().front();
         const attn::Array<float> masked = context_of(loop, input);
         input.causal = false;
-        CHECK(attn::farthest_apart(context_of(loop, input), masked).apart >
+        CHECK(attn::greatest_difference(context_of(loop, input), masked).max_difference >
               attn::agreement_tolerance(input));
     }
     TEST_CASE("the largest difference is found, and nan on one side is infinitely far") {
         attn::Array<float> one = attn::empty_array<float>({1, 2, 2});
         one.fill(1);
         attn::Array<float> other = one;
-        CHECK(attn::farthest_apart(one, other).apart == 0);
+        CHECK(attn::greatest_difference(one, other).max_difference == 0);
         other(0, 0, 1) = 1.5F;
         other(0, 1, 0) = -1;
-        const attn::Disagreement where = attn::farthest_apart(one, other);
+        const attn::Disagreement where = attn::greatest_difference(one, other);
         CHECK(where.index == 2);
         CHECK(where.got == 1);
         CHECK(where.expected == -1);
-        CHECK(where.apart == 2);
+        CHECK(where.max_difference == 2);
         other(0, 1, 1) = std::numeric_limits<float>::quiet_NaN();
-        CHECK(std::isinf(attn::farthest_apart(one, other).apart));
-        CHECK(attn::farthest_apart(one, other).index == 3);
+        CHECK(std::isinf(attn::greatest_difference(one, other).max_difference));
+        CHECK(attn::greatest_difference(one, other).index == 3);
         one(0, 1, 1) = std::numeric_limits<float>::quiet_NaN();
-        CHECK(attn::farthest_apart(one, other).apart == 2);
+        CHECK(attn::greatest_difference(one, other).max_difference == 2);
     }
     TEST_CASE("a causal mask counts half, its diagonal whole, a window its own cells") {
         CHECK(attn::useful_operations({2, 3, 5}, false) == 4 * 2 * 5 * 9);
@@ -109,14 +109,14 @@ TEST_SUITE("bench: attention") {
     TEST_CASE("the memory counts the tensors kept") {
         const BenchSeries loop = all_series().front();
         // weights of 9 cells, and a context of 6; then a mask
-        CHECK(attn::held_bytes(loop, {1, 3, 2}, false) == 4 * (9 + 6));
-        CHECK(attn::held_bytes(loop, {1, 3, 2}, true) == 4 * (9 + 6) + 9);
-        CHECK(attn::held_bytes(loop, {5, 3, 2}, true) == 5 * 4 * (9 + 6) + 9);
+        CHECK(attn::used_bytes(loop, {1, 3, 2}, false) == 4 * (9 + 6));
+        CHECK(attn::used_bytes(loop, {1, 3, 2}, true) == 4 * (9 + 6) + 9);
+        CHECK(attn::used_bytes(loop, {5, 3, 2}, true) == 5 * 4 * (9 + 6) + 9);
         if (attn::available_instruction_sets().empty()) return;
         // At twice the length, the fused variant keeps at most twice the context.
         const BenchSeries fused = all_series().back();
-        const double one = attn::held_bytes(fused, {1, 1000, 8}, true);
-        CHECK(attn::held_bytes(fused, {1, 2000, 8}, true) - one == 4 * 1000 * 8);
+        const double one = attn::used_bytes(fused, {1, 1000, 8}, true);
+        CHECK(attn::used_bytes(fused, {1, 2000, 8}, true) - one == 4 * 1000 * 8);
     }
 }
 
@@ -143,7 +143,7 @@ TEST_SUITE("bench: measurement") {
             CHECK(row.left_out.empty());
             CHECK(row.seconds > 0);
             CHECK(row.gflops > 0);
-            CHECK(row.apart.has_value() == (i % config.series.size() != 0));
+            CHECK(row.max_difference.has_value() == (i % config.series.size() != 0));
         }
         CHECK(attn::growth_of(report.rows).size() == config.series.size());
     }
@@ -167,12 +167,12 @@ TEST_SUITE("bench: measurement") {
         row.shape = {8, 64, 16};
         row.series = all_series().front();
         row.seconds = 1;
-        row.held_bytes = 10;
+        row.used_bytes = 10;
         std::vector<attn::BenchRow> rows{row};
         CHECK(attn::growth_of(rows).empty());
         row.shape.length = 128;
         row.seconds = 8;
-        row.held_bytes = 20;
+        row.used_bytes = 20;
         rows.push_back(row);
         row.shape.groups = 1;  // another series of lengths, with one of them
         rows.push_back(row);

@@ -25,8 +25,8 @@ attn::BenchRow timed(std::size_t length, const BenchSeries& series, double secon
     row.seconds = seconds;
     row.gflops = attn::useful_operations(row.shape, false) / seconds * 1e-9;
     row.peak_part = row.gflops / 250;
-    row.held_bytes = static_cast<double>(length * length);
-    if (series != loop) row.apart = 1.5e-7;
+    row.used_bytes = static_cast<double>(length * length);
+    if (series != loop) row.max_difference = 1.5e-7;
     row.tolerance = 3e-4;
     return row;
 }
@@ -173,10 +173,10 @@ TEST_SUITE("bench: report") {
         const double nan = std::numeric_limits<double>::quiet_NaN();
         report.dispute = {
             {2, 3, 4}, fused, loop, {17, nan, 0.25, std::numeric_limits<double>::infinity()}, 1e-5};
-        const std::string told =
+        const std::string printed =
             "fused avx2 x2 and loop disagree at (2,3,4): context[1,1,1] is nan and 0.25, inf "
             "apart, where rounding explains 1.0e-05";
-        CHECK(attn::bench_text(report).find("\n" + told + "\n") != std::string::npos);
+        CHECK(attn::bench_text(report).find("\n" + printed + "\n") != std::string::npos);
         const auto json = nlohmann::json::parse(attn::bench_json(report));
         CHECK(json.at("agree") == false);
         CHECK(json.at("disagreement").at("index") == 17);

@@ -191,13 +191,13 @@ void measure_peers(const std::string& path, int rounds) {
         "print(100 * timed(lambda: str(y)))\n",
         file_rows, columns, path);
 
-    std::vector<std::vector<double>> ours(2);
-    std::vector<std::vector<double>> theirs(2);
+    std::vector<std::vector<double>> correct(2);
+    std::vector<std::vector<double>> actual(2);
     for (int round = 0; round < rounds; ++round) {
-        ours[0].push_back(seconds_to_file(TextForm::plain));
-        ours[1].push_back(seconds_to_file(TextForm::torch));
+        correct[0].push_back(seconds_to_file(TextForm::plain));
+        correct[1].push_back(seconds_to_file(TextForm::torch));
         const std::vector<double> seconds = seconds_of_python(script);
-        for (std::size_t i = 0; i < seconds.size() && i < 2; ++i) theirs[i].push_back(seconds[i]);
+        for (std::size_t i = 0; i < seconds.size() && i < 2; ++i) actual[i].push_back(seconds[i]);
     }
     const auto rate = [&](const std::vector<double>& seconds) {
         return static_cast<double>(tensor.size()) / median(seconds) * 1e-6;
@@ -205,34 +205,35 @@ void measure_peers(const std::string& path, int rounds) {
     fmt::print("\nto a file, million numbers a second (our form, the peer, ratio)\n");
     const char* const names[] = {"plain, numpy.savetxt", "torch, str(tensor)"};
     for (std::size_t i = 0; i < 2; ++i) {
-        if (theirs[i].empty()) {
-            fmt::print("{:22} {:8.1f}  the peer is not installed here\n", names[i], rate(ours[i]));
+        if (actual[i].empty()) {
+            fmt::print("{:22} {:8.1f}  the peer is not installed here\n", names[i],
+                       rate(correct[i]));
             continue;
         }
-        fmt::print("{:22} {:8.1f} {:8.2f} {:7.1f}x\n", names[i], rate(ours[i]), rate(theirs[i]),
-                   rate(ours[i]) / rate(theirs[i]));
+        fmt::print("{:22} {:8.1f} {:8.2f} {:7.1f}x\n", names[i], rate(correct[i]), rate(actual[i]),
+                   rate(correct[i]) / rate(actual[i]));
     }
 }
 
 void measure_bytes(const std::string& path, int rounds) {
     const attn::Tensor tensor({"feature"}, attn::Array<float>::filled({large}, 0.5F));
-    const std::vector<double> ours = seconds_of_all({[&] {
-                                                        attn::OutputFile file(path);
-                                                        attn::write_npy(file, tensor);
-                                                        file.commit();
-                                                    }},
-                                                    rounds);
+    const std::vector<double> correct = seconds_of_all({[&] {
+                                                           attn::OutputFile file(path);
+                                                           attn::write_npy(file, tensor);
+                                                           file.commit();
+                                                       }},
+                                                       rounds);
     const auto rate = [](double seconds) { return 4e-6 * static_cast<double>(large) / seconds; };
-    fmt::print("\n.npy of 400 MB       {:8.0f} MB a second\n", rate(ours[0]));
-    const std::vector<double> theirs =
+    fmt::print("\n.npy of 400 MB       {:8.0f} MB a second\n", rate(correct[0]));
+    const std::vector<double> actual =
         seconds_of_python(fmt::format("import time, numpy as np\n"
                                       "y = np.full({0}, 0.5, 'f4')\n"
                                       "for _ in range({1}):\n"
                                       "    start = time.process_time(); np.save('{2}.npy', y)\n"
                                       "    print(time.process_time() - start)\n",
                                       large, rounds, path));
-    if (!theirs.empty()) {
-        fmt::print("numpy.save           {:8.0f} MB a second\n", rate(median(theirs)));
+    if (!actual.empty()) {
+        fmt::print("numpy.save           {:8.0f} MB a second\n", rate(median(actual)));
     }
 }
 

@@ -64,13 +64,13 @@ Agreement agreement_of(const std::string& number) {
             CHECK(text == cases[i]["page_text"].get<std::string>());
             continue;
         }
-        const std::vector<std::string> ours = tokens::of(text);
-        const Json& theirs = cases[i]["page_tokens"];
+        const std::vector<std::string> correct = tokens::of(text);
+        const Json& actual = cases[i]["page_tokens"];
         const bool cut = cases[i]["cut_by_page"].get<bool>();
-        REQUIRE((cut ? ours.size() >= theirs.size() : ours.size() == theirs.size()));
-        for (std::size_t t = 0; t < theirs.size(); ++t) {
-            const std::string token = token_text(theirs[t]);
-            switch (tokens::compare(ours[t], token)) {
+        REQUIRE((cut ? correct.size() >= actual.size() : correct.size() == actual.size()));
+        for (std::size_t t = 0; t < actual.size(); ++t) {
+            const std::string token = token_text(actual[t]);
+            switch (tokens::compare(correct[t], token)) {
                 case tokens::Match::equal:
                     ++agreement.equal;
                     continue;
@@ -82,7 +82,7 @@ Agreement agreement_of(const std::string& number) {
                     break;
             }
             agreement.exceptions.push_back(sections[i].name + " number " + std::to_string(t) +
-                                           ": " + ours[t] + " instead of " + token);
+                                           ": " + correct[t] + " instead of " + token);
         }
     }
     return agreement;
@@ -121,10 +121,10 @@ void check_whole_texts(const std::string& number) {
     REQUIRE(sections.size() == cases.size());
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const std::string page = cases[i]["page_text"].get<std::string>();
-        std::string ours = printed(sections[i], notebook.language);
-        if (cases[i]["cut_by_page"].get<bool>()) ours = ours.substr(0, page.size());
+        std::string correct = printed(sections[i], notebook.language);
+        if (cases[i]["cut_by_page"].get<bool>()) correct = correct.substr(0, page.size());
         INFO(cases[i]["name"].get<std::string>() << " is " << sections[i].name);
-        CHECK(ours == page);
+        CHECK(correct == page);
     }
 }
 
@@ -166,14 +166,14 @@ TEST_SUITE("notebook pages") {
         for (std::size_t i = 0; i < cases.size(); ++i) {
             INFO(cases[i]["name"].get<std::string>() << " is " << sections[i].name);
             const std::string page = cases[i]["page_text"].get<std::string>();
-            const std::string ours = printed(sections[i], CodeLanguage::numpy);
+            const std::string correct = printed(sections[i], CodeLanguage::numpy);
             const bool unseeded = sections[i].name == "scores" || sections[i].name == "context";
             if (unseeded) {
                 const Tensor& tensor = std::get<Tensor>(sections[i].content);
                 CHECK(tensor.size() == cases[i]["page_tokens"].size());
                 CHECK(tensor.dtype() == DType::float64);
             } else {
-                CHECK(ours == page);
+                CHECK(correct == page);
             }
         }
     }

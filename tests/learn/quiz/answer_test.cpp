@@ -129,8 +129,8 @@ TEST_SUITE("quiz: answer") {
             .names = {{"-1.581", "sign-lost"}, {"5"}, {"0.5", "root-twice"}, {"ln 3"}},
             .numbers = {-1.5811388, 5, 0.5, std::log(3)},
             .choice = 2};
-        const auto said = [&](const char* typed) -> int {
-            const auto place = attn::said_choice(numbers, typed);
+        const auto specified = [&](const char* typed) -> int {
+            const auto place = attn::parse_choice(numbers, typed);
             return place ? static_cast<int>(*place) : -1;
         };
         for (const char* typed :
@@ -139,27 +139,27 @@ TEST_SUITE("quiz: answer") {
               "c)",           "(c)",        "c.",        "[c]",      "c) .5",    "c: 1/2",
               "root-twice",   "answer: .5", "= .5",      "choice c", "it is .5", "d_query[0] = .5",
               "'c'",          "½",          "sqrt(1/4)", "c) 0.5"}) {
-            CHECK_MESSAGE(said(typed) == 2, std::string(typed));
+            CHECK_MESSAGE(specified(typed) == 2, std::string(typed));
             CHECK_MESSAGE(check_answer(numbers, typed).is == Is::right, std::string(typed));
         }
         for (const char* typed : {"5", "5.0", "b", "b) 5", "10/2", "500%", "sqrt 25"}) {
-            CHECK_MESSAGE(said(typed) == 1, std::string(typed));
+            CHECK_MESSAGE(specified(typed) == 1, std::string(typed));
             CHECK_MESSAGE(check_answer(numbers, typed).is == Is::wrong, std::string(typed));
         }
-        CHECK(said("-1.581") == 0);
-        CHECK(said("-1.5810") == 0);
-        CHECK(said("0.5.") == 2);
+        CHECK(specified("-1.581") == 0);
+        CHECK(specified("-1.5810") == 0);
+        CHECK(specified("0.5.") == 2);
         CHECK(number(0.25, "it is 0.25.") == Is::right);
-        CHECK(said("-1.58") == 0);
-        CHECK(said("−1.6") == 0);
-        CHECK(said("-sqrt(2.5)") == 0);
+        CHECK(specified("-1.58") == 0);
+        CHECK(specified("−1.6") == 0);
+        CHECK(specified("-sqrt(2.5)") == 0);
         for (const char* typed : {"ln 3", "log(3)", "1.0986", "1.1", "d) ln 3"}) {
-            CHECK_MESSAGE(said(typed) == 3, std::string(typed));
+            CHECK_MESSAGE(specified(typed) == 3, std::string(typed));
         }
         // Neither a place in the list, nor part of a number, nor two answers at once.
         for (const char* typed : {"2", "1.5", "0.05", "e", "b) 0.5", "a b", "half", "0,5", "", "?",
                                   "1.58", "3", "ln", "bc"}) {
-            CHECK_MESSAGE(said(typed) == -1, std::string(typed));
+            CHECK_MESSAGE(specified(typed) == -1, std::string(typed));
             CHECK_MESSAGE(check_answer(numbers, typed).is == Is::unread, std::string(typed));
         }
         const RightAnswer rules{.kind = RightAnswer::Kind::choice,

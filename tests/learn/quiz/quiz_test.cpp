@@ -17,36 +17,36 @@ using Is = Judgement::Is;
 
 /// The number of questions to confirm: ATTN_QUESTIONS, or a default.
 std::size_t how_many() {
-    const char* said = std::getenv("ATTN_QUESTIONS");
-    return said != nullptr ? std::stoul(said) : 330;
+    const char* specified = std::getenv("ATTN_QUESTIONS");
+    return specified != nullptr ? std::stoul(specified) : 330;
 }
 
 /// The number of a cell in a walk by plain loops, with a mistake or without.
 double cell_by_loops(QuizWalk walk, const std::string& cell, const Mistake* mistake) {
     walk.config.variant = Variant::loop;
-    const Walked made = walk.made(mistake);
-    return parse_cell(made.plan, made.table, made.ledger, cell).value;
+    const Walked walked = walk.walked_with(mistake);
+    return parse_cell(walked.plan, walked.table, walked.ledger, cell).value;
 }
 
 std::vector<std::string> lines_of(const QuizWalk& walk, const Mistake* mistake) {
-    const Walked made = walk.made(mistake);
+    const Walked walked = walk.walked_with(mistake);
     std::vector<std::string> lines;
     for (const char* name : {"query", "key", "value", "scores", "scaled_scores", "masked_scores",
                              "weights", "context"}) {
-        if (made.ledger.has(name)) lines.push_back(shown_tensor(name, made.ledger[name]));
+        if (walked.ledger.has(name)) lines.push_back(shown_tensor(name, walked.ledger[name]));
     }
     return lines;
 }
 
 void confirm(const Question& question) {
-    const Walked made = question.walk.made();
+    const Walked walked = question.walk.walked_with();
     const RightAnswer& right = question.right;
     if (right.kind == RightAnswer::Kind::number) {
         const double number = cell_by_loops(question.walk, question.cell, nullptr);
         CHECK(number == doctest::Approx(right.number).epsilon(1e-6));
         CHECK(check_answer(right, quiz_number(number)).is == Is::right);
-    } else if (right.kind == RightAnswer::Kind::shape && made.ledger.has(question.cell)) {
-        CHECK(made.ledger[question.cell].shape() == right.shape);
+    } else if (right.kind == RightAnswer::Kind::shape && walked.ledger.has(question.cell)) {
+        CHECK(walked.ledger[question.cell].shape() == right.shape);
     } else if (right.kind == RightAnswer::Kind::shape) {
         CHECK(cell_by_loops(question.walk, question.answer, nullptr) ==
               cell_by_loops(question.walk, question.cell, nullptr));
@@ -55,7 +55,7 @@ void confirm(const Question& question) {
         const std::string row = question.cell.substr(0, question.cell.find(',') + 1);
         std::set<std::string> keys;
         for (const auto& name : right.names) keys.insert(name.front());
-        for (std::size_t key = 0; key < made.plan.key_len; ++key) {
+        for (std::size_t key = 0; key < walked.plan.key_len; ++key) {
             const std::string text = std::to_string(key);
             const bool is_hidden = cell_by_loops(question.walk, row + text + "]", nullptr) != 0;
             CHECK((is_hidden == hides) == keys.contains(text));
@@ -64,8 +64,8 @@ void confirm(const Question& question) {
         CHECK(lines_of(question.walk, question.mistake) == question.shown);
         CHECK(lines_of(question.walk, nullptr) != question.shown);
         for (const QuizChoice& choice : question.choices) {
-            const bool makes_it = lines_of(question.walk, choice.mistake) == question.shown;
-            CHECK(makes_it == (choice.mistake == question.mistake));
+            const bool reproduces_it = lines_of(question.walk, choice.mistake) == question.shown;
+            CHECK(reproduces_it == (choice.mistake == question.mistake));
         }
     } else if (!question.choices.empty() && question.cell.find('[') != std::string::npos) {
         const double number = cell_by_loops(question.walk, question.cell, nullptr);
@@ -89,11 +89,11 @@ Question second(const std::string& topic, std::uint64_t seed) {
 
 TEST_SUITE("quiz: questions") {
     TEST_CASE("a walk by loops confirms every answer, and no question has two") {
-        std::set<std::string> asked;
+        std::set<std::string> requested;
         const std::size_t session = 2 * quiz_entries().size();
         QuizSession questions("", 0);
         for (std::size_t i = 0; i < how_many(); ++i) {
-            if (i % session == 0) questions = QuizSession("", i), asked.clear();
+            if (i % session == 0) questions = QuizSession("", i), requested.clear();
             const Question question = questions.next();
             INFO(question.topic << " " << i << ": " << question.asks);
             confirm(question);
@@ -105,7 +105,7 @@ TEST_SUITE("quiz: questions") {
             for (std::size_t choice = 0; choice < question.choices.size(); ++choice) {
                 const std::string letter(1, static_cast<char>('a' + choice));
                 const bool is_right = check_answer(question.right, letter).is == Is::right;
-                CHECK((mistake_behind(question, letter) == question.choices[choice].mistake));
+                CHECK((mistake_in_answer(question, letter) == question.choices[choice].mistake));
                 right += is_right ? 1 : 0;
                 texts.insert(question.choices[choice].text);
             }
@@ -114,10 +114,11 @@ TEST_SUITE("quiz: questions") {
             for (const QuizChoice& wrong : question.mistaken) {
                 if (question.choices.empty()) {
                     CHECK(check_answer(question.right, wrong.text).is != Is::right);
-                    CHECK(mistake_behind(question, wrong.text) != nullptr);
+                    CHECK(mistake_in_answer(question, wrong.text) != nullptr);
                 }
             }
-            CHECK(asked.insert(question.asks + question.answer + joined(question.shown)).second);
+            CHECK(
+                requested.insert(question.asks + question.answer + joined(question.shown)).second);
         }
     }
 

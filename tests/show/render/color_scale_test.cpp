@@ -90,9 +90,9 @@ TEST_SUITE("render: color scale") {
                     for (const auto& eye : {whole, without_green, without_red}) {
                         const Lab one = lab_of(role_color(role, page), eye);
                         const Lab two = lab_of(role_color(other, page), eye);
-                        const double apart =
+                        const double distance =
                             std::hypot(one.lightness - two.lightness, one.a - two.a, one.b - two.b);
-                        CHECK_MESSAGE((role == other || apart > 0.1), apart);
+                        CHECK_MESSAGE((role == other || distance > 0.1), distance);
                     }
                 }
             }

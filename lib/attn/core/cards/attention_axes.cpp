@@ -23,7 +23,7 @@ struct LetterPlace {
     const Step* step;
     std::size_t axis;
     std::size_t length;
-    bool is_asked;  ///< inside an `if`
+    bool is_requested;  ///< inside an `if`
 };
 
 class LetterAxes {
@@ -67,7 +67,7 @@ private:
         }
     }
 
-    void find_places(const RuleNode& node, const std::string& letter, bool is_asked,
+    void find_places(const RuleNode& node, const std::string& letter, bool is_requested,
                      std::vector<LetterPlace>& found) const {
         const Step* const step = read_by(node);
         for (std::size_t i = 0; i < node.parts.size(); ++i) {
@@ -75,9 +75,9 @@ private:
             if (step != nullptr && part.kind == Node::name && part.word == letter) {
                 const Shape shape = step->outline(of_.plan).shape;
                 const std::size_t axis = shape.size() - node.parts.size() + i;
-                if (axis < shape.size()) found.push_back({step, axis, shape[axis], is_asked});
+                if (axis < shape.size()) found.push_back({step, axis, shape[axis], is_requested});
             }
-            find_places(part, letter, is_asked || (node.kind == Node::choose && i > 0), found);
+            find_places(part, letter, is_requested || (node.kind == Node::choose && i > 0), found);
         }
     }
 
@@ -92,7 +92,7 @@ private:
         if (!is_declared) find_places(*rule_.value, letter, false, places);
         // An axis of length 1 may be broadcast, and a branch of an `if` may exceed the axis.
         std::ranges::stable_sort(places, {}, [](const LetterPlace& each) {
-            return (each.length == 1 ? 2 : 0) + (each.is_asked ? 1 : 0);
+            return (each.length == 1 ? 2 : 0) + (each.is_requested ? 1 : 0);
         });
         if (!places.empty()) {
             const LetterPlace& best = places.front();

@@ -20,7 +20,7 @@ void check_names(const WalkConfig& config);
 
 /// Errors  InputError for a step that extends a chain without readers. Adds a remark to other steps
 /// without readers, which may be there for display.
-void require_reader(const AttentionFile& file, const AttentionStep& said,
+void require_reader(const AttentionFile& file, const AttentionStep& stated,
                     const std::set<std::string>& needed, Step& step);
 
 /// Errors  InputError for a context with other numbers of heads or features than the plan has,

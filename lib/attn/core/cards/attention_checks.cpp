@@ -24,18 +24,18 @@ void check_names(const WalkConfig& config) {
                           (all.empty() ? ": leave it out" : ": it has " + joined(all, " ")));
     };
     for (std::string_view rest = config.form; !rest.empty();) {
-        const std::string each(taken_part(rest, ","));
+        const std::string each(next_part(rest, ","));
         require(each, forms, "form");
     }
     for (const auto& [name, number] : config.attention_settings) require(name, settings, "setting");
 }
 
-void require_reader(const AttentionFile& file, const AttentionStep& said,
+void require_reader(const AttentionFile& file, const AttentionStep& specified,
                     const std::set<std::string>& needed, Step& step) {
     if (needed.contains(step.name)) return;
-    if (!said.extends.empty()) {
-        file.refuse(said.line,
-                    step.name + " extends " + said.extends +
+    if (!specified.extends.empty()) {
+        file.refuse(specified.line,
+                    step.name + " extends " + specified.extends +
                         ", but no step after it "
                         "reads them: leave `after` out, or place it before they are read");
     }
@@ -46,16 +46,16 @@ void require_merged_sizes(const AttentionFile& file, const StepTable& table, con
     if (!has_step(table, plan, "merged")) return;
     const PlannedStep merged{plan, table, find_step(table, "merged")};
     const Step& last = find_step(table, merged.latest(Chain::contexts));
-    const Outline made = last.outline(plan);
-    const std::size_t axes = made.shape.size();
-    const bool fits = axes > 2 && made.shape[axes - 3] == merged_heads(plan) &&
-                      made.shape[axes - 1] == merged_width(plan);
-    const auto said = std::ranges::find_if(
+    const Outline result_outline = last.outline(plan);
+    const std::size_t axes = result_outline.shape.size();
+    const bool fits = axes > 2 && result_outline.shape[axes - 3] == merged_heads(plan) &&
+                      result_outline.shape[axes - 1] == merged_width(plan);
+    const auto specified = std::ranges::find_if(
         file.steps, [&](const AttentionStep& each) { return each.rule.step == last.name; });
-    if (fits || said == file.steps.end()) return;
-    file.refuse(said->line,
-                last.name + " is " + described(made.axes, made.shape) + ", and a context of " +
-                    std::to_string(merged_heads(plan)) + " heads with " +
+    if (fits || specified == file.steps.end()) return;
+    file.refuse(specified->line,
+                last.name + " is " + described(result_outline.axes, result_outline.shape) +
+                    ", and a context of " + std::to_string(merged_heads(plan)) + " heads with " +
                     std::to_string(merged_width(plan)) +
                     " features is merged: declare its letters, as in axis g < H / 2, and write "
                     "all of them");

@@ -42,7 +42,7 @@ public:
             return is_used("mask") || is_used("masked_scores");
         });
         if (needs_mask && !plan_.masks() && file_->begins.find("mask ") != std::string::npos) {
-            throw ConfigError(file_->name + " needs a mask: leave $mask none out"_told);
+            throw ConfigError(file_->name + " needs a mask: leave $mask none out"_message);
         }
         add_parameters();
         for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -84,7 +84,7 @@ private:
             if (plan_.heads > 1 && std::ranges::none_of(steps_, has_heads, left_side) &&
                 std::ranges::none_of(file_->parameters, has_heads, &AttentionParameter::letters)) {
                 why.insert(std::min(why.find('\n'), why.size()),
-                           "; this attention has one head: leave $heads out"_told);
+                           "; this attention has one head: leave $heads out"_message);
             }
             throw ConfigError(why);
         }
@@ -101,11 +101,13 @@ private:
             }
             std::string title = each.title;
             if (title.empty()) title = "a parameter of " + file_->name;
-            Step card = drawn_card(each.name, title, always_so);
-            card.is_told = false;
+            Step card = drawn_card(each.name, title, always_true);
+            card.is_reported = false;
             card.file = file_->name;
             if (each.value != nullptr) {
-                card.formula = [says = "as " + file_->label + " says"](auto&) { return says; };
+                card.formula = [remainder = "as " + file_->label + " says"](auto&) {
+                    return remainder;
+                };
             }
             table_.insert(table_.begin() + static_cast<std::ptrdiff_t>(at++), std::move(card));
         }
@@ -134,12 +136,12 @@ private:
     }
 
     void replace(std::size_t i) {
-        const AttentionStep& said = steps_[i];
-        if (!said.extends.empty() || !said.after.empty()) {
-            throw ConfigError(said.rule.step +
+        const AttentionStep& stated = steps_[i];
+        if (!stated.extends.empty() || !stated.after.empty()) {
+            throw ConfigError(stated.rule.step +
                               " exists already: extends and after are for new steps");
         }
-        Step& step = table_[place_of(said.rule.step)];
+        Step& step = table_[place_of(stated.rule.step)];
         const bool computes =
             step.compute && step.outline &&
             (step.kind == Step::Kind::computed || step.kind == Step::Kind::detail);
@@ -148,13 +150,13 @@ private:
                                   ? step.name + " is drawn or given: rules replace computed steps"
                                   : "two files make " + step.name + ": leave one out");
         }
-        require_own_letters(said.rule, step.outline(plan_));
-        finish(step, said);
+        require_own_letters(stated.rule, step.outline(plan_));
+        finish(step, stated);
     }
 
     void add(std::size_t i) {
-        const AttentionStep& said = steps_[i];
-        const std::string& name = said.rule.step;
+        const AttentionStep& stated = steps_[i];
+        const std::string& name = stated.rule.step;
         if (place_of(name) < table_.size()) {
             throw ConfigError("this walk has no step " + name + ", which others have: choose " +
                               "another name, or set the flag for it in begins");
@@ -163,40 +165,40 @@ private:
         Step card;
         card.name = name;
         card.title = "a step of " + file_->name;
-        card.called = lower(said.called);
-        if (!said.extends.empty()) card.chain = chain_of(said.extends);
+        card.called = lower(stated.called);
+        if (!stated.extends.empty()) card.chain = chain_of(stated.extends);
         table_.insert(table_.begin() + static_cast<std::ptrdiff_t>(at), std::move(card));
         Step& step = table_[at];
-        step.outline = outline_of_letters(said.rule, {plan_, table_, step}, file_);
+        step.outline = outline_of_letters(stated.rule, {plan_, table_, step}, file_);
         const Rule whole =
-            completed(said.rule, step.outline(plan_), rule_names({plan_, table_, step}));
+            completed(stated.rule, step.outline(plan_), rule_names({plan_, table_, step}));
         if (gives_truth(*whole.value)) step.holds = RuleType::truth;
-        std::set<std::string> asked;
-        if (is_integer(*whole.value) && is_place(name, asked)) {
+        std::set<std::string> requested;
+        if (is_integer(*whole.value) && is_place(name, requested)) {
             step.holds = RuleType::whole;
         }
-        finish(step, said);
+        finish(step, stated);
     }
 
     /// Errors  InputError for a step that reads a new one which the file defines later.
-    void require_earlier(const AttentionStep& said, const AttentionStep& later) const {
-        const std::string &name = said.rule.step, &other = later.rule.step;
-        if (is_there(other) || !reads(*said.rule.value, other, false)) return;
+    void require_earlier(const AttentionStep& stated, const AttentionStep& later) const {
+        const std::string &name = stated.rule.step, &other = later.rule.step;
+        if (is_there(other) || !reads(*stated.rule.value, other, false)) return;
         const bool read_each_other = reads(*later.rule.value, name, false);
-        file_->refuse(said.line, other + " is made after " + name +
-                                     (read_each_other ? ": they read each other; join them in a "
-                                                        "line `together " +
-                                                            name + " " + other + "`"
-                                                      : ": say it before"));
+        file_->refuse(stated.line, other + " is made after " + name +
+                                       (read_each_other ? ": they read each other; join them in a "
+                                                          "line `together " +
+                                                              name + " " + other + "`"
+                                                        : ": say it before"));
     }
 
     /// True if a step is an index of a cell, directly or through other steps.
-    bool is_place(const std::string& name, std::set<std::string>& asked) const {
-        if (!asked.insert(name).second) return false;
+    bool is_place(const std::string& name, std::set<std::string>& requested) const {
+        if (!requested.insert(name).second) return false;
         return std::ranges::any_of(file_->steps, [&](const AttentionStep& other) {
             const RuleNode& rule = *other.rule.value;
             return reads_as_index(rule, name) ||
-                   (reads(rule, name, false) && is_place(other.rule.step, asked));
+                   (reads(rule, name, false) && is_place(other.rule.step, requested));
         });
     }
 
@@ -208,25 +210,25 @@ private:
     }
 
     /// Fills in the rest of a card, and its inputs.
-    void finish(Step& step, const AttentionStep& said) {
-        const Rule whole = follow_rule(step, {plan_, table_, step}, said.rule);
+    void finish(Step& step, const AttentionStep& stated) {
+        const Rule whole = follow_rule(step, {plan_, table_, step}, stated.rule);
         step.file = file_->name;
         step.of_user = true;
-        if (!said.title.empty()) step.title = said.title;
-        step.is_told = false;
-        step.file_note = said.note;
-        if (said.at_once) step.at_once = always_so;
-        if (said.is_detail) step.shown = false;
-        if (!said.loop.empty()) step.compute = loop_for_files(said.loop).compute(step);
-        const Outline made = step.outline(plan_);
+        if (!stated.title.empty()) step.title = stated.title;
+        step.is_reported = false;
+        step.file_note = stated.note;
+        if (stated.at_once) step.at_once = always_true;
+        if (stated.is_detail) step.shown = false;
+        if (!stated.loop.empty()) step.compute = loop_for_files(stated.loop).compute(step);
+        const Outline result_outline = step.outline(plan_);
         const bool in_float32 = plan_.compute_dtype == DType::float32;
-        std::vector<std::string> remarks = remarks_on(whole, made, in_float32);
+        std::vector<std::string> remarks = remarks_on(whole, result_outline, in_float32);
         // A shipped file is read in its printed form, with the names of the steps.
-        if (!is_shipped()) add_chain_remarks(said.rule, {plan_, table_, step}, remarks);
+        if (!is_shipped()) add_chain_remarks(stated.rule, {plan_, table_, step}, remarks);
         step.remarks = joined(remarks, " ");
-        step.torch_remark = said.torch;
-        step.numpy_remark = said.numpy;
-        step.compute = [file = file_, line = said.line, by_rule = step.compute](
+        step.torch_remark = stated.torch;
+        step.numpy_remark = stated.numpy;
+        step.compute = [file = file_, line = stated.line, by_rule = step.compute](
                            const Plan& plan, const Ledger& ledger) {
             return file->at(line, [&] { return by_rule(plan, ledger); });
         };
@@ -243,10 +245,11 @@ private:
     /// and before the first existing step that follows in the file; but before any reader of the
     /// chain that it, or a later step of the file, extends.
     std::size_t place_for(std::size_t i) const {
-        const AttentionStep& said = steps_[i];
-        if (!said.after.empty()) {
-            std::size_t at = place_of(said.after);
-            if (at == table_.size()) throw ConfigError("there is no step " + said.after + " here");
+        const AttentionStep& stated = steps_[i];
+        if (!stated.after.empty()) {
+            std::size_t at = place_of(stated.after);
+            if (at == table_.size())
+                throw ConfigError("there is no step " + stated.after + " here");
             while (at + 1 < table_.size() && i > 0 &&
                    table_[at + 1].name == steps_[i - 1].rule.step) {
                 ++at;
@@ -254,7 +257,7 @@ private:
             return at + 1;
         }
         std::size_t last = 0;
-        const std::vector<std::string> names = tensors_read(said.rule);
+        const std::vector<std::string> names = tensors_read(stated.rule);
         for (std::size_t at = 0; at < table_.size(); ++at) {
             const Step& step = table_[at];
             if (!step.applies(plan_)) continue;
@@ -327,17 +330,17 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
             "choose another variant");
     }
     if (plan.config.prefill) {
-        throw ConfigError("an attention file is computed all at once: leave $prefill out"_told);
+        throw ConfigError("an attention file is computed all at once: leave $prefill out"_message);
     }
     check_names(plan.config);
     const std::set<std::string> before = needed_steps(table, plan);
     for (const auto& file : plan.config.attentions) Builder(table, plan, file).build();
-    let_parts_follow(table, plan);
+    follow_sums_of_parts(table, plan);
     const std::set<std::string> needed = needed_steps(table, plan);
     if (plan.drops() && !needed.contains(plan.config.dropout.keep_name())) {
         throw ConfigError(
             "$dropout applies to a step that no other reads in this attention: leave it "
-            "out, or choose another $dropout-place"_told);
+            "out, or choose another $dropout-place"_message);
     }
     // The parts of softmax have no readers: they are removed with it.
     const bool has_softmax = needed.contains("weights") && !find_step(table, "weights").of_user;
@@ -349,9 +352,9 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
         if (leaves) step.applies = [](const Plan&) { return false; };
     }
     for (const auto& file : plan.config.attentions) {
-        for (const AttentionStep& said : file->steps_of(plan)) {
-            require_reader(*file, said, needed,
-                           *std::ranges::find(table, said.rule.step, &Step::name));
+        for (const AttentionStep& stated : file->steps_of(plan)) {
+            require_reader(*file, stated, needed,
+                           *std::ranges::find(table, stated.rule.step, &Step::name));
         }
         require_merged_sizes(*file, table, plan);
         for (const std::string& name : file->same) {

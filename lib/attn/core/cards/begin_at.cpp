@@ -10,9 +10,9 @@ namespace {
 
 bool never(const Plan&) { return false; }
 
-/// True if all inputs of a computed step are in `made`. A step without inputs needs a rule or, like
-/// a position bias, a file.
-bool can_be_made(const PlannedStep& of, const std::set<std::string>& made) {
+/// True if all inputs of a computed step are in `result`. A step without inputs needs a rule or,
+/// like a position bias, a file.
+bool can_be_computed(const PlannedStep& of, const std::set<std::string>& result) {
     if (!of.step.rule) return false;
     const std::vector<Input> inputs = of.step.reads(of.plan);
     if (inputs.empty()) {
@@ -23,10 +23,10 @@ bool can_be_made(const PlannedStep& of, const std::set<std::string>& made) {
     for (const Input& input : inputs) {
         if (input.chain != Chain::none) {
             const auto is_latest = [&](const Step& each) {
-                return each.chain == input.chain && made.contains(each.name);
+                return each.chain == input.chain && result.contains(each.name);
             };
             if (std::ranges::none_of(of.table, is_latest)) return false;
-        } else if (!made.contains(input.step) &&
+        } else if (!result.contains(input.step) &&
                    find_step(step_table(), input.step).applies(of.plan)) {
             return false;
         }
@@ -42,7 +42,7 @@ void begin_at(const std::string& beginning, StepTable& table, const Plan& plan) 
                           beginning + " begins later: choose another variant");
     }
     const DrawList drawn = draw_list(plan);
-    std::set<std::string> made;
+    std::set<std::string> result;
     for (Step& step : table) {
         const bool is_given = find_drawn(drawn, step.name) != nullptr;
         if (is_given && step.kind == Step::Kind::computed) {
@@ -53,8 +53,8 @@ void begin_at(const std::string& beginning, StepTable& table, const Plan& plan) 
             step.formula = [](const PlannedStep& of) { return of.step.name + " as given"; };
         }
         if (!step.applies(plan)) continue;
-        if (is_given || can_be_made({plan, table, step}, made)) {
-            made.insert(step.name);
+        if (is_given || can_be_computed({plan, table, step}, result)) {
+            result.insert(step.name);
         } else {
             step.applies = never;
         }

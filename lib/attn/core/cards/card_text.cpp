@@ -86,17 +86,17 @@ bool is_one_of(std::span<const std::string_view> words, std::string_view word) {
 ///
 /// Errors  ConfigError for an unknown first word.
 void read_line(Step& step, const CardLine& line) {
-    const auto& [word, says] = line;
+    const auto& [word, remainder] = line;
     if (word == "title") {
-        step.title = std::string(says);
+        step.title = std::string(remainder);
     } else if (is_one_of(way_words, word)) {
         return;
     } else if (word == "called") {
-        step.called = std::string(says);
+        step.called = std::string(remainder);
     } else if (word == "extends") {
-        step.chain = chain_called(std::string(says));
+        step.chain = chain_called(std::string(remainder));
     } else if (word == "shape") {
-        step.outline = outline_in(says);
+        step.outline = outline_in(remainder);
     } else if (word == "detail") {
         step.kind = Step::Kind::detail;
         step.shown = false;
@@ -107,11 +107,11 @@ void read_line(Step& step, const CardLine& line) {
     } else if (word == "varies") {  // varies under the mask
         step.varies_where_hidden = true;
     } else if (word == "holds") {
-        step.holds = says == "truths" ? RuleType::truth : RuleType::whole;
+        step.holds = remainder == "truths" ? RuleType::truth : RuleType::whole;
     } else if (word == "in") {  // in float32
         step.in_float32 = true;
     } else if (word == "tokens") {
-        step.tokens = std::string(says);
+        step.tokens = std::string(remainder);
     } else {
         throw ConfigError("there is no word '" + std::string(word) + "' below a step");
     }
@@ -121,7 +121,7 @@ void read_line(Step& step, const CardLine& line) {
 std::string with_words(std::string_view text, std::string_view row) {
     std::array<std::string_view, 9> words;
     for (std::size_t i = 0; i < words.size() && !row.empty(); ++i) {
-        words[i] = taken_part(row, ",");
+        words[i] = next_part(row, ",");
         if (words[i] == "-") words[i] = {};
     }
     std::string all;
@@ -154,7 +154,7 @@ public:
             if (auto conditions = std::exchange(text.ways.back().conditions, {});
                 !conditions.empty()) {
                 step.applies = [text = &text, conditions](const Plan& plan) {
-                    return all_hold(conditions, before_tables(plan, *text));
+                    return all_true(conditions, before_tables(plan, *text));
                 };
             }
             let_follow(step, text);
@@ -166,17 +166,17 @@ public:
 private:
     void read() {
         while (lines_.are_left()) {
-            const auto [word, says] = lines_.take();
+            const auto [word, remainder] = lines_.take();
             if (word == "attention") {
-                lines_.begin_file(says);
-                words_ = words_of_file(says);
+                lines_.begin_file(remainder);
+                words_ = words_of_file(remainder);
                 of_file_.clear();
             } else if (word == "when") {
-                lines_.at_line([&, list = says] { add_conditions(list, of_file_); });
+                lines_.at_line([&, list = remainder] { add_conditions(list, of_file_); });
             } else if (word == "each") {
-                read_each(says);
+                read_each(remainder);
             } else if (word == "step" || word == "parameter" || word == "given") {
-                add(word, says);
+                add(word, remainder);
             } else if (!word.empty() && word != "title" && word != "source") {
                 lines_.at_line([other = std::string(word)] {
                     throw ConfigError("a paragraph begins with step, parameter or given, not '" +
@@ -193,7 +193,7 @@ private:
         const std::string_view block = lines_.take_block();
         const Lines behind = lines_;
         while (!rows.empty()) {
-            const std::string_view row = taken_part(rows, "/");
+            const std::string_view row = next_part(rows, "/");
             lines_ = at_block;
             lines_.read_instead(kept.emplace_back(with_words(block, row)));
             read();
@@ -234,10 +234,10 @@ private:
             const CardLine line = lines_.take();
             if (line.word.empty()) continue;
             lines_.at_line([&] {
-                if (line.word == "when") add_conditions(line.says, way.conditions);
-                if (line.word == "loop") loop_called(line.says);
-                if (line.word == "after") place_ = place_of(line.says) + 1;
-                if (line.word == "before") place_ = place_of(line.says);
+                if (line.word == "when") add_conditions(line.remainder, way.conditions);
+                if (line.word == "loop") loop_called(line.remainder);
+                if (line.word == "after") place_ = place_of(line.remainder) + 1;
+                if (line.word == "before") place_ = place_of(line.remainder);
                 read_line(text->card, line);
             });
             way.lines.push_back(line);

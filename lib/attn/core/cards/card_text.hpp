@@ -16,17 +16,17 @@ namespace attn {
 
 /// A condition of `when causal` or `when not sink`, from the table of conditions.
 struct Condition {
-    When when = always_meant;
+    When when = unconditional;
     bool negated = false;
 
     bool holds(const PlannedStep& of) const { return when.holds(of) != negated; }
 };
 
-bool all_hold(const std::vector<Condition>& conditions, const PlannedStep& of);
+bool all_true(const std::vector<Condition>& conditions, const PlannedStep& of);
 
 /// A line below a rule: `loop softmax`.
 struct CardLine {
-    std::string_view word, says;
+    std::string_view word, remainder;
 };
 
 /// One paragraph: how to compute a step under some conditions.
@@ -40,7 +40,7 @@ struct Way {
     bool has_rule() const { return rule.find('=') != rule.npos; }
     bool has(std::string_view word) const;
     /// Returns the text after a word, one line for each occurrence.
-    std::string said(std::string_view word) const;
+    std::string specified(std::string_view word) const;
 };
 
 /// The paragraphs of one step, those of variants first. A paragraph inherits `loop`, `reads`,
@@ -52,12 +52,12 @@ struct CardText {
 
     /// The inputs and computation of a way, created when a walk first needs them: a walk uses few
     /// of all steps.
-    struct Made {
+    struct CompiledCards {
         std::once_flag once{};
         CardFunction<std::vector<Input>(const Plan&)> reads{};
         Step::Compute compute{};
     };
-    mutable std::vector<Made> made{};
+    mutable std::vector<CompiledCards> compiled{};
 
     /// Returns the first way whose conditions are true; null if there is none.
     const Way* way(const PlannedStep& of) const;

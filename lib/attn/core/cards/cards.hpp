@@ -118,11 +118,11 @@ Step::Compute in_loops(const Step& card, Make make) {
                const Plan& plan, const Ledger& ledger) -> Tensor {
         const std::vector<Input> inputs = reads(plan);
         return with_floating(plan.compute_dtype, [&]<class T>(T) -> Tensor {
-            auto made = make(LoopInputs<T>{plan, ledger, name, inputs});
-            if constexpr (std::is_same_v<decltype(made), Tensor>) {
-                return made;
+            auto result = make(LoopInputs<T>{plan, ledger, name, inputs});
+            if constexpr (std::is_same_v<decltype(result), Tensor>) {
+                return result;
             } else {
-                return {outline(plan).axes, std::move(made)};
+                return {outline(plan).axes, std::move(result)};
             }
         });
     };
@@ -134,7 +134,7 @@ inline Outline score_outline(const Plan& plan) {
 }
 
 /// True for all plans.
-inline bool always_so(const Plan&) { return true; }
+inline bool always_true(const Plan&) { return true; }
 
 // The layout of latent attention: key and value alternate by head in w_key_value.
 
@@ -164,6 +164,7 @@ std::string learned(const PlannedStep& of);
 
 /// Adds a remark for each step in a rule that is not the latest of its chain: `scores` in a rule
 /// means the latest.
-void add_chain_remarks(const Rule& told, const PlannedStep& of, std::vector<std::string>& remarks);
+void add_chain_remarks(const Rule& displayed, const PlannedStep& of,
+                       std::vector<std::string>& remarks);
 
 }  // namespace attn

@@ -46,8 +46,8 @@ Tensor compute_biased_scores(const Plan& plan, const Ledger& ledger) {
         Plan fitting = plan;
         fitting.query_len = scores.shape()[scores.dimension() - 2];
         fitting.key_len = scores.shape().back();
-        const auto with_bias_of = [&](const Ledger& made) -> Tensor {
-            const ScoreBias<T> bias(fitting, made);
+        const auto with_bias_of = [&](const Ledger& computed) -> Tensor {
+            const ScoreBias<T> bias(fitting, computed);
             return {scores.axes(), add_position_bias(scores.as<T>(), bias.view())};
         };
         if (fitting.query_len == plan.query_len && fitting.key_len == plan.key_len) {

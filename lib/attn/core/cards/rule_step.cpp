@@ -20,7 +20,7 @@ Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
     if (step == table.end() || !step->applies(plan)) {
         if (step != table.end() && (rule.step == "mask" || rule.step == "masked_scores")) {
             refuse_rule(rule.text, 0,
-                        "this walk has no mask: " + "pass $mask causal"_told +
+                        "this walk has no mask: " + "pass $mask causal"_message +
                             " first, and your rule replaces its " + rule.step);
         }
         std::vector<std::string> names;
@@ -57,30 +57,30 @@ bool overlooks_rules(const PlannedStep& of) {
 }
 
 /// Converts the numbers of an integer step, such as positions.
-Tensor whole_numbers(const Rule& rule, const Tensor& made) {
+Tensor whole_numbers(const Rule& rule, const Tensor& result) {
     constexpr double largest = 1e15;
-    Array<std::int64_t> whole = empty_array<std::int64_t>(made.shape());
+    Array<std::int64_t> whole = empty_array<std::int64_t>(result.shape());
     for (std::size_t i = 0; i < whole.size(); ++i) {
-        const double number = made.at(i);
+        const double number = result.at(i);
         if (number != std::floor(number) || std::abs(number) > largest) {
             refuse_rule(rule.text, 0,
                         rule.step + " has integers, not " + brief(number) + ": write floor(...)");
         }
         whole.data()[i] = static_cast<std::int64_t>(number);
     }
-    return {made.axes(), std::move(whole)};
+    return {result.axes(), std::move(whole)};
 }
 
 }  // namespace
 
-void require_own_letters(const Rule& rule, const Outline& made) {
-    if (rule.indices.empty() && !made.axes.empty()) {
+void require_own_letters(const Rule& rule, const Outline& result) {
+    if (rule.indices.empty() && !result.axes.empty()) {
         refuse_rule(rule.text, 0,
-                    rule.step + " is " + described(made.axes, made.shape) +
+                    rule.step + " is " + described(result.axes, result.shape) +
                         ": write the indices that its cells have");
     }
     std::vector<std::string> letters;
-    for (const std::string& axis : made.axes) letters.push_back(axis.substr(0, 1));
+    for (const std::string& axis : result.axes) letters.push_back(axis.substr(0, 1));
     const auto left_out = letters.begin() + std::max<std::ptrdiff_t>(
                                                 std::ssize(letters) - std::ssize(rule.indices), 0);
     const auto is_letter = [&](const std::string& index) {
@@ -91,13 +91,14 @@ void require_own_letters(const Rule& rule, const Outline& made) {
     });
     if (misses && std::ranges::all_of(rule.indices, is_letter)) {
         refuse_rule(rule.text, 0,
-                    rule.step + " is " + described(made.axes, made.shape) +
+                    rule.step + " is " + described(result.axes, result.shape) +
                         ": write all indices, " + rule.step + "[" + joined(letters, ",") + "]");
     }
 }
 
-void add_chain_remarks(const Rule& told, const PlannedStep& of, std::vector<std::string>& remarks) {
-    for (const std::string& name : tensors_read(told)) {
+void add_chain_remarks(const Rule& displayed, const PlannedStep& of,
+                       std::vector<std::string>& remarks) {
+    for (const std::string& name : tensors_read(displayed)) {
         if (of.step.names_steps() || chain_called(name) == Chain::none || !of.has(name)) continue;
         const std::string meant = rule_names(of).step(name);
         if (meant == name) continue;
@@ -106,38 +107,38 @@ void add_chain_remarks(const Rule& told, const PlannedStep& of, std::vector<std:
     }
 }
 
-Rule follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
-    require_whole_rule(told);
+Rule follow_rule(Step& step, const PlannedStep& of, const Rule& displayed) {
+    require_whole_rule(displayed);
     const bool is_mask = step.holds == RuleType::truth;
-    if (gives_truth(*told.value) != is_mask) {
+    if (gives_truth(*displayed.value) != is_mask) {
         refuse_rule(
-            told, told.value->at,
+            displayed, displayed.value->at,
             step.name + (is_mask ? " is a boolean, such as k > q, true for hidden cells"
                                  : " is a number, and this is a boolean: write if ... then 1 "
                                    "else 0"));
     }
-    Rule whole = completed(told, step.outline(of.plan), rule_names(of));
+    Rule whole = completed(displayed, step.outline(of.plan), rule_names(of));
     require_order(whole);
     const bool by_chain = !step.names_steps();
     std::vector<Input> inputs;
-    for (const std::string& name : tensors_read(told)) {
+    for (const std::string& name : tensors_read(displayed)) {
         if (name == step.name) continue;  // earlier rows
         const Chain chain = by_chain ? chain_called(name) : Chain::none;
         inputs.push_back(chain == Chain::none ? Input(exact_name(name).first) : Input(chain));
     }
     step.reads = [inputs](const Plan&) { return inputs; };
     const bool counts = step.holds == RuleType::whole;
-    const bool is_own = std::ranges::count(tensors_read(told), step.name) > 0;
-    step.compute = [told, by_chain, counts, is_own, name = step.name, outline = step.outline,
+    const bool is_own = std::ranges::count(tensors_read(displayed), step.name) > 0;
+    step.compute = [displayed, by_chain, counts, is_own, name = step.name, outline = step.outline,
                     completed = std::make_shared<CompletedRule>()](const Plan& plan,
                                                                    const Ledger& ledger) {
-        const Outline made = outline(plan);
+        const Outline result = outline(plan);
         RuleScope scope = rule_scope(plan, ledger, name, !by_chain);
-        if (is_own) scope.own = made;
-        Tensor tensor = completed->evaluate(told, made, plan.compute_dtype, scope);
-        return counts ? whole_numbers(told, tensor) : tensor;
+        if (is_own) scope.own = result;
+        Tensor tensor = completed->evaluate(displayed, result, plan.compute_dtype, scope);
+        return counts ? whole_numbers(displayed, tensor) : tensor;
     };
-    step.rule = [told](const PlannedStep&) { return told; };
+    step.rule = [displayed](const PlannedStep&) { return displayed; };
     step.formula = nullptr;
     step.code = nullptr;
     step.follows_rule = true;
@@ -164,35 +165,35 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
         definitions.insert(file->definitions.begin(), file->definitions.end());
     }
     for (const std::string& text : rules) {
-        Rule told = parse_rule(text, definitions);
-        if (says_latest(*told.value)) told.value = with_exact_names(told.value);
+        Rule displayed = parse_rule(text, definitions);
+        if (names_latest(*displayed.value)) displayed.value = with_exact_names(displayed.value);
         if (plan.fused()) {
-            refuse_rule(told.text, 0,
+            refuse_rule(displayed.text, 0,
                         "fused works block by block and stores no step that a rule could replace: "
                         "choose another variant");
         }
-        Step& step = step_of(told, table, plan);
+        Step& step = step_of(displayed, table, plan);
         if (step.mistake_ids == users_rule) {
-            refuse_rule(told.text, 0, "two rules make " + step.name + ": leave one out");
+            refuse_rule(displayed.text, 0, "two rules make " + step.name + ": leave one out");
         }
-        require_own_letters(told, step.outline(plan));
-        const Rule whole = follow_rule(step, {plan, table, step}, told);
+        require_own_letters(displayed, step.outline(plan));
+        const Rule whole = follow_rule(step, {plan, table, step}, displayed);
         step.replaces_given = true;
-        step.is_told = false;
+        step.is_reported = false;
         step.mistake_ids = users_rule;
         step.of_user = true;
         step.mistake = "Your rule computes this step, and later steps follow from it.";
-        const Outline made = step.outline(plan);
+        const Outline result = step.outline(plan);
         const bool in_float32 = plan.compute_dtype == DType::float32;
-        std::vector<std::string> remarks = remarks_on(whole, made, in_float32);
-        add_chain_remarks(told, {plan, table, step}, remarks);
+        std::vector<std::string> remarks = remarks_on(whole, result, in_float32);
+        add_chain_remarks(displayed, {plan, table, step}, remarks);
         for (const std::string& remark : remarks) step.mistake += " " + remark;
     }
-    let_parts_follow(table, plan);
+    follow_sums_of_parts(table, plan);
     return table;
 }
 
-void let_parts_follow(StepTable& table, const Plan& plan) {
+void follow_sums_of_parts(StepTable& table, const Plan& plan) {
     if (std::ranges::none_of(table, &Step::of_user)) return;
     for (Step& step : table) {
         const PlannedStep of{plan, table, step};

@@ -65,14 +65,14 @@ const StepTable& step_table(const Plan& plan) {
     }
     const auto known = tables.find(key);
     if (known != tables.end()) return known->second;
-    StepTable made = table;
-    if (!beginning.empty()) begin_at(beginning, made, plan);
-    if (!config.attentions.empty()) made = with_attentions(std::move(made), plan);
-    if (!config.rules.empty()) made = with_rules(std::move(made), plan, config.rules);
-    return tables.emplace(std::move(key), std::move(made)).first->second;
+    StepTable new_table = table;
+    if (!beginning.empty()) begin_at(beginning, new_table, plan);
+    if (!config.attentions.empty()) new_table = with_attentions(std::move(new_table), plan);
+    if (!config.rules.empty()) new_table = with_rules(std::move(new_table), plan, config.rules);
+    return tables.emplace(std::move(key), std::move(new_table)).first->second;
 }
 
-Room room_of(const Plan& plan) { return room_of(step_table(plan), plan); }
+MemoryNeeds memory_needs(const Plan& plan) { return memory_needs(step_table(plan), plan); }
 
 Ledger walk(const Plan& plan, const Ledger& given) { return walk(plan, given, step_table(plan)); }
 

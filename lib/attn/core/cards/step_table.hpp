@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attn/core/rules/rule.hpp"
-#include "attn/core/walk/room.hpp"
+#include "attn/core/walk/memory_needs.hpp"
 
 namespace attn {
 
@@ -19,7 +19,7 @@ const StepTable& step_table();
 const StepTable& step_table(const Plan& plan);
 
 /// Returns the memory of all tensors of a walk.
-Room room_of(const Plan& plan);
+MemoryNeeds memory_needs(const Plan& plan);
 
 /// Computes a walk with the reference table.
 Ledger walk(const Plan& plan, const Ledger& given);
@@ -33,11 +33,11 @@ Rule follow_rule(Step& step, const PlannedStep& of, const Rule& rule);
 
 /// Requires that letters of axes are used for their own axes: `b` cannot be the head.
 /// Errors  ConfigError with a caret.
-void require_own_letters(const Rule& rule, const Outline& made);
+void require_own_letters(const Rule& rule, const Outline& outline);
 
 /// Makes steps read the result of a user's rule if they would recompute it, as softmax does with
 /// its parts, and shows its inputs.
-void let_parts_follow(StepTable& table, const Plan& plan);
+void follow_sums_of_parts(StepTable& table, const Plan& plan);
 
 /// Returns the table with the attention files of the plan: steps with other rules, new steps, and
 /// their parameters. Steps without readers are removed.

@@ -29,7 +29,7 @@ private:
     bool (*of_plan_)(const Plan&) = nullptr;
     bool (*of_step_)(const PlannedStep&) = nullptr;
 };
-inline const When always_meant{[](const Plan&) { return true; }};
+inline const When unconditional{[](const Plan&) { return true; }};
 
 /// Returns the meaning of a word that all cards share.
 ///

@@ -37,9 +37,9 @@ std::vector<Input> inputs_of_rule(std::string_view rule) {
 std::vector<Input> inputs_of(const Way& way) {
     if (!way.has("reads")) return inputs_of_rule(way.rule);
     std::vector<Input> inputs;
-    const std::string names = way.said("reads");
+    const std::string names = way.specified("reads");
     for (std::string_view rest = names; !rest.empty();) {
-        inputs.push_back(input_called(taken_word(rest)));
+        inputs.push_back(input_called(next_token(rest)));
     }
     return inputs;
 }
@@ -47,10 +47,11 @@ std::vector<Input> inputs_of(const Way& way) {
 /// True for `at once`: the first word of the line is `at`.
 bool is_at_once(const Way& way) { return way.has("at"); }
 
-const CardText::Made& made_of(const CardText& text, const Way& way) {
-    CardText::Made& made = text.made[static_cast<std::size_t>(&way - text.ways.data())];
-    std::call_once(made.once, [&] {
-        made.reads = [&text, &way, inputs = inputs_of(way)](const Plan& plan) {
+const CardText::CompiledCards& compiled_cards(const CardText& text, const Way& way) {
+    CardText::CompiledCards& result =
+        text.compiled[static_cast<std::size_t>(&way - text.ways.data())];
+    std::call_once(result.once, [&] {
+        result.reads = [&text, &way, inputs = inputs_of(way)](const Plan& plan) {
             std::vector<Input> named = inputs;
             for (Input& each : named) {  // with their names in this walk
                 if (!each.step.starts_with('{')) continue;
@@ -62,11 +63,11 @@ const CardText::Made& made_of(const CardText& text, const Way& way) {
             return named;
         };
         Step card = text.card;
-        card.reads = made.reads;
-        made.compute =
-            way.has("loop") ? loop_called(way.said("loop")).compute(card) : by_rule(card);
+        card.reads = result.reads;
+        result.compute =
+            way.has("loop") ? loop_called(way.specified("loop")).compute(card) : by_rule(card);
     });
-    return made;
+    return result;
 }
 
 }  // namespace
@@ -78,14 +79,15 @@ PlannedStep before_tables(const Plan& plan, const CardText& text) {
 
 void let_follow(Step& step, CardText& text) {
     const CardText* const all = &text;
-    text.made = std::vector<CardText::Made>(text.ways.size());
+    text.compiled = std::vector<CardText::CompiledCards>(text.ways.size());
     step.text = all;
     const bool has_formula =
         std::ranges::any_of(text.ways, [](const Way& way) { return way.has("formula"); });
     if (has_formula) {
         step.formula = [all](const PlannedStep& of) {
             const Way* const way = all->way(of);
-            return way == nullptr ? std::string() : filled(way->said("formula"), of, way->words);
+            return way == nullptr ? std::string()
+                                  : filled(way->specified("formula"), of, way->words);
         };
     }
     if (std::ranges::none_of(text.ways, &Way::has_rule)) return;
@@ -97,7 +99,7 @@ void let_follow(Step& step, CardText& text) {
     };
     step.reads = [all](const Plan& plan) {
         const Way* const way = all->way(plan);
-        return way == nullptr ? std::vector<Input>() : made_of(*all, *way).reads(plan);
+        return way == nullptr ? std::vector<Input>() : compiled_cards(*all, *way).reads(plan);
     };
     if (std::ranges::any_of(text.ways, is_at_once)) {
         step.at_once = [all](const Plan& plan) {
@@ -107,17 +109,17 @@ void let_follow(Step& step, CardText& text) {
     }
     step.compute = [all](const Plan& plan, const Ledger& ledger) {
         const Way* const way = all->way(plan);
-        return made_of(*all, way == nullptr ? all->ways.back() : *way).compute(plan, ledger);
+        return compiled_cards(*all, way == nullptr ? all->ways.back() : *way).compute(plan, ledger);
     };
 }
 
-bool all_hold(const std::vector<Condition>& conditions, const PlannedStep& of) {
+bool all_true(const std::vector<Condition>& conditions, const PlannedStep& of) {
     return std::ranges::all_of(conditions, [&](const Condition& each) { return each.holds(of); });
 }
 
-bool Way::is_meant(const PlannedStep& of) const { return all_hold(conditions, of); }
+bool Way::is_meant(const PlannedStep& of) const { return all_true(conditions, of); }
 bool Way::has(std::string_view word) const { return has_word(lines, word); }
-std::string Way::said(std::string_view word) const { return said_after(lines, word); }
+std::string Way::specified(std::string_view word) const { return text_after(lines, word); }
 
 const Way* CardText::way(const PlannedStep& of) const {
     for (const Way& each : ways) {

@@ -37,10 +37,10 @@ void AttentionFile::refuse(std::size_t number, const std::string& message) const
     throw InputError(label + ":" + std::to_string(number) + ": " + first + shown);
 }
 
-std::string AttentionFile::walked_form(const std::string& asked) const {
+std::string AttentionFile::walked_form(const std::string& requested) const {
     std::string walked = forms.empty() ? std::string() : forms.front();
-    for (std::string_view rest = asked; !rest.empty();) {
-        std::string_view each = taken_part(rest, ",");
+    for (std::string_view rest = requested; !rest.empty();) {
+        std::string_view each = next_part(rest, ",");
         const std::size_t sign = each.find('=');
         if (sign != each.npos && trimmed(each.substr(0, sign)) != name) continue;
         if (sign != each.npos) each = trimmed(each.substr(sign + 1));
@@ -57,7 +57,7 @@ std::vector<AttentionStep> AttentionFile::steps_of(const Plan& plan) const {
         const bool is_there = std::ranges::any_of(
             chosen, [&](const AttentionStep& other) { return other.rule.step == step.rule.step; });
         const bool is_walked = step.form.empty() || step.form == meant;
-        if (is_walked && !is_there && conditions_hold(step.when, plan)) chosen.push_back(step);
+        if (is_walked && !is_there && conditions_true(step.when, plan)) chosen.push_back(step);
     }
     return chosen;
 }

@@ -81,7 +81,7 @@ struct AttentionFile {
 
     /// Returns the form to compute: the requested one, alone or as NAME=FORM in a list, or the
     /// first if the file does not have it.
-    std::string walked_form(const std::string& asked) const;
+    std::string walked_form(const std::string& requested) const;
     /// Returns the steps of the form and those of all forms whose conditions are true: the first of
     /// each name.
     std::vector<AttentionStep> steps_of(const Plan& plan) const;

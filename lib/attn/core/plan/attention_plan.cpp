@@ -80,10 +80,10 @@ std::map<std::string, double> rule_settings(const Plan& plan) {
     if (plan.caps()) settings["cap"] = plan.config.softcap;
     for (const auto& file : plan.config.attentions) {
         for (const AttentionNumber& each : file->settings) {
-            const auto& said = plan.config.attention_settings;
+            const auto& specified = plan.config.attention_settings;
             const auto own =
-                std::ranges::find(said, each.name, &std::pair<std::string, double>::first);
-            settings[each.name] = own != said.end() ? own->second : file->at(each.line, [&] {
+                std::ranges::find(specified, each.name, &std::pair<std::string, double>::first);
+            settings[each.name] = own != specified.end() ? own->second : file->at(each.line, [&] {
                 const double value = number_of(each.value, settings);
                 if (std::isfinite(value)) return value;
                 throw ConfigError("the setting " + each.name + " would be " + brief(value));
@@ -163,7 +163,7 @@ std::string other_forms(const Plan& plan) {
     for (const auto& file : plan.config.attentions) {
         const std::string walked = file->walked_form(plan.config.form);
         for (const std::string& form : file->forms) {
-            if (form != walked) others.push_back("$form "_told + form);
+            if (form != walked) others.push_back("$form "_message + form);
         }
     }
     return joined(others, " or ");

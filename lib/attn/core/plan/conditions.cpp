@@ -155,7 +155,7 @@ void refuse_condition(std::string_view name) {
                       did_you_mean(std::string(name), names, ": there are " + joined(names, ", ")));
 }
 
-bool conditions_hold(std::string_view list, const Plan& plan) {
+bool conditions_true(std::string_view list, const Plan& plan) {
     bool all = true;
     each_condition(list, [&](const ConditionWord& each) {
         const auto holds = find_condition(each.name);

@@ -48,7 +48,7 @@ const Row* find_named(const Row (&rows)[N], std::string_view name) {
 template <class Use>
 void each_condition(std::string_view list, Use use) {
     while (!list.empty()) {
-        const std::string_view word = taken_part(list, ",");
+        const std::string_view word = next_part(list, ",");
         const bool negated = word.starts_with("not ");
         use(ConditionWord{negated ? trimmed(word.substr(4)) : word, negated});
     }
@@ -61,6 +61,6 @@ bool (*find_condition(std::string_view name))(const Plan&);
 /// True if all conditions of the list are true.
 ///
 /// Errors  ConfigError for an unknown condition.
-bool conditions_hold(std::string_view list, const Plan& plan);
+bool conditions_true(std::string_view list, const Plan& plan);
 
 }  // namespace attn

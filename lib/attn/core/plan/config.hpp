@@ -87,9 +87,9 @@ struct PositionBias {
     std::optional<Tensor> given;      ///< broadcastable to the scores
 };
 
-/// A window with gaps: `keys` keys, the query's own first, at distances of `apart` tokens.
+/// A window with gaps: `keys` keys, the query's own first, at distances of `dilation` tokens.
 struct DilatedWindow {
-    std::int64_t keys, apart;
+    std::int64_t keys, dilation;
 };
 
 /// The hidden cells: the kinds of mask (`mask_kinds.hpp`) and their numbers.

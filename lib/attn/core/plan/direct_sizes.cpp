@@ -25,33 +25,36 @@ void join_groups(std::vector<std::int64_t>& query, std::vector<std::int64_t>& ke
 }
 
 /// True if a tensor with an axis of heads has that number of them.
-bool counts_heads(const Ledger& theirs, std::int64_t number) {
-    const Tensor* bias = theirs.find("position_bias");
-    const Tensor* slopes = theirs.find("slopes");
+bool counts_heads(const Ledger& user_tensors, std::int64_t number) {
+    const Tensor* bias = user_tensors.find("position_bias");
+    const Tensor* slopes = user_tensors.find("slopes");
     return (bias != nullptr && bias->dimension() == 3 && lengths_of(*bias).front() == number) ||
            (slopes != nullptr && lengths_of(*slopes) == std::vector{number});
 }
 
 }  // namespace
 
-void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfig& config) {
+void take_direct_sizes(const Ledger& user_tensors, const SpecifiedSettings& specified,
+                       WalkConfig& config) {
     config.projection = Projection::none;
     config.input = RandomInput{};
-    std::vector<std::int64_t> query = lengths_of(theirs["query"]);
-    std::vector<std::int64_t> key = lengths_of(theirs["key"]);
-    const std::vector<std::int64_t> value = lengths_of(theirs["value"]);
+    std::vector<std::int64_t> query = lengths_of(user_tensors["query"]);
+    std::vector<std::int64_t> key = lengths_of(user_tensors["key"]);
+    const std::vector<std::int64_t> value = lengths_of(user_tensors["value"]);
     const bool is_grouped = query.size() == 5 && key.size() == 4;
     if (is_grouped) join_groups(query, key);
     std::int64_t samples = query.size() > 2 ? query.front() : 0;
     std::int64_t tokens = query[query.size() - 2], keys = key[key.size() - 2];
     constexpr std::int64_t one = 1;
-    std::int64_t heads = std::max(query.size() == 4 && !said.heads ? query[1] : config.heads, one);
-    if (query.size() == 3 && !said.heads && counts_heads(theirs, samples)) heads = samples;
+    std::int64_t heads =
+        std::max(query.size() == 4 && !specified.heads ? query[1] : config.heads, one);
+    if (query.size() == 3 && !specified.heads && counts_heads(user_tensors, samples))
+        heads = samples;
     std::vector<std::int64_t> cells;  // lengths of a (query, key) tensor, which locate the heads
     for (const char* name : {"scores", "weights"}) {
-        if (!theirs.has(name)) continue;
+        if (!user_tensors.has(name)) continue;
         // A tensor with features that only has such a name gives no information.
-        std::vector<std::int64_t> lengths = lengths_of(theirs[name]);
+        std::vector<std::int64_t> lengths = lengths_of(user_tensors[name]);
         if (is_grouped && lengths.size() == 5) join_axis(lengths, 1);
         const std::ptrdiff_t first = key.size() > 2 ? 1 : 0;
         if (std::find(key.begin() + first, key.end() - 1, lengths.back()) != key.end() - 1) {
@@ -62,15 +65,15 @@ void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfi
     if (cells.size() == 4) {
         samples = cells[0];
         tokens = cells[2];
-        if (!said.heads) heads = std::max(cells[1], one);
+        if (!specified.heads) heads = std::max(cells[1], one);
     }
-    if (cells.size() == 3 && query.size() == 2 && !said.heads) heads = std::max(cells[0], one);
+    if (cells.size() == 3 && query.size() == 2 && !specified.heads) heads = std::max(cells[0], one);
     // The merged heads, and tensors computed from them, have a row for each token.
     std::vector<std::int64_t> merged;
     for (const char* name : {"output", "context", "merged"}) {
-        if (query.size() == 3 && theirs.has(name)) merged = lengths_of(theirs[name]);
+        if (query.size() == 3 && user_tensors.has(name)) merged = lengths_of(user_tensors[name]);
     }
-    const auto counts = [&](std::int64_t number) { return !said.heads || number == heads; };
+    const auto counts = [&](std::int64_t number) { return !specified.heads || number == heads; };
     const bool tokens_first = query.size() == 3 && query[0] != query[1] && counts(query[1]) &&
                               (cells.size() == 3 ? cells[0] == query[1] && cells[1] == query[0]
                                                  : merged.size() == 2 && merged[0] == query[0]);
@@ -101,7 +104,7 @@ void take_direct_sizes(const Ledger& theirs, const SaidSettings& said, WalkConfi
     }
     if (joined) samples /= heads;
     const auto features = [&](const char* name, std::int64_t of_heads, std::int64_t rows) {
-        auto size = static_cast<std::int64_t>(theirs[name].size());
+        auto size = static_cast<std::int64_t>(user_tensors[name].size());
         for (const std::int64_t each : {samples, of_heads, rows}) size /= std::max(each, one);
         return size;
     };

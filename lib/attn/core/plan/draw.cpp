@@ -24,8 +24,8 @@ void draw_words(const DrawnTensor& row, std::span<T> cells, DType dtype) {
 
 /// Draws the part of one turn.
 template <class T>
-void draw_turn(const DrawnTensor& row, std::size_t turn, Array<T>& array, DType dtype,
-               Generator& generator) {
+void draw_share(const DrawnTensor& row, std::size_t turn, Array<T>& array, DType dtype,
+                Generator& generator) {
     const std::size_t count = array.size() / row.turns;
     const std::span<T> cells(array.data() + turn * count, count);
     if (row.is_mask()) return draw_kept(cells, *row.seeds);
@@ -63,7 +63,7 @@ void take_given(const Ledger& parameters, Ledger& ledger) {
             throw ShapeError("the given " + name + " has shape " + shape_text(tensor.shape()) +
                              " but this walk needs " + drawn.described() +
                              ": change the dimensions ($heads, $kv-heads, $head-dim) or the "
-                             "weight layout"_told);
+                             "weight layout"_message);
         }
         ledger.record(name, tensor.renamed(drawn.axes()));
     }
@@ -77,9 +77,9 @@ std::uint32_t word_seed(std::uint64_t seed, const std::string& word) {
         crc32_z(0, reinterpret_cast<const unsigned char*>(text.data()), text.size()));
 }
 
-Tensor taken_tensor(const DrawnTensor& row, DType dtype) {
+Tensor drawn_tensor(const DrawnTensor& row, DType dtype) {
     const Shape shape = row.shape();
-    if (const auto* tokens = std::get_if<Tokens>(row.taken)) {
+    if (const auto* tokens = std::get_if<Tokens>(row.given_source)) {
         Array<std::int64_t> ids = empty_array<std::int64_t>(shape);
         for (std::size_t i = 0; i < ids.size(); ++i) {
             const std::size_t b = i / shape.back() % tokens->sequences.size();
@@ -87,8 +87,8 @@ Tensor taken_tensor(const DrawnTensor& row, DType dtype) {
         }
         return {row.axes(), std::move(ids)};
     }
-    const Tensor& given = std::get<Tensor>(*row.taken);
-    const Tensor taken = with_floating(dtype, [&](auto zero) -> Tensor {
+    const Tensor& given = std::get<Tensor>(*row.given_source);
+    const Tensor selected = with_floating(dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         Array<T> array = empty_array<T>(shape);
         for (std::size_t i = 0; i < array.size(); ++i) {
@@ -96,7 +96,7 @@ Tensor taken_tensor(const DrawnTensor& row, DType dtype) {
         }
         return {row.axes(), std::move(array)};
     });
-    return cast(taken, dtype);
+    return cast(selected, dtype);
 }
 
 Ledger draw(const DrawList& list, DType dtype, Generator& generator) {
@@ -105,7 +105,7 @@ Ledger draw(const DrawList& list, DType dtype, Generator& generator) {
         using T = decltype(zero);
         std::vector<Array<T>> arrays;
         for (const DrawnTensor& row : list) {
-            arrays.push_back(empty_array<T>(row.taken ? Shape{0} : row.shape()));
+            arrays.push_back(empty_array<T>(row.given_source ? Shape{0} : row.shape()));
         }
         // Rows that alternate, or are drawn repeatedly, are drawn as a group.
         for (std::size_t first = 0, end = 0; first < list.size(); first = end) {
@@ -113,16 +113,16 @@ Ledger draw(const DrawList& list, DType dtype, Generator& generator) {
             while (end < list.size() && list[end].turns == turns && list[end].times == times) ++end;
             for (std::size_t turn = 0; turn < turns * times; ++turn) {
                 for (std::size_t i = first; i < end; ++i) {
-                    if (list[i].taken) continue;
-                    draw_turn(list[i], turn % turns, arrays[i], dtype, generator);
+                    if (list[i].given_source) continue;
+                    draw_share(list[i], turn % turns, arrays[i], dtype, generator);
                 }
             }
         }
         for (std::size_t i = 0; i < list.size(); ++i) {
             if (list[i].name.empty()) continue;
             ledger.record(list[i].name,
-                          list[i].taken
-                              ? taken_tensor(list[i], dtype)
+                          list[i].given_source
+                              ? drawn_tensor(list[i], dtype)
                               : cast(Tensor(list[i].axes(), std::move(arrays[i])), dtype));
         }
     });

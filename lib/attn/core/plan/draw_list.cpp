@@ -123,7 +123,7 @@ private:
         DrawnTensor row{names.tensor, names.tensor, for_each_batch({position, feature})};
         if (const auto* tokens = std::get_if<Tokens>(&source)) {
             list_.push_back({names.ids, names.ids, for_each_batch({position})});
-            list_.back().taken = &source;
+            list_.back().given_source = &source;
             const Extent rows{"vocab", static_cast<std::size_t>(tokens->vocab_size.value_or(0))};
             if (tokens->embedded) return list_embedded(std::move(row));
             row = {names.embedding, names.embedding, {rows, feature}, Initialisation::embedding};
@@ -135,7 +135,7 @@ private:
         } else if (const auto* random = std::get_if<RandomInput>(&source)) {
             row.how = initialisation(random->distribution);
         } else {
-            row.taken = &source;
+            row.given_source = &source;
         }
         list_.push_back(std::move(row));
     }
@@ -291,7 +291,7 @@ private:
         std::string next;
         for (std::size_t i = list_.size(); i-- > 0;) {
             if (list_[i].step.empty()) list_[i].step = next;
-            if (!list_[i].taken) next = list_[i].step;
+            if (!list_[i].given_source) next = list_[i].step;
         }
     }
 
@@ -385,7 +385,8 @@ Shape DrawnTensor::shape() const {
 }
 
 bool DrawnTensor::is_parameter() const {
-    const bool is_source = taken || name == "x" || name == "token_embedding" || name == "memory";
+    const bool is_source =
+        given_source || name == "x" || name == "token_embedding" || name == "memory";
     return !name.empty() && !is_source;
 }
 

@@ -39,7 +39,7 @@ struct DrawnTensor {
     std::shared_ptr<const Tensor> value{};  ///< the tensor itself, if nothing is drawn
     const WalkConfig* seeds = nullptr;      ///< its own seeds come from these settings
     std::vector<std::string> words{};       ///< one per row of an embedding, with a seed each
-    const Source* taken = nullptr;          ///< ids and given tensors: nothing is drawn
+    const Source* given_source = nullptr;   ///< ids and given tensors: nothing is drawn
 
     Axes axes() const;
     Shape shape() const;
@@ -80,7 +80,7 @@ DrawList multihead_rows(std::size_t embed_dim, std::size_t key_dim, std::size_t 
 
 /// Returns the tensor of a row that is not drawn: ids, or x and memory in this dtype, with a single
 /// sequence repeated for the whole batch.
-Tensor taken_tensor(const DrawnTensor& row, DType dtype);
+Tensor drawn_tensor(const DrawnTensor& row, DType dtype);
 
 /// Returns the seed for a word's row: the CRC-32 of the walk's seed, a space and the word, in
 /// UTF-8.

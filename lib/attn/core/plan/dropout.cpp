@@ -18,7 +18,7 @@ using Place = Dropout::Place;
 Tensor whole_mask(const Tensor& given, const DrawnTensor& row) {
     const Shape shape = row.shape();
     const std::vector<std::size_t> strides =
-        broadcast_strides("$dropout-mask: the tensor"_told, given.shape(),
+        broadcast_strides("$dropout-mask: the tensor"_message, given.shape(),
                           "the " + std::string(word(row.seeds->dropout.place)), shape);
     Array<double> cells = empty_array<double>(shape);
     for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -27,7 +27,8 @@ Tensor whole_mask(const Tensor& given, const DrawnTensor& row) {
             from += rest % shape[axis] * strides[axis];
         }
         const double cell = cells.data()[i] = given.at(from);
-        refuse_unless(cell == 0 || cell == 1, "$dropout-mask contains "_told + json_number(cell) +
+        refuse_unless(cell == 0 || cell == 1, "$dropout-mask contains "_message +
+                                                  json_number(cell) +
                                                   ": it must be of booleans, or 1 for a cell that "
                                                   "is kept and 0 for one that is dropped");
     }
@@ -40,13 +41,13 @@ void resolve_dropout(Plan& plan) {
     Dropout& dropout = plan.config.dropout;
     refuse_unless(
         dropout.p >= 0 && dropout.p < 1,
-        "$dropout takes a probability from 0 to below 1 (1 would keep nothing), not "_told +
+        "$dropout takes a probability from 0 to below 1 (1 would keep nothing), not "_message +
             json_number(dropout.p));
     if (!plan.drops()) return;
     refuse_unless(
         dropout.place != Place::output || plan.config.output_projection,
         "$dropout-place output is after the output projection: add $output-projection, or "
-        "use $dropout-place context"_told);
+        "use $dropout-place context"_message);
     if (!dropout.seed) dropout.seed = plan.config.seed;
     if (!dropout.keep) return;
     plan.config.parameters.record(dropout.keep_name(), whole_mask(*dropout.keep, *kept_row(plan)));

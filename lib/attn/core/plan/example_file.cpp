@@ -21,7 +21,7 @@ std::optional<double> finite_number(std::string_view text) {
 
 std::vector<std::string> words_in(std::string_view line) {
     std::vector<std::string> words;
-    while (!line.empty()) words.emplace_back(taken_word(line));
+    while (!line.empty()) words.emplace_back(next_token(line));
     return words;
 }
 
@@ -53,7 +53,7 @@ private:
 
     /// Reads a line about the example; returns false for the first line of a table.
     bool is_about(std::string_view line) {
-        const std::string_view word = taken_word(line);  // leaves the rest of the line
+        const std::string_view word = next_token(line);  // leaves the rest of the line
         if (word == "example") {
             file_.name = line;
         } else if (word == "title") {
@@ -99,7 +99,7 @@ private:
         table_.rows.push_back(words[0]);
         for (std::size_t i = 1; i < words.size(); ++i) {
             const std::optional<double> number = finite_number(words[i]);
-            if (!number) refuse(shown(words[i]) + " is not a number");
+            if (!number) refuse(quoted_text(words[i]) + " is not a number");
             numbers_.push_back(*number);
         }
     }
@@ -135,7 +135,7 @@ private:
             for (const std::string& word : {look.query, look.key}) {
                 if (std::ranges::count(x->rows, word) == 1) continue;
                 throw InputError(file_.label + ": looks " + look.query + " at " + look.key + ": " +
-                                 shown(word) + " is not one row of x");
+                                 quoted_text(word) + " is not one row of x");
             }
         }
     }

@@ -30,18 +30,18 @@ std::int64_t whole(double number) {
 }
 
 /// Reads the settings that `probe` writes next to its tensors.
-void take_settings(const Ledger& given, const SaidSettings& said, WalkConfig& config) {
+void take_settings(const Ledger& given, const SpecifiedSettings& specified, WalkConfig& config) {
     const auto number = [&given](const char* name) {
         const Tensor* tensor = given.find(name);
         const bool is_one = tensor != nullptr && tensor->size() == 1;
         return is_one ? std::optional(tensor->at(0)) : std::nullopt;
     };
     const auto heads = number("heads"), causal = number("causal");
-    if (!said.heads && heads) config.heads = whole(*heads);
-    if (!said.mask && causal) config.mask.causal = *causal != 0;
+    if (!specified.heads && heads) config.heads = whole(*heads);
+    if (!specified.mask && causal) config.mask.causal = *causal != 0;
     const Tensor* lengths = given.find("lengths");
     if (lengths == nullptr || lengths->size() == 0) return;
-    if (!said.mask) config.mask.padding = true;
+    if (!specified.mask) config.mask.padding = true;
     if (!config.lengths.empty()) return;
     for (const double each : lengths->numbers()) config.lengths.push_back(whole(each));
 }
@@ -102,7 +102,7 @@ std::vector<std::string> take_layout(WalkConfig& config) {
 /// feature of the head), its output with the axes in another order, biases (head, feature of the
 /// head), in layout in-out; with matrices stacked by heads, only the output. All others are
 /// unchanged.
-Ledger laid_flat(const Ledger& given, const SaidSettings& said, WalkConfig& config) {
+Ledger laid_flat(const Ledger& given, const SpecifiedSettings& specified, WalkConfig& config) {
     const Tensor* x = given.find("x") ? given.find("x") : std::get_if<Tensor>(&config.input);
     const Tensor* query = given.find("w_query");
     if (x == nullptr || x->dimension() == 0 || query == nullptr || query->dimension() != 3) {
@@ -139,7 +139,7 @@ Ledger laid_flat(const Ledger& given, const SaidSettings& said, WalkConfig& conf
     }
     if (!is_flax) return flat;
     config.weight_layout = WeightLayout::in_out;
-    if (!said.heads) config.heads = static_cast<std::int64_t>(heads);
+    if (!specified.heads) config.heads = static_cast<std::int64_t>(heads);
     return flat;
 }
 
@@ -173,15 +173,15 @@ bool is_causal(const Tensor& mask) {
     return is_truth || (seen == 0 && hidden <= -100);
 }
 
-void take_names(const Ledger& given, const SaidSettings& said, WalkConfig& config) {
+void take_names(const Ledger& given, const SpecifiedSettings& specified, WalkConfig& config) {
     const Tensor* first = nullptr;
     for (const char* name : {"w_value", "w_key", "w_query"}) {
         if (given.has(name)) first = given.find(name);
     }
     const bool has_heads = first != nullptr && first->dimension() == 3;
-    if (!said.projection && given.has("w_qkv") && !given.has("w_query")) {
+    if (!specified.projection && given.has("w_qkv") && !given.has("w_query")) {
         config.projection = Projection::fused;
-    } else if (!said.projection && has_heads) {
+    } else if (!specified.projection && has_heads) {
         config.projection = Projection::stacked;
     }
     const bool projects = config.projection != Projection::none;
@@ -194,19 +194,19 @@ void take_names(const Ledger& given, const SaidSettings& said, WalkConfig& confi
     if (given.has("g_query") && !config.qk_norm.over && !config.latent.rank) {
         config.qk_norm.over = NormOver::head;
     }
-    if (given.has("sink") && !said.heads && given["sink"].dimension() == 1) {
+    if (given.has("sink") && !specified.heads && given["sink"].dimension() == 1) {
         config.heads = lengths_of(given["sink"]).front();
     }
-    if (!said.heads && has_heads &&
+    if (!specified.heads && has_heads &&
         (config.projection == Projection::stacked || config.projection == Projection::per_head)) {
         config.heads = lengths_of(*first).front();
     }
 }
 
-void take_given(const Ledger& stored, const SaidSettings& said, WalkConfig& config) {
-    const Ledger given = laid_flat(stored, said, config);
-    take_settings(given, said, config);
-    take_names(given, said, config);
+void take_given(const Ledger& stored, const SpecifiedSettings& specified, WalkConfig& config) {
+    const Ledger given = laid_flat(stored, specified, config);
+    take_settings(given, specified, config);
+    take_names(given, specified, config);
     // With added positions the input is the token embedding; x is the sum.
     const bool adds = config.position_embedding && given.has("token_embedding");
     for (const auto& [name, tensor] : given.entries()) {
@@ -227,13 +227,13 @@ void take_given(const Ledger& stored, const SaidSettings& said, WalkConfig& conf
     }
 }
 
-void take_direct(Ledger& given, const SaidSettings& said, WalkConfig& config) {
-    if (!said.source && !said.projection && begins_after_x(given, config)) {
+void take_direct(Ledger& given, const SpecifiedSettings& specified, WalkConfig& config) {
+    if (!specified.source && !specified.projection && begins_after_x(given, config)) {
         config.projection = Projection::none;
     }
     if (config.projection != Projection::none) return;
     const std::string beginning = given_beginning(given);
-    if (!said.source &&
+    if (!specified.source &&
         (given.has("query") || given.has("key") || given.has("value") || !beginning.empty())) {
         config.input = RandomInput{};
     }
@@ -245,17 +245,17 @@ void take_direct(Ledger& given, const SaidSettings& said, WalkConfig& config) {
         const Tensor* tensor = given.find(name);
         if (tensor == nullptr) continue;
         // The first of them determines the heads; keys and values may be shared.
-        const bool tells_heads = std::exchange(is_first, false) && !said.heads;
+        const bool sets_heads = std::exchange(is_first, false) && !specified.heads;
         const std::vector<std::int64_t> lengths = lengths_of(*tensor);
         if (lengths.size() < 3 || lengths.size() > 4) continue;
-        const bool is_lone = said.heads && config.heads == 1 && lengths[0] != 1;
+        const bool is_lone = specified.heads && config.heads == 1 && lengths[0] != 1;
         const bool batched =
             lengths.size() == 4 || has_batch || tensor->has_axis("batch") || is_lone;
         const std::size_t heads_at = batched ? 1 : 0;
         if (batched && !config.batch) config.batch = lengths[0];
         if (heads_at + 3 > lengths.size()) continue;
         const std::int64_t heads = lengths[heads_at];
-        if (tells_heads) config.heads = heads;
+        if (sets_heads) config.heads = heads;
         if (heads != config.heads && !has_kv_heads && name != first) {
             config.kv_heads = heads;
         }
@@ -265,14 +265,14 @@ void take_direct(Ledger& given, const SaidSettings& said, WalkConfig& config) {
     }
 }
 
-std::vector<std::string> take_shapes(const Ledger& theirs, const SaidSettings& said,
+std::vector<std::string> take_shapes(const Ledger& user_tensors, const SpecifiedSettings& specified,
                                      WalkConfig& config) {
     std::vector<std::string> assumed = take_layout(config);
     const auto* x = std::get_if<Tensor>(&config.input);
     // A tensor with one axis more than samples and a matrix has an axis of heads.
     for (const char* name : {"weights", "scores", "scaled_scores", "masked_scores", "query"}) {
-        const Tensor* cells = theirs.find(name);
-        if (said.heads || x == nullptr || x->dimension() < 2 || cells == nullptr) continue;
+        const Tensor* cells = user_tensors.find(name);
+        if (specified.heads || x == nullptr || x->dimension() < 2 || cells == nullptr) continue;
         const std::size_t samples = x->dimension() - 2;
         if (cells->dimension() != samples + 3) continue;
         const std::int64_t first = lengths_of(*cells)[samples];
@@ -285,21 +285,21 @@ std::vector<std::string> take_shapes(const Ledger& theirs, const SaidSettings& s
             by_shape("heads", std::to_string(config.heads), std::string("the ") + name));
         break;
     }
-    const Tensor* mask = theirs.find("mask");
-    if (mask != nullptr && !said.mask && !config.mask.any() && is_causal(*mask)) {
+    const Tensor* mask = user_tensors.find("mask");
+    if (mask != nullptr && !specified.mask && !config.mask.any() && is_causal(*mask)) {
         config.mask.causal = true;
-        assumed.push_back("$mask causal, by your mask"_told);
+        assumed.push_back("$mask causal, by your mask"_message);
     }
     return assumed;
 }
 
-std::vector<std::string> sizes_told(const WalkConfig& config, const Plan& plan) {
-    std::vector<std::string> told;
+std::vector<std::string> size_remarks(const WalkConfig& config, const Plan& plan) {
+    std::vector<std::string> lines;
     const auto add = [&](const char* setting, const auto& member, std::int64_t usual,
                          const char* name) {
         const std::int64_t size = *(plan.config.*member);
         if (config.*member || size == usual || !config.parameters.has(name)) return;
-        told.push_back(by_shape(setting, std::to_string(size), name));
+        lines.push_back(by_shape(setting, std::to_string(size), name));
     };
     const auto times = static_cast<std::int64_t>(plan.softmaxes());
     const std::int64_t head_dim = *plan.config.head_dim, heads = plan.config.heads;
@@ -308,7 +308,7 @@ std::vector<std::string> sizes_told(const WalkConfig& config, const Plan& plan) 
     add("head-dim", &WalkConfig::head_dim, fills ? head_dim : 0,
         plan.one_weight() ? "w_qkv" : "w_query");
     add("value-dim", &WalkConfig::value_dim, times * head_dim, "w_value");
-    return told;
+    return lines;
 }
 
 std::int64_t given_kv_heads(const WalkConfig& config, WeightLayout layout) {
@@ -342,7 +342,7 @@ void take_given_sizes(Plan& plan) {
                 throw ShapeError("the given " + row.name + " has " + std::to_string(length) +
                                  " features for the heads, which do not divide into " +
                                  std::to_string(extent.times) +
-                                 ": pass another $heads or $weight-layout"_told);
+                                 ": pass another $heads or $weight-layout"_message);
             }
             config.*extent.setting = static_cast<std::int64_t>(length / extent.times);
         }

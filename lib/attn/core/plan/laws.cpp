@@ -14,16 +14,16 @@ bool explains(std::string_view list, std::string_view name, const Plan* plan) {
     constexpr std::string_view when = " when ";
     const std::string_view family = name.substr(0, name.find('='));
     while (!list.empty()) {
-        const std::string_view part = taken_part(list, ";");
+        const std::string_view part = next_part(list, ";");
         const std::size_t end = std::min(part.find(when), part.size());
         bool is_listed = false;
         for (std::string_view names = part.substr(0, end); !names.empty();) {
-            const std::string_view each = taken_word(names);
+            const std::string_view each = next_token(names);
             is_listed = is_listed || each == name || each == family;
         }
         if (!is_listed) continue;
         if (end == part.size()) return true;
-        if (plan != nullptr && conditions_hold(part.substr(end + when.size()), *plan)) return true;
+        if (plan != nullptr && conditions_true(part.substr(end + when.size()), *plan)) return true;
     }
     return false;
 }
@@ -50,9 +50,9 @@ std::optional<Law> last_law(const std::string& name, const Plan* plan) {
 
 }  // namespace
 
-std::optional<Law> law_behind(const std::string& name, const Plan& plan) {
+std::optional<Law> law_for(const std::string& name, const Plan& plan) {
     return last_law(name, &plan);
 }
-std::optional<Law> law_behind(const std::string& name) { return last_law(name, nullptr); }
+std::optional<Law> law_for(const std::string& name) { return last_law(name, nullptr); }
 
 }  // namespace attn

@@ -18,8 +18,8 @@ struct Law {
 ///     explains  row_sum weights when softmax over keys, not sink; scale-after-softmax
 ///
 /// Returns the last law that applies, since later laws are more specific; nullopt if there is none.
-std::optional<Law> law_behind(const std::string& name, const Plan& plan);
+std::optional<Law> law_for(const std::string& name, const Plan& plan);
 /// Finds the law without a walk: ignores parts with conditions.
-std::optional<Law> law_behind(const std::string& name);
+std::optional<Law> law_for(const std::string& name);
 
 }  // namespace attn

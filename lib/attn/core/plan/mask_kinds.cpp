@@ -149,29 +149,30 @@ constexpr MaskKind dilated{
         },
     .numbers =
         [](const MaskChoice& mask) {
-            return Numbers{mask.dilated->keys, mask.dilated->apart};
+            return Numbers{mask.dilated->keys, mask.dilated->dilation};
         },
     .condition =
         [](const MaskChoice& mask, const std::string& i) {
-            const auto& [keys, apart] = *mask.dilated;
-            return fmt::format("k <= {0} - {1} or ({0} - k) % {2} != 0", i, keys * apart, apart);
+            const auto& [keys, distance] = *mask.dilated;
+            return fmt::format("k <= {0} - {1} or ({0} - k) % {2} != 0", i, keys * distance,
+                               distance);
         },
     .reason =
         [](const Plan& plan, const ScoreCell& cell) {
-            const auto& [keys, apart] = *plan.config.mask.dilated;
+            const auto& [keys, distance] = *plan.config.mask.dilated;
             const std::int64_t before = back(plan, cell);
             const std::string there = tokens(std::abs(before)) + (before < 0 ? " later" : " back");
-            if (before < keys * apart) {
-                return fmt::format("the key is {}, no multiple of {}", there, apart);
+            if (before < keys * distance) {
+                return fmt::format("the key is {}, no multiple of {}", there, distance);
             }
             return fmt::format("the key is {}, and the window ends {} back", there,
-                               (keys - 1) * apart);
+                               (keys - 1) * distance);
         },
     .keys =
         [](const Plan& plan) {
-            const auto& [keys, apart] = *plan.config.mask.dilated;
+            const auto& [keys, distance] = *plan.config.mask.dilated;
             return fmt::format("keys more than {} back and those between every {}",
-                               tokens((keys - 1) * apart), tokens(apart));
+                               tokens((keys - 1) * distance), tokens(distance));
         },
     .elsewhere =
         [](const Plan&) {
@@ -219,7 +220,7 @@ void check_documents(Plan& plan) {
     auto left = static_cast<std::int64_t>(plan.key_len);
     for (const std::int64_t length : lengths) left = length < 1 ? -1 : left - length;
     if (left != 0) {
-        throw ConfigError("$mask documents:"_told + fmt::format("{}", fmt::join(lengths, "+")) +
+        throw ConfigError("$mask documents:"_message + fmt::format("{}", fmt::join(lengths, "+")) +
                           " does not add up to the " + std::to_string(plan.key_len) +
                           " keys: give the number of tokens of each document");
     }
@@ -227,7 +228,7 @@ void check_documents(Plan& plan) {
     if (first < 0 || static_cast<std::size_t>(first) + plan.query_len > plan.key_len) {
         throw ConfigError(
             "$mask documents needs queries that are among the keys: leave the memory out, or "
-            "make it as long as x"_told);
+            "make it as long as x"_message);
     }
 }
 
@@ -252,16 +253,16 @@ constexpr MaskKind documents{
     .condition =
         [](const MaskChoice& mask, const std::string& i) {
             // Two keys are in two documents if one is before a boundary and the other after it.
-            std::string apart;
+            std::string distance;
             std::int64_t end = 0;
             for (const std::int64_t length : mask.documents) {
                 if (end > 0) {
-                    apart += fmt::format("{0}k < {1} and {2} >= {1} or k >= {1} and {2} < {1}",
-                                         apart.empty() ? "" : " or ", end, i);
+                    distance += fmt::format("{0}k < {1} and {2} >= {1} or k >= {1} and {2} < {1}",
+                                            distance.empty() ? "" : " or ", end, i);
                 }
                 end += length;
             }
-            return apart.empty() ? "k < 0" : apart;
+            return distance.empty() ? "k < 0" : distance;
         },
     .reason =
         [](const Plan& plan, const ScoreCell& cell) {
@@ -283,17 +284,17 @@ void resolve_padding(Plan& plan) {
     const WalkConfig& config = plan.config;
     const Source& keys = config.memory ? *config.memory : config.input;
     const auto* tokens = std::get_if<Tokens>(&keys);
-    const bool knows_pad = tokens != nullptr && tokens->pad_id.has_value();
-    if (!knows_pad && config.lengths.empty()) {
+    const bool has_pad = tokens != nullptr && tokens->pad_id.has_value();
+    if (!has_pad && config.lengths.empty()) {
         throw ConfigError(
-            "a padding mask needs the positions of the padding: pass $lengths or $pad-id"_told);
+            "a padding mask needs the positions of the padding: pass $lengths or $pad-id"_message);
     }
     plan.key_padding =
         empty_array<bool>(plan.has_batch ? Shape{plan.batch, plan.key_len} : Shape{plan.key_len});
     for (std::size_t b = 0; b < plan.batch; ++b) {
-        const std::size_t row = knows_pad ? b % tokens->sequences.size() : 0;
+        const std::size_t row = has_pad ? b % tokens->sequences.size() : 0;
         for (std::size_t k = 0; k < plan.key_len; ++k) {
-            const bool is_pad = knows_pad && k >= plan.past_len &&
+            const bool is_pad = has_pad && k >= plan.past_len &&
                                 tokens->sequences[row][k - plan.past_len] == *tokens->pad_id;
             const bool beyond =
                 !config.lengths.empty() && static_cast<std::int64_t>(k) >= config.lengths[b];

@@ -49,7 +49,7 @@ bool fits_memory(double bytes) {
 void refuse_bytes(double needed, const std::string& most, const std::string& other_ways) {
     throw ConfigError("this walk would need " + memory_text(needed) + " for its tensors" + most +
                       ", and the machine has " + memory_text(machine_bytes()) + ": " + other_ways +
-                      "make $seq-len, $batch, $heads or the dimensions smaller"_told);
+                      "make $seq-len, $batch, $heads or the dimensions smaller"_message);
 }
 
 void require_inputs(const Plan& plan) {

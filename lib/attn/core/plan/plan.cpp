@@ -38,10 +38,10 @@ void resolve_dimensions(Plan& plan) {
                 embed % heads == 0,
                 "embed-dim " + text(embed) + " does not divide into " + text(heads) +
                     (plan.differs() ? " heads, two for each differential head" : " heads") +
-                    ": pass $head-dim"_told +
+                    ": pass $head-dim"_message +
                     (std::holds_alternative<Tensor>(config.input)
                          ? ""
-                         : ", or an $embed-dim that is a multiple of "_told + text(heads)));
+                         : ", or an $embed-dim that is a multiple of "_message + text(heads)));
             config.head_dim = embed / heads;
         } else {
             config.head_dim = 4;
@@ -74,15 +74,15 @@ void refuse_grouped_heads(const Plan& plan) {
     refuse_unless(projection != Projection::mha,
                   kv_heads +
                       ": nn.MultiheadAttention has as many key and value heads as heads: "
-                      "use $projection split or fused"_told);
+                      "use $projection split or fused"_message);
     refuse_unless(projection != Projection::fused_by_head && projection != Projection::per_head,
                   kv_heads + ": projection " + std::string(word(projection)) +
                       " makes a query, a key and a value for each head in turn: use $projection "
-                      "split, fused or stacked"_told);
+                      "split, fused or stacked"_message);
     refuse_unless(projection != Projection::none || !plan.has_x(),
                   kv_heads +
                       ": without a projection query, key and value are x itself, with the "
-                      "same heads: use $projection split"_told);
+                      "same heads: use $projection split"_message);
 }
 
 /// Resolves the storage and draws of parameters, independent of their sizes.
@@ -116,14 +116,14 @@ void resolve_drawing(Plan& plan) {
                   "one fused weight cannot be drawn in three ways: name one init");
     refuse_unless(
         !mha || !config.init,
-        "nn.MultiheadAttention has its own (Xavier) initialisation: leave $init out"_told);
+        "nn.MultiheadAttention has its own (Xavier) initialisation: leave $init out"_message);
     refuse_unless(!mha || !numpy,
-                  "nn.MultiheadAttention is drawn by PyTorch only: pass $rng torch"_told);
+                  "nn.MultiheadAttention is drawn by PyTorch only: pass $rng torch"_message);
     config.init = inits;
 
     refuse_unless(
         !mha || config.weight_layout != WeightLayout::in_out,
-        "nn.MultiheadAttention stores its weights (out, in): leave $weight-layout out"_told);
+        "nn.MultiheadAttention stores its weights (out, in): leave $weight-layout out"_message);
     const WeightLayout layout = numpy && !mha ? WeightLayout::in_out : WeightLayout::out_in;
     config.weight_layout = config.weight_layout.value_or(layout);
     config.kv_heads = config.kv_heads.value_or(given_kv_heads(config, *config.weight_layout));
@@ -141,16 +141,17 @@ void resolve_projection(Plan& plan) {
         refuse_unless(plan.embed_dim == plan.heads * plan.head_dim &&
                           plan.value_dim == plan.head_dim && plan.output_dim == plan.embed_dim,
                       "nn.MultiheadAttention needs head-dim and value-dim to be embed-dim / heads: "
-                      "leave them (and $output-dim) out"_told);
+                      "leave them (and $output-dim) out"_message);
         config.output_projection = true;
         config.output_bias = config.bias;
     }
     refuse_unless(!plan.one_weight() || plan.memory_dim == plan.embed_dim,
                   "one fused weight needs memory with as many features as x (" +
                       std::to_string(plan.embed_dim) + ", not " + std::to_string(plan.memory_dim) +
-                      "): use $projection split"_told);
+                      "): use $projection split"_message);
     if (config.projection == Projection::none) {
-        refuse_unless(!config.bias, "without a projection there is no bias: leave $bias out"_told);
+        refuse_unless(!config.bias,
+                      "without a projection there is no bias: leave $bias out"_message);
         if (plan.has_x()) {
             refuse_unless(plan.embed_dim == plan.heads * plan.head_dim &&
                               plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim,
@@ -160,13 +161,14 @@ void resolve_projection(Plan& plan) {
         }
     }
     check_differential(plan);
-    refuse_unless(!config.output_bias || config.output_projection,
-                  "an output bias needs the output projection: pass $output-projection too"_told);
+    refuse_unless(
+        !config.output_bias || config.output_projection,
+        "an output bias needs the output projection: pass $output-projection too"_message);
     const bool loose =
         config.projection == Projection::stacked || config.projection == Projection::per_head;
     plan.merges = config.merge.value_or(!loose || config.output_projection);
     refuse_unless(plan.merges || !config.output_projection || !plan.has_head,
-                  "the output projection reads merged heads: leave out $no-merge"_told);
+                  "the output projection reads merged heads: leave out $no-merge"_message);
     config.merge = plan.merges;
 }
 
@@ -187,27 +189,27 @@ void resolve_mask_and_softmax(Plan& plan) {
     }
     refuse_unless(!plan.fused() || config.softmax_axis == SoftmaxAxis::key,
                   "$variant fused runs softmax over the keys only, block by block: leave "
-                  "$softmax-axis out, or use $variant vectorized"_told);
+                  "$softmax-axis out, or use $variant vectorized"_message);
     refuse_unless(!plan.fused() || config.empty_row != EmptyRow::error,
-                  "$variant fused cannot stop at an empty row: use $empty-row nan or zero"_told);
+                  "$variant fused cannot stop at an empty row: use $empty-row nan or zero"_message);
     refuse_unless(!config.sigmoid || !plan.fused(),
                   "$variant fused runs softmax block by block: leave $weights-by out, or use "
-                  "$variant vectorized"_told);
+                  "$variant vectorized"_message);
     refuse_unless(
         !config.sigmoid || config.softmax_axis == SoftmaxAxis::key,
-        "a sigmoid is applied to one score and has no axis: leave $softmax-axis out"_told);
+        "a sigmoid is applied to one score and has no axis: leave $softmax-axis out"_message);
     refuse_unless(
         !config.sigmoid || !plan.has_sink(),
-        "a sink is part of the sum of softmax, and sigmoids have no sum: leave $sink out"_told);
+        "a sink is part of the sum of softmax, and sigmoids have no sum: leave $sink out"_message);
     refuse_unless(!config.sigmoid || !plan.config.differential.depth,
                   "differential attention subtracts one softmax from another: leave $weights-by "
-                  "out"_told);
+                  "out"_message);
     refuse_unless(!plan.has_sink() || config.softmax_axis == SoftmaxAxis::key,
-                  "a sink is part of a softmax over the keys: leave $softmax-axis out"_told);
+                  "a sink is part of a softmax over the keys: leave $softmax-axis out"_message);
     refuse_unless(config.softmax_axis != SoftmaxAxis::head || plan.has_head,
-                  "softmax over heads needs a head axis: pass $heads 2 or more"_told);
+                  "softmax over heads needs a head axis: pass $heads 2 or more"_message);
     refuse_unless(config.softmax_axis != SoftmaxAxis::batch || plan.has_batch,
-                  "softmax over the batch needs a batch axis: pass $batch"_told);
+                  "softmax over the batch needs a batch axis: pass $batch"_message);
 }
 
 ScaleFactor scale_factor(const Plan& plan) {

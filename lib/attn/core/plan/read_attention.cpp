@@ -18,7 +18,7 @@ constexpr std::size_t longest_file = 65536;
 /// One line of a file: its first word and the rest.
 struct Line {
     std::size_t number = 0;
-    std::string word, says;
+    std::string word, remainder;
 };
 
 class Reader {
@@ -35,20 +35,21 @@ public:
         std::size_t number = 0;
         for (std::size_t at = 0; at < file_.text.size();) {
             const std::size_t end = std::min(file_.text.find('\n', at), file_.text.size());
-            std::string says(
+            std::string remainder(
                 trimmed(without_remark(std::string_view(file_.text).substr(at, end - at))));
             at = end + 1;
             ++number;
-            if (number == 1 && says.starts_with("\xEF\xBB\xBF")) says = trimmed(says.substr(3));
-            if (says.empty()) continue;
-            std::ranges::replace(says, '\t', ' ');
-            if (visible(says) != says) {
+            if (number == 1 && remainder.starts_with("\xEF\xBB\xBF"))
+                remainder = trimmed(remainder.substr(3));
+            if (remainder.empty()) continue;
+            std::ranges::replace(remainder, '\t', ' ');
+            if (visible(remainder) != remainder) {
                 file_.refuse(number, "there is an invisible character: remove it");
             }
             line_.number = number;
-            std::string_view rest = says;
-            line_.word = taken_word(rest);
-            line_.says = rest;
+            std::string_view rest = remainder;
+            line_.word = next_token(rest);
+            line_.remainder = rest;
             file_.at(number, [&] { read(); });
         }
         if (file_.name.empty()) {
@@ -95,19 +96,19 @@ private:
     void read() {
         const std::string& word = line_.word;
         if (std::string* const text = text_called(word)) {
-            if (line_.says.empty()) refuse(word + " has no text: add a description");
+            if (line_.remainder.empty()) refuse(word + " has no text: add a description");
             if (!text->empty()) refuse(word + " occurs twice: remove one");
             if (word == "begins") file_.begins_line = line_.number;
-            if (word == "note") check_facts(line_.says);
+            if (word == "note") check_facts(line_.remainder);
             if (word == "when") {
-                each_condition(line_.says, [](const ConditionWord& each) {
+                each_condition(line_.remainder, [](const ConditionWord& each) {
                     if (find_condition(each.name) == nullptr) refuse_condition(each.name);
                 });
             }
             if (word == "attention" || word == "extends" || word == "after") {
-                *text = name_in(line_.says);
+                *text = name_in(line_.remainder);
             } else {
-                *text = line_.says;
+                *text = line_.remainder;
             }
         } else if (word == "setting" || word == "axis") {
             read_number(word == "axis");
@@ -115,23 +116,23 @@ private:
             read_parameter();
         } else if (word == "form") {
             leave();
-            form_ = name_in(line_.says);
+            form_ = name_in(line_.remainder);
             if (has(file_.forms, form_)) refuse("form " + form_ + " occurs twice: remove one");
             file_.forms.push_back(form_);
         } else if (word == "same") {
             leave();
             form_.clear();
             file_.same_line = line_.number;
-            if (line_.says.empty())
+            if (line_.remainder.empty())
                 refuse("same names the tensor that all forms compute, as in same context");
-            for (std::string_view rest = line_.says; !rest.empty();) {
-                file_.same.push_back(name_in(std::string(taken_word(rest))));
+            for (std::string_view rest = line_.remainder; !rest.empty();) {
+                file_.same.push_back(name_in(std::string(next_token(rest))));
             }
         } else if (word == "together") {
             leave();
             AttentionGroup group{{}, line_.number, form_};
-            for (std::string_view rest = line_.says; !rest.empty();) {
-                group.names.push_back(name_in(std::string(taken_word(rest))));
+            for (std::string_view rest = line_.remainder; !rest.empty();) {
+                group.names.push_back(name_in(std::string(next_token(rest))));
             }
             if (group.names.size() < 2) {
                 refuse("together names steps that read each other: together momentum memory");
@@ -139,29 +140,29 @@ private:
             groups_.push_back(std::move(group));
         } else if (word == "define") {
             leave();
-            Definition made = parse_definition(line_.says, file_.definitions);
-            file_.definitions.emplace(made.name, made);
+            Definition result = parse_definition(line_.remainder, file_.definitions);
+            file_.definitions.emplace(result.name, result);
         } else if (word == "step") {
             leave();
-            const Rule rule = parse_rule(line_.says, file_.definitions);
+            const Rule rule = parse_rule(line_.remainder, file_.definitions);
             file_.steps.push_back({rule, line_.number, form_});
             step_ = &file_.steps.back();
-        } else if (word == "detail" && step_ != nullptr && line_.says.empty()) {
+        } else if (word == "detail" && step_ != nullptr && line_.remainder.empty()) {
             step_->is_detail = true;
-        } else if (word == "at" && step_ != nullptr && line_.says == "once") {
+        } else if (word == "at" && step_ != nullptr && line_.remainder == "once") {
             step_->at_once = true;
         } else if (word == "mistake") {
             read_mistake();
         } else if (word == "rule" && mistake_ != nullptr) {
             if (mistake_->rule.value != nullptr) refuse("rule occurs twice: remove one");
-            mistake_->rule = parse_rule(line_.says, file_.definitions);
+            mistake_->rule = parse_rule(line_.remainder, file_.definitions);
             if (mistake_->rule.step != mistake_->step) {
                 refuse("the mistake is at " + mistake_->step + ", and its rule makes " +
                        mistake_->rule.step);
             }
         } else if (word == "fix" && mistake_ != nullptr) {
-            std::string_view rest = line_.says;
-            const std::string_view language = taken_word(rest);
+            std::string_view rest = line_.remainder;
+            const std::string_view language = next_token(rest);
             if (language != "torch:" && language != "numpy:") {
                 refuse("a fix is one of torch: or numpy:, as in fix torch: w = w / scale");
             }
@@ -211,49 +212,50 @@ private:
     void read_number(bool is_axis) {
         leave();
         const char sign = is_axis ? '<' : '=';
-        const std::size_t at = line_.says.find(sign);
-        if (at == line_.says.npos) {
+        const std::size_t at = line_.remainder.find(sign);
+        if (at == line_.remainder.npos) {
             refuse(is_axis ? "an axis needs its length, as in axis o < H * Dv"
                            : "a setting needs its number, as in setting chunk = 2");
         }
         std::vector<AttentionNumber>& all = is_axis ? file_.axes : file_.settings;
-        const std::string name = name_in(std::string(trimmed(line_.says.substr(0, at))));
+        const std::string name = name_in(std::string(trimmed(line_.remainder.substr(0, at))));
         for (const AttentionNumber& each : all) {
             if (each.name == name) refuse(name + " occurs twice: remove one");
         }
         if (const std::string has = meaning_in_walks(name, is_axis); !has.empty()) {
             refuse(name + " is " + has + " in every walk: choose another name");
         }
-        all.push_back({name, parse_expression(line_.says.substr(at + 1)), line_.number});
+        all.push_back({name, parse_expression(line_.remainder.substr(at + 1)), line_.number});
     }
 
     void read_parameter() {
         leave();
-        const std::size_t end = line_.says.find(']');
-        const std::size_t sign = line_.says.find_first_not_of(" \t", end + 1);
-        const bool draws =
-            end != line_.says.npos && sign != line_.says.npos && line_.says[sign] == '~';
-        if (!draws && (sign == line_.says.npos || line_.says[sign] != '=')) {
+        const std::size_t end = line_.remainder.find(']');
+        const std::size_t sign = line_.remainder.find_first_not_of(" \t", end + 1);
+        const bool draws = end != line_.remainder.npos && sign != line_.remainder.npos &&
+                           line_.remainder[sign] == '~';
+        if (!draws && (sign == line_.remainder.npos || line_.remainder[sign] != '=')) {
             refuse(
                 "a parameter needs its letters and a distribution, as in w_gate[o,c] ~ linear "
                 "or tau[h] = 1");
         }
-        const Rule said = parse_rule(draws ? line_.says.substr(0, sign) + "= 0" : line_.says);
-        AttentionParameter made{said.step, said.indices};
-        made.line = line_.number;
+        const Rule specified =
+            parse_rule(draws ? line_.remainder.substr(0, sign) + "= 0" : line_.remainder);
+        AttentionParameter result{specified.step, specified.indices};
+        result.line = line_.number;
         for (const AttentionParameter& each : file_.parameters) {
-            if (each.name == made.name) refuse("two parameters are called " + made.name);
+            if (each.name == result.name) refuse("two parameters are called " + result.name);
         }
-        draws ? read_distribution(trimmed_text(line_.says.substr(sign + 1)), made)
-              : static_cast<void>(made.value = said.value);
-        file_.parameters.push_back(std::move(made));
+        draws ? read_distribution(trimmed_text(line_.remainder.substr(sign + 1)), result)
+              : static_cast<void>(result.value = specified.value);
+        file_.parameters.push_back(std::move(result));
         parameter_ = &file_.parameters.back();
     }
 
     static std::string trimmed_text(const std::string& text) { return std::string(trimmed(text)); }
 
-    void read_distribution(const std::string& says, AttentionParameter& made) const {
-        const std::string word = says.substr(0, says.find('('));
+    void read_distribution(const std::string& remainder, AttentionParameter& result) const {
+        const std::string word = remainder.substr(0, remainder.find('('));
         const std::vector<std::string> words{"linear", "normal", "uniform", "ones", "zeros"};
         const Initialisation hows[] = {Initialisation::linear_weight, Initialisation::normal,
                                        Initialisation::uniform, Initialisation::ones,
@@ -263,37 +265,37 @@ private:
             refuse("there is no distribution '" + word + "'" +
                    did_you_mean(word, words, ": there are " + joined(words, " ")));
         }
-        made.how = hows[known - words.begin()];
-        if (word == says) return;
-        const std::size_t comma = says.find(',');
+        result.how = hows[known - words.begin()];
+        if (word == remainder) return;
+        const std::size_t comma = remainder.find(',');
         const bool may = word == "normal" || word == "uniform";
-        if (!may || comma == says.npos || says.back() != ')') {
+        if (!may || comma == remainder.npos || remainder.back() != ')') {
             refuse("normal(mean, deviation) and uniform(least, most) take two numbers, not " +
-                   says.substr(word.size()));
+                   remainder.substr(word.size()));
         }
-        const double first =
-            number_of(parse_expression(says.substr(word.size() + 1, comma - word.size() - 1)), {});
-        const double second =
-            number_of(parse_expression(says.substr(comma + 1, says.size() - comma - 2)), {});
+        const double first = number_of(
+            parse_expression(remainder.substr(word.size() + 1, comma - word.size() - 1)), {});
+        const double second = number_of(
+            parse_expression(remainder.substr(comma + 1, remainder.size() - comma - 2)), {});
         if (word == "normal" && !(second >= 0)) refuse("a standard deviation cannot be negative");
         if (word == "uniform" && !(first <= second))
             refuse("uniform(least, most) takes the smaller number first");
-        made.shift = first;
-        made.spread = word == "normal" ? second : second - first;
+        result.shift = first;
+        result.spread = word == "normal" ? second : second - first;
     }
 
     void read_mistake() {
         leave();
-        std::string_view rest = line_.says;
-        AttentionMistake made{std::string(taken_word(rest)), {}};
-        const bool says_place = taken_word(rest) == "at" && !rest.empty();
-        if (!says_place) refuse("a mistake names its step, as in mistake forget-late at state");
-        made.step = name_in(std::string(rest));
-        made.line = line_.number;
+        std::string_view rest = line_.remainder;
+        AttentionMistake result{std::string(next_token(rest)), {}};
+        const bool names_place = next_token(rest) == "at" && !rest.empty();
+        if (!names_place) refuse("a mistake names its step, as in mistake forget-late at state");
+        result.step = name_in(std::string(rest));
+        result.line = line_.number;
         for (const AttentionMistake& each : file_.mistakes) {
-            if (each.id == made.id) refuse("two mistakes are called " + made.id);
+            if (each.id == result.id) refuse("two mistakes are called " + result.id);
         }
-        file_.mistakes.push_back(std::move(made));
+        file_.mistakes.push_back(std::move(result));
         mistake_ = &file_.mistakes.back();
     }
 
@@ -313,8 +315,8 @@ private:
         for (AttentionStep& each : file_.steps) rules.push_back(&each.rule);
         for (AttentionMistake& each : file_.mistakes) rules.push_back(&each.rule);
         std::erase_if(rules, [](const Rule* rule) { return rule->value == nullptr; });
-        const auto says = [](const Rule* rule) { return says_latest(*rule->value); };
-        if (std::ranges::none_of(rules, says)) return;
+        const auto remainder = [](const Rule* rule) { return names_latest(*rule->value); };
+        if (std::ranges::none_of(rules, remainder)) return;
         for (Rule* const rule : rules) rule->value = with_exact_names(rule->value);
     }
 

@@ -42,8 +42,8 @@ DistanceBias<T> distance_bias(const Plan& plan, const Ledger& ledger) {
 template <class T>
 ScoreBias<T>::ScoreBias(const Plan& plan, const Ledger& ledger) {
     if (!plan.biases()) return;
-    if (const Tensor* made = ledger.find("position_bias")) {
-        view_ = view_for(plan, made->as<T>());
+    if (const Tensor* computed = ledger.find("position_bias")) {
+        view_ = view_for(plan, computed->as<T>());
     } else if (plan.config.position_bias->kind == Kind::file) {
         numbers_ = cast(*plan.config.position_bias->given, plan.compute_dtype).template as<T>();
         view_ = view_for(plan, numbers_);
@@ -57,24 +57,26 @@ ScoreBias<T>::ScoreBias(const Plan& plan, const Ledger& ledger) {
 void resolve_score_changes(const Plan& plan) {
     const double cap = plan.config.softcap;
     refuse_unless(std::isfinite(cap) && cap >= 0,
-                  "$softcap must be a number above 0, or 0 for none: Gemma 2 uses 50"_told);
+                  "$softcap must be a number above 0, or 0 for none: Gemma 2 uses 50"_message);
     if (!plan.biases()) return;
     const PositionBias& bias = *plan.config.position_bias;
     if (bias.kind == Kind::file) {
-        refuse_unless(bias.given->dimension() > 0,
-                      "$position-bias: the tensor is a single number: give one for each key"_told);
-        broadcast_strides("$position-bias or $mask-file: the tensor"_told, bias.given->shape(),
+        refuse_unless(
+            bias.given->dimension() > 0,
+            "$position-bias: the tensor is a single number: give one for each key"_message);
+        broadcast_strides("$position-bias or $mask-file: the tensor"_message, bias.given->shape(),
                           "the scores", plan.per_head_shape(plan.query_len, plan.key_len));
     }
     if (bias.kind != Kind::t5) return;
     const BucketRule rule = bucket_rule(plan);
     const std::int64_t least = rule.bidirectional ? 4 : 2;
     refuse_unless(bias.buckets >= least && bias.buckets % least == 0,
-                  "$position-bias t5 needs buckets in multiples of "_told + std::to_string(least) +
+                  "$position-bias t5 needs buckets in multiples of "_message +
+                      std::to_string(least) +
                       (rule.bidirectional ? " (half of them are for later keys)" : "") + ", not " +
                       std::to_string(bias.buckets) + ": T5 has t5:32:128");
     refuse_unless(bias.max_distance > rule.exact(),
-                  "$position-bias t5: the largest distance must be more than "_told +
+                  "$position-bias t5: the largest distance must be more than "_message +
                       std::to_string(rule.exact()) + ", not " + std::to_string(bias.max_distance) +
                       ": T5 has t5:32:128");
 }

@@ -34,13 +34,13 @@ void even_out(Source& source) {
     if (!tokens.vocab_size) tokens.vocab_size = largest + 1;
     refuse_unless(largest < *tokens.vocab_size,
                   "id " + std::to_string(largest) + " is beyond a vocabulary of " +
-                      std::to_string(*tokens.vocab_size) + ": pass $vocab-size "_told +
+                      std::to_string(*tokens.vocab_size) + ": pass $vocab-size "_message +
                       std::to_string(largest + 1) + " or more");
     for (auto& sequence : tokens.sequences) {
         refuse_unless(sequence.size() == longest || tokens.pad_id.has_value(),
                       "sequences of " + std::to_string(sequence.size()) + " and " +
                           std::to_string(longest) +
-                          " ids cannot be batched: pass $pad-id to pad the shorter one"_told);
+                          " ids cannot be batched: pass $pad-id to pad the shorter one"_message);
         sequence.resize(longest, tokens.pad_id.value_or(0));
     }
 }
@@ -129,7 +129,7 @@ void resolve_sequences(Plan& plan) {
             !config.embed_dim || *config.embed_dim == static_cast<std::int64_t>(x.features),
             "embed-dim " + std::to_string(config.embed_dim.value_or(0)) +
                 " contradicts the input, which has " + std::to_string(x.features) +
-                " features: leave $embed-dim out"_told);
+                " features: leave $embed-dim out"_message);
         config.embed_dim = static_cast<std::int64_t>(x.features);
     }
     plan.memory_dim = memory.features;

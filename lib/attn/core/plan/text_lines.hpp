@@ -18,7 +18,7 @@ inline std::string_view without_remark(std::string_view line) {
 }
 
 /// Removes the part of a list before the next `between` and returns it, without surrounding spaces.
-inline std::string_view taken_part(std::string_view& list, std::string_view between) {
+inline std::string_view next_part(std::string_view& list, std::string_view between) {
     list = trimmed(list);
     const std::size_t end = std::min(list.find_first_of(between), list.size());
     const std::string_view part = trimmed(list.substr(0, end));
@@ -27,7 +27,7 @@ inline std::string_view taken_part(std::string_view& list, std::string_view betw
 }
 
 /// Removes the first word of a text and returns it.
-inline std::string_view taken_word(std::string_view& text) { return taken_part(text, " \t"); }
+inline std::string_view next_token(std::string_view& text) { return next_part(text, " \t"); }
 
 /// True if a line of a paragraph begins with a word.
 bool has_word(const auto& lines, std::string_view word) {
@@ -35,12 +35,12 @@ bool has_word(const auto& lines, std::string_view word) {
 }
 
 /// Returns the text after a word, one line for each line that begins with it.
-std::string said_after(const auto& lines, std::string_view word) {
+std::string text_after(const auto& lines, std::string_view word) {
     std::string text;
     for (const auto& line : lines) {
         if (line.word != word) continue;
         if (!text.empty()) text += '\n';
-        text += line.says;
+        text += line.remainder;
     }
     return text;
 }

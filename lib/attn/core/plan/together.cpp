@@ -111,13 +111,13 @@ private:
 
     /// Replaces the cells of the same row by the rules of their steps.
     void put_in_row(std::size_t i, std::size_t axis) {
-        const std::string taken = rule_text(rules_[i]) + " " + joined(letters_, " ");
+        const std::string name_in_use = rule_text(rules_[i]) + " " + joined(letters_, " ");
         rules_[i].value = changed(rules_[i].value, [&](const RuleNode& node) -> RuleTree {
             const std::size_t read = place_of(node);
             if (read == rules_.size() || !is_same_row(node, axis)) return nullptr;
             const Definition rule{node.word, {}, rules_[read].indices, true, rules_[read].value};
             return file_.at(group_.line,
-                            [&] { return expanded(rule, {}, node.parts, taken, node.at); });
+                            [&] { return expanded(rule, {}, node.parts, name_in_use, node.at); });
         });
     }
 

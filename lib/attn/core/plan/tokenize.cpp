@@ -56,7 +56,7 @@ std::vector<std::string> matches_of(const std::string& text, const std::string& 
             matches.push_back(text.substr(begin, end - begin));
         }
     } catch (const InputError& error) {
-        throw ConfigError("$split: "_told + error.what() +
+        throw ConfigError("$split: "_message + error.what() +
                           "; words and chars are others, or one such as [a-z]+");
     }
     return matches;
@@ -90,11 +90,11 @@ bool lacks_blanks(std::string_view word) {
 std::string composed(const std::string& text) {
     const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.c_str());
     // Not utf8proc_NFC, which ends at a NUL character.
-    utf8proc_uint8_t* made = nullptr;
+    utf8proc_uint8_t* result = nullptr;
     constexpr auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
     const utf8proc_ssize_t size =
-        utf8proc_map(bytes, static_cast<utf8proc_ssize_t>(text.size()), &made, options);
-    const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> form(made, &std::free);
+        utf8proc_map(bytes, static_cast<utf8proc_ssize_t>(text.size()), &result, options);
+    const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> form(result, &std::free);
     return size < 0 ? text : std::string(form.get(), form.get() + size);
 }
 
@@ -124,7 +124,7 @@ Tokens tokenize(const std::vector<std::string>& texts, const Splitting& splittin
         if (sequences.back().empty()) {
             const bool words = splitting.by == "words";
             throw InputError("'" + text + "' has no " +
-                             (words ? "words" : "tokens by $split "_told + splitting.by) +
+                             (words ? "words" : "tokens by $split "_message + splitting.by) +
                              ": give at least one");
         }
         tokens.vocabulary.insert(tokens.vocabulary.end(), sequences.back().begin(),
@@ -198,7 +198,7 @@ std::vector<std::vector<std::string>> token_names(
     std::vector<std::vector<std::string>> labels = usual_labels(source);
     if (names.empty()) return labels;
     require_names(names.size() == 1 || names.size() == batch,
-                  "$tokens has "_told + std::to_string(names.size()) + " lists for " +
+                  "$tokens has "_message + std::to_string(names.size()) + " lists for " +
                       std::to_string(batch) + " sequences: give one for each, or one for all");
     const auto* tokens = std::get_if<Tokens>(&source);
     labels.resize(batch, labels.empty() ? std::vector<std::string>() : labels.back());
@@ -214,7 +214,7 @@ std::vector<std::vector<std::string>> token_names(
             --needed;
         }
         require_names(row.size() >= needed && row.size() <= length,
-                      "$tokens gives "_told + std::to_string(row.size()) + " names for the " +
+                      "$tokens gives "_message + std::to_string(row.size()) + " names for the " +
                           std::to_string(length) +
                           " tokens of x: give one for each, and _ for what needs none");
         for (std::size_t i = 0; i < row.size(); ++i) {

@@ -17,15 +17,15 @@ bool is_complete(const RuleNode& node) {
            std::ranges::any_of(node.parts, [](const RuleTree& part) { return is_complete(*part); });
 }
 
-void add_axes(const RuleNode& node, const std::string& index, bool is_asked,
+void add_axes(const RuleNode& node, const std::string& index, bool is_requested,
               std::vector<RuleAxis>& found) {
     for (std::size_t i = 0; i < node.parts.size(); ++i) {
         const RuleNode& part = *node.parts[i];
         const bool is_read = node.kind == Kind::cell && node.outline != nullptr;
         if (is_read && part.kind == Kind::name && part.word == index) {
-            found.push_back({&node, i, is_asked});
+            found.push_back({&node, i, is_requested});
         }
-        add_axes(part, index, is_asked || (node.kind == Kind::choose && i > 0), found);
+        add_axes(part, index, is_requested || (node.kind == Kind::choose && i > 0), found);
     }
 }
 
@@ -36,21 +36,21 @@ std::string counted(std::size_t count, const std::string& one, const std::string
 
 class Completer {
 public:
-    Completer(const Rule& rule, const Outline& made, const RuleNames& names)
+    Completer(const Rule& rule, const Outline& result_outline, const RuleNames& names)
         : rule_(rule),
-          made_(made),
+          outline_(result_outline),
           names_(names),
           scope_(rule.indices),
           is_new_(!is_complete(*rule.value)) {
-        if (rule.indices.size() > made.axes.size()) {
-            refuse(0, rule.step + " has " + described(made.axes, made.shape) + ": " +
-                          counted(rule.indices.size(), "is", "are") + " too many");
+        if (rule.indices.size() > result_outline.axes.size()) {
+            refuse(0, rule.step + " has " + described(result_outline.axes, result_outline.shape) +
+                          ": " + counted(rule.indices.size(), "is", "are") + " too many");
         }
         bound_ = rule.indices;
         add_indices(*rule.value);
-        const std::size_t left_out = made.axes.size() - rule.indices.size();
+        const std::size_t left_out = result_outline.axes.size() - rule.indices.size();
         for (std::size_t axis = 0; axis < left_out; ++axis) {
-            first_.push_back(free_letter(made.axes[axis]));
+            first_.push_back(free_letter(result_outline.axes[axis]));
         }
         scope_.insert(scope_.begin(), first_.begin(), first_.end());
     }
@@ -60,7 +60,7 @@ public:
         whole.indices = scope_;
         whole.value = tree(rule_.value);
         for (std::size_t axis = 0; axis < scope_.size(); ++axis) {
-            require_length(*whole.value, scope_[axis], made_.shape[axis], rule_.step);
+            require_length(*whole.value, scope_[axis], outline_.shape[axis], rule_.step);
         }
         return whole;
     }
@@ -136,7 +136,7 @@ private:
         }
         std::vector<std::string> known;
         for (const auto& [name, number] : names_.settings) known.push_back(name);
-        const std::string meant = called_here(node.word, known);
+        const std::string meant = known_name_for(node.word, known);
         refuse(node.at, "nothing binds '" + node.word + "': it is not an index of " + rule_.step +
                             " nor of a sum around it" +
                             (known.empty() ? "" : ", and the settings are " + joined(known, " ")) +
@@ -191,14 +191,14 @@ private:
         if (is_bound(node.index)) {
             refuse(node.at, "the index " + node.index + " is in use here: choose another letter");
         }
-        const bool says_range = node.parts.size() == 3;
+        const bool has_range = node.parts.size() == 3;
         for (std::size_t i = 0; i + 1 < node.parts.size(); ++i)
             node.parts[i] = index(node.parts[i]);
         scope_.push_back(node.index);
         RuleTree body = tree(node.parts.back());
         scope_.pop_back();
         require_number(*body);
-        if (!says_range) {
+        if (!has_range) {
             const std::vector<RuleAxis> axes = axes_of(*body, node.index);
             if (axes.empty()) {
                 refuse(node.at, "the range of " + node.index + " is unknown: no tensor has " +
@@ -238,7 +238,7 @@ private:
                         const std::string& known_from) const {
         if (!is_new_) return;
         for (const RuleAxis& axis : axes_of(node, index)) {
-            if (axis.is_asked || axis.length() == length || axis.length() == 1) continue;
+            if (axis.is_requested || axis.length() == length || axis.length() == 1) continue;
             refuse(axis.cell->parts[axis.axis]->at,
                    index + " is " + std::to_string(length) + " in " + known_from + " and " +
                        std::to_string(axis.length()) + " in " + axis.cell->word +
@@ -287,7 +287,7 @@ private:
     /// True if an index of the result has more than one place.
     bool is_many(const std::string& index) const {
         const auto from_end = rule_.indices.end() - std::ranges::find(rule_.indices, index);
-        return from_end != 0 && *(made_.shape.end() - from_end) != 1;
+        return from_end != 0 && *(outline_.shape.end() - from_end) != 1;
     }
 
     /// Returns the index of the result's axis with that name.
@@ -296,13 +296,13 @@ private:
         const std::string& name = outline.axes[axis];
         const std::size_t length = outline.shape[axis];
         for (std::size_t i = 0; i < first_.size(); ++i) {
-            if (made_.axes[i] != name) continue;
-            if (length == made_.shape[i]) {
+            if (outline_.axes[i] != name) continue;
+            if (length == outline_.shape[i]) {
                 return tree_of({.kind = Kind::name, .word = first_[i], .at = cell.at});
             }
             if (length == 1) break;
             refuse(cell.at, "there are " + std::to_string(length) + " of axis " + name + " in " +
-                                cell.word + " and " + std::to_string(made_.shape[i]) + " in " +
+                                cell.word + " and " + std::to_string(outline_.shape[i]) + " in " +
                                 rule_.step + ": write all indices, as in " + cell.word + "[" +
                                 name.substr(0, 1) + " / 2, ...]");
         }
@@ -321,7 +321,7 @@ private:
     }
 
     const Rule& rule_;
-    const Outline& made_;
+    const Outline& outline_;
     const RuleNames& names_;
     std::vector<std::string> scope_;  ///< the enclosing indices
     std::vector<std::string> bound_;  ///< all indices in the rule
@@ -337,7 +337,7 @@ std::vector<RuleAxis> axes_of(const RuleNode& node, const std::string& index) {
     return found;
 }
 
-std::optional<std::size_t> length_said(const RuleNode& body, const std::string& index) {
+std::optional<std::size_t> specified_length(const RuleNode& body, const std::string& index) {
     const std::vector<RuleAxis> axes = axes_of(body, index);
     const auto is_other = [&](const RuleAxis& axis) {
         return axis.length() != axes.front().length();
@@ -346,16 +346,16 @@ std::optional<std::size_t> length_said(const RuleNode& body, const std::string& 
     return axes.front().length();
 }
 
-Rule completed(const Rule& rule, const Outline& made, const RuleNames& names) {
+Rule completed(const Rule& rule, const Outline& result_outline, const RuleNames& names) {
     require_whole_rule(rule);
     if (!names.step || !names.outline) {
         throw ConfigError("a rule is completed by names of steps and their outlines");
     }
-    if (made.axes.size() != made.shape.size()) {
-        throw ShapeError(rule.step + " has " + std::to_string(made.axes.size()) + " axes and " +
-                         std::to_string(made.shape.size()) + " lengths");
+    if (result_outline.axes.size() != result_outline.shape.size()) {
+        throw ShapeError(rule.step + " has " + std::to_string(result_outline.axes.size()) +
+                         " axes and " + std::to_string(result_outline.shape.size()) + " lengths");
     }
-    return Completer(rule, made, names).rule();
+    return Completer(rule, result_outline, names).rule();
 }
 
 }  // namespace attn

@@ -18,7 +18,7 @@ void add_settings(const RuleNode& node, const std::map<std::string, double>& all
 
 }  // namespace
 
-Rule completed_for(const Rule& rule, const Outline& made, const RuleScope& scope) {
+Rule completed_for(const Rule& rule, const Outline& outline, const RuleScope& scope) {
     if (!scope.tensor) throw ConfigError("a rule reads tensors by a function of their names");
     const auto is_own = [&](const std::string& name) { return scope.own && name == rule.step; };
     const RuleNames names{[&](const std::string& name) {
@@ -38,13 +38,13 @@ Rule completed_for(const Rule& rule, const Outline& made, const RuleScope& scope
                                      : type == DType::int64 ? RuleType::whole
                                                             : RuleType::number;
                           }};
-    return completed(rule, made, names);
+    return completed(rule, outline, names);
 }
 
-Tensor CompletedRule::evaluate(const Rule& rule, const Outline& made, DType dtype,
+Tensor CompletedRule::evaluate(const Rule& rule, const Outline& outline, DType dtype,
                                const RuleScope& scope) {
     require_whole_rule(rule);
-    Key key{rule.value, {{made.axes, made.shape}}, {}, {}};
+    Key key{rule.value, {{outline.axes, outline.shape}}, {}, {}};
     add_settings(*rule.value, scope.settings, key.settings);
     for (const std::string& name : tensors_read(rule)) {
         if (scope.own && name == rule.step) continue;
@@ -58,12 +58,12 @@ Tensor CompletedRule::evaluate(const Rule& rule, const Outline& made, DType dtyp
         if (key == key_) whole = completed_;
     }
     if (whole == nullptr) {
-        whole = std::make_shared<const Rule>(completed_for(rule, made, scope));
+        whole = std::make_shared<const Rule>(completed_for(rule, outline, scope));
         const std::scoped_lock lock(one_at_a_time_);
         key_ = std::move(key);
         completed_ = whole;
     }
-    return evaluate_completed(*whole, made, dtype, scope);
+    return evaluate_completed(*whole, outline, dtype, scope);
 }
 
 }  // namespace attn

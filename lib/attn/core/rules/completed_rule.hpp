@@ -13,7 +13,7 @@ namespace attn {
 class CompletedRule {
 public:
     /// Evaluates as evaluate_rule(). The rule may change between calls.
-    Tensor evaluate(const Rule& rule, const Outline& made, DType dtype, const RuleScope& scope);
+    Tensor evaluate(const Rule& rule, const Outline& outline, DType dtype, const RuleScope& scope);
 
 private:
     /// The dependencies of a completed rule.

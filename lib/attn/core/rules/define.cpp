@@ -53,8 +53,8 @@ std::set<std::string> words_in(std::string_view text) {
 class Expander {
 public:
     Expander(const Definition& definition, const std::vector<RuleTree>& arguments,
-             const std::vector<RuleTree>& indices, std::string_view taken, std::size_t at)
-        : definition_(definition), taken_(words_in(taken)), at_(at) {
+             const std::vector<RuleTree>& indices, std::string_view used_letters, std::size_t at)
+        : definition_(definition), used_names_(words_in(used_letters)), at_(at) {
         require_count(definition.arguments.size(), arguments.size(), " takes ", " argument");
         if (!definition.has_indices) require_count(0, indices.size(), " has ", " ind");
         if (indices.size() < definition.indices.size()) {
@@ -62,14 +62,14 @@ public:
         }
         for (std::size_t i = 0; i < arguments.size(); ++i) {
             by_[definition.arguments[i]] = arguments[i];
-            add_words(*arguments[i], taken_);
+            add_words(*arguments[i], used_names_);
         }
         const std::size_t more = indices.size() - definition.indices.size();
         first_.assign(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(more));
         for (std::size_t i = more; i < indices.size(); ++i) {
             by_[definition.indices[i - more]] = indices[i];
         }
-        for (const RuleTree& each : indices) add_words(*each, taken_);
+        for (const RuleTree& each : indices) add_words(*each, used_names_);
     }
 
     RuleTree tree() {
@@ -94,10 +94,11 @@ private:
         Meanings inside = by;
         if (node.kind == Kind::reduce) {
             const bool is_written_out = node.index.find_first_not_of('j') == node.index.npos;
-            for (int number = 2; taken_.contains(copy.index) || (is_written_out && number == 2);) {
+            for (int number = 2;
+                 used_names_.contains(copy.index) || (is_written_out && number == 2);) {
                 copy.index = node.index + std::to_string(number++);
             }
-            if (copy.index != node.index) taken_.insert(copy.index);
+            if (copy.index != node.index) used_names_.insert(copy.index);
             inside[node.index] = tree_of({.kind = Kind::name, .word = copy.index, .at = at_});
         }
         for (std::size_t i = 0; i < copy.parts.size(); ++i) {
@@ -133,7 +134,7 @@ private:
     }
 
     const Definition& definition_;
-    std::set<std::string> taken_;
+    std::set<std::string> used_names_;
     std::size_t at_;
     Meanings by_;
     std::vector<RuleTree> first_;
@@ -143,8 +144,9 @@ private:
 }  // namespace
 
 RuleTree expanded(const Definition& definition, const std::vector<RuleTree>& arguments,
-                  const std::vector<RuleTree>& indices, std::string_view taken, std::size_t at) {
-    return Expander(definition, arguments, indices, taken, at).tree();
+                  const std::vector<RuleTree>& indices, std::string_view used_letters,
+                  std::size_t at) {
+    return Expander(definition, arguments, indices, used_letters, at).tree();
 }
 
 RuleTree written_out_softmax(const RuleNode& softmax, const std::string& other_index) {
@@ -170,9 +172,10 @@ RuleTree written_out_softmax(const RuleNode& softmax, const std::string& other_i
     return operate_node("/", {shifted(body, j), over("sum", j, shifted(at(j), j + 'j'))});
 }
 
-bool says_latest(const RuleNode& node) {
+bool names_latest(const RuleNode& node) {
     return (node.kind == Kind::cell && node.word.starts_with("latest ")) ||
-           std::ranges::any_of(node.parts, [](const RuleTree& part) { return says_latest(*part); });
+           std::ranges::any_of(node.parts,
+                               [](const RuleTree& part) { return names_latest(*part); });
 }
 
 RuleTree with_exact_names(const RuleTree& tree) {

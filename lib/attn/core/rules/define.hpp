@@ -27,12 +27,13 @@ Rule parse_rule(std::string_view text, const Definitions& definitions);
 
 /// Returns the rule of a definition for its arguments and the indices after it. Indices that the
 /// definition lacks come first in each tensor that is an argument. Sums get other indices if those
-/// of the definition occur in `taken`.
+/// of the definition occur in `used_letters`.
 ///
 /// Errors  ConfigError without a caret for other numbers of arguments or indices, an expression in
 ///         place of a tensor, and a result of more than 4096 parts.
 RuleTree expanded(const Definition& definition, const std::vector<RuleTree>& arguments,
-                  const std::vector<RuleTree>& indices, std::string_view taken, std::size_t at);
+                  const std::vector<RuleTree>& indices, std::string_view used_letters,
+                  std::size_t at);
 
 /// Rewrites `softmax k: e` as exp(e - stop(m)) / (sum j: exp(e - stop(m))), where m is
 /// the maximum of e over j. A shift changes no weight, so gradients need not pass through it.
@@ -47,7 +48,7 @@ inline std::pair<std::string, bool> exact_name(const std::string& name) {
     return {is_exact ? name.substr(word.size()) : name, is_exact};
 }
 /// True if an expression contains `latest`: then names without it are exact.
-bool says_latest(const RuleNode& node);
+bool names_latest(const RuleNode& node);
 /// Returns the expression with its names made exact.
 RuleTree with_exact_names(const RuleTree& tree);
 

@@ -19,7 +19,7 @@ namespace attn {
 namespace {
 
 /// Errors  ShapeError for an impossible number of cells.
-void require_room(const Rule& rule, const Shape& shape) {
+void require_memory(const Rule& rule, const Shape& shape) {
     constexpr double most_cells = 1e12;
     double cells = 1;
     for (const std::size_t length : shape) cells *= static_cast<double>(length);
@@ -35,7 +35,7 @@ void require_evaluable(const Rule& rule, const Shape& shape, DType dtype) {
         throw ConfigError("a rule is evaluated in a floating-point type, not in " +
                           std::string(dtype_name(dtype)));
     }
-    require_room(rule, shape);
+    require_memory(rule, shape);
 }
 
 /// Estimates the numbers computed per cell, counting shared sums repeatedly.
@@ -73,8 +73,8 @@ double summed(const RuleNode& node, const IndexSpans& spans,
 }
 
 /// Errors  ConfigError for sums that would take minutes, before they begin.
-void require_short_sums(const Rule& rule, const Outline& made, const RuleScope& scope) {
-    if (numbers_summed(rule, made.shape) <= most_work) return;
+void require_short_sums(const Rule& rule, const Outline& result, const RuleScope& scope) {
+    if (numbers_summed(rule, result.shape) <= most_work) return;
     refuse_rule(rule, rule.value->at, too_many_numbers(scope.other_forms));
 }
 
@@ -97,7 +97,7 @@ struct Loops {
         const auto tie = [&](const RuleOrder& order) {
             if (add(order)) loops.tied *= std::max<std::size_t>(lengths[order.axis], 1);
         };
-        for (const std::size_t axis : apart_axes(rule)) {
+        for (const std::size_t axis : distinguished_axes(rule)) {
             if (axis + 1 < lengths.size()) add({axis});
         }
         for (const RuleOrder& order : orders) tie(order);
@@ -119,15 +119,15 @@ struct Filling {
 /// Fills the cells on several threads; returns false after an error, which a single thread must
 /// report, so that the message does not depend on the number of threads.
 template <class T>
-bool fill_together(const Filling<T>& made, std::size_t threads, T* cells) {
-    const auto [rows, tied] = std::pair(made.loops.rows, made.loops.tied);
+bool fill_together(const Filling<T>& result, std::size_t threads, T* cells) {
+    const auto [rows, tied] = std::pair(result.loops.rows, result.loops.tied);
     const EvenParts parts{rows, tied, std::min(rows / tied, 8 * threads)};
     std::vector<std::optional<Evaluator<T>>> own(threads);
     std::atomic<double> work = 0;
     try {
         share_tasks(parts.count, threads, [&](std::size_t part, std::size_t thread) {
             if (!own[thread]) {
-                own[thread].emplace(made.rule, made.tree, made.type, made.loops.axes, work);
+                own[thread].emplace(result.rule, result.tree, result.type, result.loops.axes, work);
             }
             own[thread]->fill(cells, parts.begin(part), parts.begin(part + 1));
         });
@@ -139,19 +139,20 @@ bool fill_together(const Filling<T>& made, std::size_t threads, T* cells) {
 }
 
 template <class T>
-void fill(Filling<T> made, std::size_t most_threads, T* cells) {
-    const std::size_t rows = made.loops.rows;
+void fill(Filling<T> result, std::size_t most_threads, T* cells) {
+    const std::size_t rows = result.loops.rows;
     // Evaluating one number costs about ten multiply-adds of a GEMM.
-    const double work = 10 * numbers_in(made.tree.root, made.tree) *
-                        static_cast<double>(element_count(made.tree.lengths));
-    const std::size_t threads = worthwhile_threads(most_threads, work, rows / made.loops.tied);
-    if (threads > 1 && fill_together(made, threads, cells)) return;
+    const double work = 10 * numbers_in(result.tree.root, result.tree) *
+                        static_cast<double>(element_count(result.tree.lengths));
+    const std::size_t threads = worthwhile_threads(most_threads, work, rows / result.loops.tied);
+    if (threads > 1 && fill_together(result, threads, cells)) return;
     std::atomic<double> own = 0;
-    Evaluator<T>(made.rule, std::move(made.tree), made.type, std::move(made.loops.axes), own)
+    Evaluator<T>(result.rule, std::move(result.tree), result.type, std::move(result.loops.axes),
+                 own)
         .fill(cells, 0, rows);
 }
 
-Tensor evaluated(const Rule& rule, const Outline& made, DType dtype, const RuleScope& scope,
+Tensor evaluated(const Rule& rule, const Outline& result, DType dtype, const RuleScope& scope,
                  Products& products) {
     const std::vector<RuleOrder> orders = orders_of(rule);
     const auto is_own = [&](const std::string& name) {
@@ -159,19 +160,20 @@ Tensor evaluated(const Rule& rule, const Outline& made, DType dtype, const RuleS
     };
     // The tensor being computed cannot be part of a product.
     const Tensor unknown({}, Array<std::int64_t>(0));
-    const Rule left = products.taken_from(rule, made, dtype,
-                                          {[&](const std::string& name) -> const Tensor& {
-                                               return is_own(name) ? unknown : scope.tensor(name);
-                                           },
-                                           scope.settings,
-                                           {},
-                                           scope.dots});
-    require_short_sums(left, made, scope);
+    const Rule left =
+        products.extract_products(rule, result, dtype,
+                                  {[&](const std::string& name) -> const Tensor& {
+                                       return is_own(name) ? unknown : scope.tensor(name);
+                                   },
+                                   scope.settings,
+                                   {},
+                                   scope.dots});
+    require_short_sums(left, result, scope);
     return with_floating(dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
-        Array<T> array = empty_array<T>(made.shape);
+        Array<T> array = empty_array<T>(result.shape);
         T* const cells = array.data();
-        const Tensor own(made.axes, std::move(array));  // its rows are read as they are computed
+        const Tensor own(result.axes, std::move(array));  // its rows are read as they are computed
         RuleScope with_own{[&](const std::string& name) -> const Tensor& {
                                if (is_own(name)) return own;
                                const Tensor* const product = products.find(name);
@@ -179,45 +181,45 @@ Tensor evaluated(const Rule& rule, const Outline& made, DType dtype, const RuleS
                            },
                            scope.settings};
         with_own.other_forms = scope.other_forms;
-        fill(Filling<T>{left, bind_rule(left, made.axes, made.shape, with_own), dtype,
-                        Loops::of(rule, orders, made.shape)},
+        fill(Filling<T>{left, bind_rule(left, result.axes, result.shape, with_own), dtype,
+                        Loops::of(rule, orders, result.shape)},
              scope.threads, cells);
         if (!gives_truth(*left.value)) return cast(own, dtype);
-        Array<bool> truths = empty_array<bool>(made.shape);
+        Array<bool> truths = empty_array<bool>(result.shape);
         for (std::size_t i = 0; i < truths.size(); ++i) truths.data()[i] = cells[i] != 0;
-        return {made.axes, std::move(truths)};
+        return {result.axes, std::move(truths)};
     });
 }
 
 }  // namespace
 
-Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
+Tensor evaluate_completed(const Rule& rule, const Outline& result, DType dtype,
                           const RuleScope& scope) {
-    require_evaluable(rule, made.shape, dtype);
+    require_evaluable(rule, result.shape, dtype);
     Products products;
     try {
-        return evaluated(rule, made, dtype, scope, products);
+        return evaluated(rule, result, dtype, scope, products);
     } catch (const Error&) {
         if (!products.at_places()) throw;
     }
     Products of_letters(true);  // the cells of the rule report the error
-    return evaluated(rule, made, dtype, scope, of_letters);
+    return evaluated(rule, result, dtype, scope, of_letters);
 }
 
-double numbers_summed(const Rule& rule, const Shape& made) {
+double numbers_summed(const Rule& rule, const Shape& result) {
     IndexSpans spans;
     std::map<std::string, double> places;
     for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
-        places[rule.indices[axis]] = static_cast<double>(made[axis]);
-        spans[rule.indices[axis]] = {0, std::max(static_cast<double>(made[axis]) - 1, 0.0)};
+        places[rule.indices[axis]] = static_cast<double>(result[axis]);
+        spans[rule.indices[axis]] = {0, std::max(static_cast<double>(result[axis]) - 1, 0.0)};
     }
     return summed(*rule.value, spans, places);
 }
 
 Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
                      const RuleScope& scope) {
-    const Outline made{axes, shape};
-    return evaluate_completed(completed_for(rule, made, scope), made, dtype, scope);
+    const Outline result{axes, shape};
+    return evaluate_completed(completed_for(rule, result, scope), result, dtype, scope);
 }
 
 }  // namespace attn

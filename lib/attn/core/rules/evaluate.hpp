@@ -38,12 +38,12 @@ Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DTy
 
 /// The two parts of evaluate_rule: completing the rule for the tensors of the scope, and evaluating
 /// it.
-Rule completed_for(const Rule& rule, const Outline& made, const RuleScope& scope);
-Tensor evaluate_completed(const Rule& rule, const Outline& made, DType dtype,
+Rule completed_for(const Rule& rule, const Outline& outline, const RuleScope& scope);
+Tensor evaluate_completed(const Rule& rule, const Outline& outline, DType dtype,
                           const RuleScope& scope);
 
 /// Returns how many numbers the sums of a completed rule evaluate at least, without matrix products
 /// and sums over conditions: each sum once for each combination of the indices that it depends on.
-double numbers_summed(const Rule& rule, const Shape& made);
+double numbers_summed(const Rule& rule, const Shape& outline);
 
 }  // namespace attn

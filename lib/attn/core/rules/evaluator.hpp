@@ -78,7 +78,7 @@ public:
             }
             numbers(tree_.root, nullptr, cells + first);
         }
-        tell_work();
+        report_work();
     }
 
 private:
@@ -99,7 +99,7 @@ private:
 
     /// A sum extended from earlier rows: in `sum t in k + 1..q + 1` each q adds one number to the
     /// sum of the previous q.
-    struct Grown {
+    struct GrowingSums {
         Index first = -1, end = -1;
         T total{};
         bool begins(const SumRanges& ranges, std::size_t r) const {
@@ -114,7 +114,7 @@ private:
     };
 
     /// The inputs of a sum at each of its places, which do not depend on the cell of the row.
-    struct Ahead {
+    struct Precomputed {
         std::size_t index;
         Index first;
         std::vector<T> cells;
@@ -169,27 +169,27 @@ private:
         bool is_one;  ///< one number for all cells
     };
 
-    Operand operand(const BoundRule& node, Active active, T* room) {
+    Operand operand(const BoundRule& node, Active active, T* buffer) {
         if (node.is_constant) {
-            *room = static_cast<T>(node.number);
-            store(node, room, 1);
-            return {room, true};
+            *buffer = static_cast<T>(node.number);
+            store(node, buffer, 1);
+            return {buffer, true};
         }
         // A node that does not depend on the row's index has one number for all cells.
         if (count_ > 1 && row_ != BoundRule::none && !uses_row(node) && !node.parts.empty()) {
-            const auto ahead = ahead_.find(&node);
-            if (ahead != ahead_.end()) return {ahead->second.at(index_), true};
-            *room = T{0};
-            if (any(active)) numbers_along(BoundRule::none, 0, 1, node, nullptr, room);
-            return {room, true};
+            const auto ahead = precomputed_.find(&node);
+            if (ahead != precomputed_.end()) return {ahead->second.at(index_), true};
+            *buffer = T{0};
+            if (any(active)) numbers_along(BoundRule::none, 0, 1, node, nullptr, buffer);
+            return {buffer, true};
         }
         // All cells take the same branch.
-        const bool asks_once =
+        const bool requests_once =
             node.node->kind == Kind::choose && count_ > 1 && !uses_row(node.parts[0]);
-        if (asks_once && any(active)) {
+        if (requests_once && any(active)) {
             T holds{};
             numbers_along(BoundRule::none, 0, 1, node.parts[0], nullptr, &holds);
-            return operand(node.parts[holds != 0 ? 1 : 2], active, room);
+            return operand(node.parts[holds != 0 ? 1 : 2], active, buffer);
         }
         if (node.node->kind == Kind::cell && active == nullptr && count_ > 0) {
             const std::optional<Line> line = line_of(node, 0, count_ - 1);
@@ -199,24 +199,24 @@ private:
         // A node that depends only on numbers and the place in the row is the same in every row.
         const bool is_same = row_ < 63 && node.uses == index_bit(row_) && !node.parts.empty();
         if (!is_same || !plain_.contains(&node)) {
-            work_out(node, active, room);
-            return {room, false};
+            evaluate_node(node, active, buffer);
+            return {buffer, false};
         }
         Same& same = same_[&node];
         if (same.start != start_ || same.cells.size() != count_) {
             same.start = start_;
             same.cells.resize(count_);
-            work_out(node, nullptr, same.cells.data());
+            evaluate_node(node, nullptr, same.cells.data());
         }
         return {same.cells.data(), false};
     }
 
     /// Returns a number for each cell.
-    const T* row_of(const BoundRule& node, Active active, T* room) {
-        const Operand found = operand(node, active, room);
+    const T* row_of(const BoundRule& node, Active active, T* buffer) {
+        const Operand found = operand(node, active, buffer);
         if (!found.is_one) return found.numbers;
-        std::fill_n(room, count_, T{*found.numbers});
-        return room;
+        std::fill_n(buffer, count_, T{*found.numbers});
+        return buffer;
     }
 
     void numbers(const BoundRule& node, Active active, T* out) {
@@ -225,7 +225,7 @@ private:
         if (row != out) std::copy_n(row, count_, out);
     }
 
-    void work_out(const BoundRule& node, Active active, T* out) {
+    void evaluate_node(const BoundRule& node, Active active, T* out) {
         switch (node.node->kind) {
             case Kind::name:
                 if (node.index == row_) {
@@ -321,7 +321,7 @@ private:
     bool has_one_row(const BoundRule& node) const;
     /// Evaluates inner sums that the row does not change, for all places of the outer sum together,
     /// and records them in `found`: scores, for a row of weighted values.
-    void look_ahead(const BoundRule& sum, const BoundRule& node, const SumRanges& ranges,
+    void precompute(const BoundRule& sum, const BoundRule& node, const SumRanges& ranges,
                     std::vector<const BoundRule*>& found);
     /// Adds the places of the sum one after another, for all cells of the row.
     void join_across(const BoundRule& node, const SumRanges& ranges, bool takes_all, T* out);
@@ -329,27 +329,28 @@ private:
     /// of the ranges once.
     void join_along(const BoundRule& node, const SumRanges& ranges, T* out);
     /// Returns the numbers of a sum from a place on, for the requested places.
-    std::vector<T> asked_along(const BoundRule& node, Index first, const std::vector<char>& asked);
+    std::vector<T> requested_along(const BoundRule& node, Index first,
+                                   const std::vector<char>& requested);
     /// Returns the sums of earlier rows for each cell of the row; nullptr if the ranges are the
     /// same in every row.
-    Grown* grown_sums(const BoundRule& node);
+    GrowingSums* growing_sums(const BoundRule& node);
     /// Adds the parts of the ranges beyond those of earlier rows to their sums.
-    void go_on(const BoundRule& node, const SumRanges& ranges, Grown* grown, T* out);
+    void go_on(const BoundRule& node, const SumRanges& ranges, GrowingSums* grown, T* out);
 
     void count_work(std::size_t numbers) {
-        constexpr double worth_telling = 1e6;
-        own_work_ += static_cast<double>(numbers);
-        if (own_work_ > worth_telling) tell_work();
+        constexpr double worth_reporting = 1e6;
+        unreported_work_ += static_cast<double>(numbers);
+        if (unreported_work_ > worth_reporting) report_work();
     }
 
     /// Adds the work of this thread to the total, and stops if it is too much.
-    void tell_work();
+    void report_work();
 
     void read_cells(const BoundRule& node, Active active, T* out) {
         if (active != nullptr) std::fill_n(out, count_, T{0});
         if (count_ == 0 || !any(active)) return;
         const T* cells = cells_.of(*node.tensor).data();
-        const auto [first, last] = asked_between(active);
+        const auto [first, last] = requested_between(active);
         const std::optional<Line> line = line_of(node, first, last);
         if (!line) {
             return for_each_place(node, active,
@@ -371,13 +372,13 @@ private:
     std::set<const BoundRule*> exact_;  ///< sums of matrix products: not rounded
     std::set<const BoundRule*> plain_;  ///< only indices and numbers, without sums
     std::map<const BoundRule*, Same> same_;
-    std::map<const BoundRule*, Ahead> ahead_;
-    std::map<std::pair<const BoundRule*, std::vector<Index>>, std::vector<Grown>> grown_;
+    std::map<const BoundRule*, Precomputed> precomputed_;
+    std::map<std::pair<const BoundRule*, std::vector<Index>>, std::vector<GrowingSums>> grown_;
     std::size_t grown_size_ = 0;
     std::map<const BoundRule*, RankedBy> ranked_;
     std::map<const BoundRule*, std::pair<std::vector<Index>, SumRanges>> ranges_;
     std::atomic<double>& work_;
-    double own_work_ = 0;  ///< not reported yet
+    double unreported_work_ = 0;  ///< not reported yet
 };
 
 }  // namespace attn

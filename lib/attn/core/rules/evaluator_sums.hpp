@@ -40,15 +40,15 @@ void Evaluator<T>::reduce(const BoundRule& node, Active active, T* out) {
         std::fill_n(out, count_, cells.numbers[0]);
         return;
     }
-    std::vector<char> asked(count_);
+    std::vector<char> requested(count_);
     for (std::size_t r = 0; r < count_; ++r) {
-        asked[r] = !cells.known[r] && (active == nullptr || active[r]);
+        requested[r] = !cells.known[r] && (active == nullptr || active[r]);
     }
-    if (any(asked.data())) {
-        const bool asks_all = std::ranges::find(asked, 0) == asked.end();
-        reduce_cells(node, asks_all ? nullptr : asked.data(), out);
+    if (any(requested.data())) {
+        const bool requests_all = std::ranges::find(requested, 0) == requested.end();
+        reduce_cells(node, requests_all ? nullptr : requested.data(), out);
         for (std::size_t r = 0; r < count_; ++r) {
-            if (!asked[r]) continue;
+            if (!requested[r]) continue;
             cells.numbers[r] = out[r];
             cells.known[r] = 1;
         }
@@ -72,8 +72,8 @@ T Evaluator<T>::alone(const BoundRule& node) {
         count_ = static_cast<std::size_t>(std::min(length, end - at));
         index_[node.index] = at;
         count_work(count_);
-        Row room(spare_, count_);
-        const T* const cells = row_of(body, nullptr, room.data());
+        Row buffer(spare_, count_);
+        const T* const cells = row_of(body, nullptr, buffer.data());
         join(node.node->word, &result, &best, cells, count_, at, 0);
     }
     std::tie(row_, count_, start_) = row;
@@ -178,20 +178,20 @@ bool Evaluator<T>::has_one_row(const BoundRule& node) const {
 }
 
 template <class T>
-void Evaluator<T>::look_ahead(const BoundRule& sum, const BoundRule& node, const SumRanges& ranges,
+void Evaluator<T>::precompute(const BoundRule& sum, const BoundRule& node, const SumRanges& ranges,
                               std::vector<const BoundRule*>& found) {
     const bool is_operation = node.node->kind == Kind::call || node.node->kind == Kind::operate;
     if (is_operation && node.function->kind == RuleFunction::Kind::logic) return;
     const bool is_alike = !uses_row(node) && (node.uses & index_bit(sum.index)) != 0;
     if (is_alike && has_sum(node)) {
-        Ahead ahead{sum.index, ranges.least, {}};
+        Precomputed ahead{sum.index, ranges.least, {}};
         ahead.cells.resize(static_cast<std::size_t>(ranges.most - ranges.least));
         numbers_along(sum.index, ahead.first, ahead.cells.size(), node, nullptr,
                       ahead.cells.data());
-        ahead_.insert_or_assign(&node, std::move(ahead));
+        precomputed_.insert_or_assign(&node, std::move(ahead));
         found.push_back(&node);
     } else if (is_operation) {
-        for (const BoundRule& part : node.parts) look_ahead(sum, part, ranges, found);
+        for (const BoundRule& part : node.parts) precompute(sum, part, ranges, found);
     }
 }
 
@@ -204,7 +204,7 @@ void Evaluator<T>::join_across(const BoundRule& node, const SumRanges& ranges, b
     std::fill_n(best.data(), count_, -std::numeric_limits<T>::infinity());
     std::vector<const BoundRule*> ahead;
     if (takes_all && count_ > 1 && index_.size() < 63)
-        look_ahead(node, node.parts[2], ranges, ahead);
+        precompute(node, node.parts[2], ranges, ahead);
     for (Index i = ranges.least; i < ranges.most; ++i) {
         count_work(count_);
         index_[node.index] = i;
@@ -219,7 +219,7 @@ void Evaluator<T>::join_across(const BoundRule& node, const SumRanges& ranges, b
             if (within[r]) join(word, out + r, best.data() + r, row.data() + r, 1, i);
         }
     }
-    for (const BoundRule* each : ahead) ahead_.erase(each);
+    for (const BoundRule* each : ahead) precomputed_.erase(each);
 }
 
 template <class T>
@@ -227,12 +227,12 @@ void Evaluator<T>::join_along(const BoundRule& node, const SumRanges& ranges, T*
     if (ranges.joining.empty()) return;
     const std::string& word = node.node->word;
     const bool adds = word == "sum" || word == "mean";
-    Grown* const grown = adds ? grown_sums(node) : nullptr;
+    GrowingSums* const grown = adds ? growing_sums(node) : nullptr;
     const auto is_grown = [&](std::size_t r) { return grown[r].begins(ranges, r); };
     if (grown != nullptr && std::ranges::any_of(ranges.joining, is_grown)) {
         return go_on(node, ranges, grown, out);
     }
-    const std::vector<T> along = asked_along(node, ranges.least, ranges.places());
+    const std::vector<T> along = requested_along(node, ranges.least, ranges.places());
     const std::size_t joined = adds && !ranges.begin_at_one() && ranges.move_on()
                                    ? add_ranges(ranges, along.data(), out)
                                    : join_ranges(word, ranges, along.data(), out);
@@ -244,18 +244,18 @@ void Evaluator<T>::join_along(const BoundRule& node, const SumRanges& ranges, T*
 }
 
 template <class T>
-std::vector<T> Evaluator<T>::asked_along(const BoundRule& node, Index first,
-                                         const std::vector<char>& asked) {
-    std::vector<T> along(asked.size());
-    count_work(asked.size());
-    const bool asks_all = std::ranges::find(asked, 0) == asked.end();
-    numbers_along(node.index, first, asked.size(), node.parts[2], asks_all ? nullptr : asked.data(),
-                  along.data());
+std::vector<T> Evaluator<T>::requested_along(const BoundRule& node, Index first,
+                                             const std::vector<char>& requested) {
+    std::vector<T> along(requested.size());
+    count_work(requested.size());
+    const bool requests_all = std::ranges::find(requested, 0) == requested.end();
+    numbers_along(node.index, first, requested.size(), node.parts[2],
+                  requests_all ? nullptr : requested.data(), along.data());
     return along;
 }
 
 template <class T>
-typename Evaluator<T>::Grown* Evaluator<T>::grown_sums(const BoundRule& node) {
+typename Evaluator<T>::GrowingSums* Evaluator<T>::growing_sums(const BoundRule& node) {
     const std::uint64_t others = node.parts[2].uses & ~index_bit(node.index);
     const std::uint64_t bounds = node.parts[0].uses | node.parts[1].uses;
     if ((bounds & ~others & ~index_bit(row_)) == 0 || index_.size() >= 63) return nullptr;
@@ -263,7 +263,7 @@ typename Evaluator<T>::Grown* Evaluator<T>::grown_sums(const BoundRule& node) {
         grown_.clear();
         grown_size_ = 0;
     }
-    std::vector<Grown>& sums = grown_[{&node, others_of(others)}];
+    std::vector<GrowingSums>& sums = grown_[{&node, others_of(others)}];
     const std::size_t size = std::max(sums.size(), static_cast<std::size_t>(start_) + count_);
     grown_size_ += size - sums.size();
     sums.resize(size);
@@ -271,18 +271,19 @@ typename Evaluator<T>::Grown* Evaluator<T>::grown_sums(const BoundRule& node) {
 }
 
 template <class T>
-void Evaluator<T>::go_on(const BoundRule& node, const SumRanges& ranges, Grown* grown, T* out) {
+void Evaluator<T>::go_on(const BoundRule& node, const SumRanges& ranges, GrowingSums* grown,
+                         T* out) {
     Index least = ranges.most;
     for (const std::size_t r : ranges.joining) {
         if (!grown[r].begins(ranges, r)) grown[r] = {ranges.first[r], ranges.first[r], T{0}};
         least = std::min(least, grown[r].end);
     }
-    std::vector<char> asked(static_cast<std::size_t>(ranges.most - least), 0);
+    std::vector<char> requested(static_cast<std::size_t>(ranges.most - least), 0);
     for (const std::size_t r : ranges.joining) {
-        std::fill(asked.begin() + (grown[r].end - least), asked.begin() + (ranges.end[r] - least),
-                  1);
+        std::fill(requested.begin() + (grown[r].end - least),
+                  requested.begin() + (ranges.end[r] - least), 1);
     }
-    const std::vector<T> along = asked_along(node, least, asked);
+    const std::vector<T> along = requested_along(node, least, requested);
     std::size_t joined = 0;
     for (const std::size_t r : ranges.joining) {
         for (Index& at = grown[r].end; at < ranges.end[r]; ++at, ++joined) {
@@ -301,11 +302,11 @@ inline const BoundRule* first_sum(const BoundRule& node) {
 }
 
 template <class T>
-void Evaluator<T>::tell_work() {
+void Evaluator<T>::report_work() {
     double before = work_;  // clang 14 cannot add to an atomic double
-    while (!work_.compare_exchange_weak(before, before + own_work_)) continue;
-    const double all = before + own_work_;
-    own_work_ = 0;
+    while (!work_.compare_exchange_weak(before, before + unreported_work_)) continue;
+    const double all = before + unreported_work_;
+    unreported_work_ = 0;
     if (all <= most_work) return;
     // The same place in the message, whichever thread reaches the limit first.
     const BoundRule* const sum = first_sum(tree_.root);

@@ -21,9 +21,9 @@ void add_names(const RuleNode& node, std::set<std::string>& names) {
 
 class Inliner {
 public:
-    Inliner(const Rule& rule, const std::function<std::optional<Rule>(const std::string&)>& made)
-        : made_(made), taken_(rule.indices.begin(), rule.indices.end()) {
-        add_names(*rule.value, taken_);
+    Inliner(const Rule& rule, const std::function<std::optional<Rule>(const std::string&)>& result)
+        : rule_of_(result), used_names_(rule.indices.begin(), rule.indices.end()) {
+        add_names(*rule.value, used_names_);
     }
 
     RuleTree tree(const RuleNode& node, const Indices& indices) {
@@ -42,7 +42,7 @@ public:
             copy.parts[i] = tree(*node.parts[i], in_body ? inside : indices);
         }
         if (node.kind == Kind::cell) {
-            if (const std::optional<Rule> rule = made_(node.word)) {
+            if (const std::optional<Rule> rule = rule_of_(node.word)) {
                 if (rule->indices.size() != copy.parts.size() || rule->value == nullptr) {
                     throw ConfigError("the rule of " + node.word + " has other indices than [" +
                                       joined(rule->indices, ",") + "] here");
@@ -65,7 +65,7 @@ public:
 private:
     std::string free_index(const std::string& index) {
         std::string name = index;
-        for (int number = 2; !taken_.insert(name).second; ++number) {
+        for (int number = 2; !used_names_.insert(name).second; ++number) {
             name = index + std::to_string(number);
         }
         return name;
@@ -73,19 +73,20 @@ private:
 
     static constexpr std::size_t deepest = 256;
 
-    const std::function<std::optional<Rule>(const std::string&)>& made_;
-    std::set<std::string> taken_;
+    const std::function<std::optional<Rule>(const std::string&)>& rule_of_;
+    std::set<std::string> used_names_;
     std::size_t depth_ = 0;
 };
 
 }  // namespace
 
-Rule inlined(const Rule& rule, const std::function<std::optional<Rule>(const std::string&)>& made) {
+Rule inlined(const Rule& rule,
+             const std::function<std::optional<Rule>(const std::string&)>& result) {
     require_whole_rule(rule);
-    if (!made) throw ConfigError("rules are put into others by a function that knows them");
+    if (!result) throw ConfigError("rules are put into others by a function that knows them");
     Rule whole = rule;
     whole.text.clear();
-    whole.value = Inliner(rule, made).tree(*rule.value, {});
+    whole.value = Inliner(rule, result).tree(*rule.value, {});
     return whole;
 }
 

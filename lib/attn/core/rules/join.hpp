@@ -52,9 +52,9 @@ struct SumRanges {
     bool are_one = true;                 ///< all cells include the same places
 
     /// Examines the ranges. An inactive cell has an empty range.
-    void look(const char* asked) {
+    void look(const char* requested) {
         for (std::size_t r = 0; r < first.size(); ++r) {
-            if (asked != nullptr && !asked[r]) end[r] = first[r];
+            if (requested != nullptr && !requested[r]) end[r] = first[r];
             are_one = are_one && first[r] == first[0] && end[r] == end[0];
             if (length(r) <= 0) continue;
             least = joining.empty() ? first[r] : std::min(least, first[r]);

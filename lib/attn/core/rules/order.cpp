@@ -36,8 +36,8 @@ void add_own(const RuleNode& node, const std::string& step, const Known& known,
     for (std::size_t i = 0; i < node.parts.size(); ++i) {
         Known inside = known;
         if (node.kind == Kind::choose && i > 0) {
-            const RuleTree& asked = node.parts[0];
-            add_condition(i == 1 ? asked : opposite_of(asked), inside.conditions);
+            const RuleTree& requested = node.parts[0];
+            add_condition(i == 1 ? requested : opposite_of(requested), inside.conditions);
         }
         if (node.kind == Kind::reduce && i + 1 == node.parts.size()) inside.sums.push_back(&node);
         add_own(*node.parts[i], step, inside, found);
@@ -75,16 +75,16 @@ private:
             if (sum->index == index && sum->parts.size() == 3)
                 add(*sum->parts[most], most ? -1 : 0);
         }
-        for (const RuleTree& asked : known_.conditions) {
-            if (asked->kind != Kind::operate || asked->parts.size() != 2) continue;
-            const std::string& word = asked->word;
+        for (const RuleTree& requested : known_.conditions) {
+            if (requested->kind != Kind::operate || requested->parts.size() != 2) continue;
+            const std::string& word = requested->word;
             for (const std::size_t side : {0U, 1U}) {
-                const bool is_it =
-                    asked->parts[side]->kind == Kind::name && asked->parts[side]->word == index;
+                const bool is_it = requested->parts[side]->kind == Kind::name &&
+                                   requested->parts[side]->word == index;
                 // `r < t` and `t > r` are upper bounds of r.
                 const bool bounds_so = word[0] == ((side == 0) == most ? '<' : '>');
                 const double more = word.size() == 2 ? 0 : most ? -1 : 1;
-                if (is_it && bounds_so) add(*asked->parts[1 - side], more);
+                if (is_it && bounds_so) add(*requested->parts[1 - side], more);
             }
         }
         return all;
@@ -146,17 +146,17 @@ std::optional<RuleOrder> order_of(const Rule& rule) {
     return orders.size() == 1 ? std::optional(orders.front()) : std::nullopt;
 }
 
-std::vector<std::size_t> apart_axes(const Rule& rule) {
+std::vector<std::size_t> distinguished_axes(const Rule& rule) {
     std::vector<OwnCell> own;
     add_own(*rule.value, rule.step, {}, own);
     std::vector<std::size_t> axes;
     for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
         const RuleTree here = name_node(rule.indices[axis]);
-        const bool is_apart = std::ranges::all_of(own, [&](const OwnCell& each) {
+        const bool is_separate = std::ranges::all_of(own, [&](const OwnCell& each) {
             return each.cell->parts.size() == rule.indices.size() &&
                    same_tree(*each.cell->parts[axis], *here);
         });
-        if (is_apart) axes.push_back(axis);
+        if (is_separate) axes.push_back(axis);
     }
     return axes;
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t deepest_rule = 256;
 
 /// Common functions that rules express by others.
-const std::map<std::string, const char*> said_otherwise{
+const std::map<std::string, const char*> names_in_torch{
     {"swish", "silu(x)"},        {"clip", "clamp(x, a, b)"}, {"pow", "x ^ y"},
     {"round", "floor(x + 0.5)"}, {"ceil", "-floor(-x)"},     {"softmax", "softmax k: scores[q,k]"}};
 
@@ -38,25 +38,25 @@ public:
     }
 
     Definition definition() {
-        Definition made;
-        made.name = take_name("a name, as in define unit(v)[f] = ...");
-        const bool is_taken =
-            made.name == "clamp" || std::ranges::any_of(rule_functions(), [&](const auto& each) {
-                return each.name == made.name;
+        Definition result;
+        result.name = take_name("a name, as in define unit(v)[f] = ...");
+        const bool is_in_use =
+            result.name == "clamp" || std::ranges::any_of(rule_functions(), [&](const auto& each) {
+                return each.name == result.name;
             });
-        if (is_taken || definitions_.contains(made.name)) {
-            refuse(0, "there is a function " + made.name + " already: choose another name");
+        if (is_in_use || definitions_.contains(result.name)) {
+            refuse(0, "there is a function " + result.name + " already: choose another name");
         }
         expect("(", "the arguments in round brackets");
-        made.arguments = names(")", "an argument, such as v");
-        made.has_indices = word_ == "[";
-        if (made.has_indices) {
+        result.arguments = names(")", "an argument, such as v");
+        result.has_indices = word_ == "[";
+        if (result.has_indices) {
             next();
-            made.indices = names("]", "an index, such as f");
+            result.indices = names("]", "an index, such as f");
         }
         expect("=", "= and the expression");
-        made.value = alone();
-        return made;
+        result.value = alone();
+        return result;
     }
 
     RuleTree alone() {
@@ -233,10 +233,10 @@ private:
             if (name == each.name) wanted = each.arity;
         }
         if (wanted == 0) {
-            const auto other = said_otherwise.find(name);
+            const auto other = names_in_torch.find(name);
             refuse(at,
                    "there is no function " + quoted(name) +
-                       (other == said_otherwise.end()
+                       (other == names_in_torch.end()
                             ? did_you_mean(name, functions, ": there are " + joined(functions, " "))
                             : ": write " + std::string(other->second)));
         }
@@ -340,15 +340,15 @@ Definition parse_definition(std::string_view text, const Definitions& earlier) {
 
 RuleTree parse_expression(std::string_view text) { return Parser(trimmed(text)).alone(); }
 
-Rule::Rule(const std::string& said) {
-    if (said.empty()) return;
+Rule::Rule(const std::string& specified) {
+    if (specified.empty()) return;
     // Cards parse the same rules repeatedly: cache them by text.
     constexpr std::size_t most_kept = 1024;
     thread_local std::map<std::string, Rule, std::less<>> read;
     if (read.size() > most_kept) read.clear();
-    const auto found = read.find(said);
-    *this =
-        found != read.end() ? found->second : read.emplace(said, parse_rule(said)).first->second;
+    const auto found = read.find(specified);
+    *this = found != read.end() ? found->second
+                                : read.emplace(specified, parse_rule(specified)).first->second;
 }
 
 }  // namespace attn

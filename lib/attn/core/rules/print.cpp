@@ -75,10 +75,10 @@ private:
     /// Formats the range of a sum if no axis implies it.
     static std::string range(const RuleNode& node) {
         if (node.parts.size() < 3) return {};
-        const std::optional<std::size_t> length = length_said(*node.parts[2], node.index);
-        const bool is_said = length && is_number(*node.parts[0], 0) &&
-                             is_number(*node.parts[1], static_cast<double>(*length));
-        if (is_said) return {};
+        const std::optional<std::size_t> length = specified_length(*node.parts[2], node.index);
+        const bool is_specified = length && is_number(*node.parts[0], 0) &&
+                                  is_number(*node.parts[1], static_cast<double>(*length));
+        if (is_specified) return {};
         const Printer index(true);
         return " in " + index.text(*node.parts[0], added) + ".." +
                index.text(*node.parts[1], added);

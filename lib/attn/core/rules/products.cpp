@@ -24,10 +24,10 @@ bool has(const Letters& letters, const std::string& letter) {
 /// The lengths of a rule's letters.
 using Lengths = std::map<std::string, std::size_t>;
 
-/// True if any part of an expression tells_apart().
-bool tells_some_apart(const RuleNode& node) {
-    return tells_apart(node) || std::ranges::any_of(node.parts, [](const RuleTree& part) {
-               return tells_some_apart(*part);
+/// True if any part of an expression distinguishes_cells().
+bool distinguishes_some(const RuleNode& node) {
+    return distinguishes_cells(node) || std::ranges::any_of(node.parts, [](const RuleTree& part) {
+               return distinguishes_some(*part);
            });
 }
 
@@ -46,9 +46,9 @@ bool adds_cells(const RuleNode& node, const Lengths& known, const RuleScope& sco
     if (!tensor.is_floating()) return false;
     for (std::size_t axis = 0; axis < node.parts.size(); ++axis) {
         const std::string& letter = node.parts[axis]->word;
-        const auto said = known.find(letter);
-        const bool fits = node.parts[axis]->kind == Kind::name && said != known.end() &&
-                          said->second <= tensor.shape()[axis];
+        const auto specified = known.find(letter);
+        const bool fits = node.parts[axis]->kind == Kind::name && specified != known.end() &&
+                          specified->second <= tensor.shape()[axis];
         if (!fits) return false;
         if (!has(letters, letter)) letters.push_back(letter);
     }
@@ -103,7 +103,7 @@ struct Factor {
         return factor;
     }
 
-    void work_out(DType dtype, const RuleScope& scope) {
+    void evaluate_node(DType dtype, const RuleScope& scope) {
         if (sum == nullptr) return;
         worked_out = std::make_shared<const Tensor>(evaluate_completed(
             Rule("", "factor", letters, sum), {letters, lengths}, dtype, {scope.tensor, {}}));
@@ -141,9 +141,9 @@ private:
     bool add_letter(const std::string& letter, const Lengths& known, std::size_t length,
                     std::size_t stride) {
         if (has(letters, letter)) return false;
-        const auto said = known.find(letter);
+        const auto specified = known.find(letter);
         letters.push_back(letter);
-        lengths.push_back(said == known.end() ? length : std::min(length, said->second));
+        lengths.push_back(specified == known.end() ? length : std::min(length, specified->second));
         strides.push_back(stride);
         return true;
     }
@@ -154,13 +154,13 @@ private:
         if (!linear || linear->constant() < 0) return false;
         double last = linear->constant();
         for (const Linear::Part& part : linear->parts()) {
-            const auto said = known.find(part.atom->word);
-            const bool is_letter = part.atom->kind == Kind::name && said != known.end();
-            if (!is_letter || part.factor < 1 || said->second == 0 ||
+            const auto specified = known.find(part.atom->word);
+            const bool is_letter = part.atom->kind == Kind::name && specified != known.end();
+            if (!is_letter || part.factor < 1 || specified->second == 0 ||
                 has(letters, part.atom->word)) {
                 return false;
             }
-            last += part.factor * static_cast<double>(said->second - 1);
+            last += part.factor * static_cast<double>(specified->second - 1);
         }
         if (last >= static_cast<double>(length)) return false;
         for (const Linear::Part& part : linear->parts()) {
@@ -253,8 +253,8 @@ struct Product {
         const bool is_matrix = !product.rows.empty() && !product.columns.empty();
         const bool sums_all = product.sums.size() == sums.size();
         if (!is_matrix || !sums_all || !product.is_worth_it(*node, lengths)) return std::nullopt;
-        product.left.work_out(dtype, scope);
-        product.right.work_out(dtype, scope);
+        product.left.evaluate_node(dtype, scope);
+        product.right.evaluate_node(dtype, scope);
         return product;
     }
 
@@ -299,7 +299,7 @@ struct Product {
         return cell_node(tensor, indices);
     }
 
-    Tensor made(DType dtype, const std::optional<Arithmetic>& dots) const {
+    Tensor evaluated(DType dtype, const std::optional<Arithmetic>& dots) const {
         return with_floating(dtype, [&]<class T>(T) -> Tensor {
             const Array<T> a = left.laid<T>(shared, rows, sums);
             const Array<T> b = right.laid<T>(shared, columns, sums);
@@ -312,7 +312,7 @@ struct Product {
 
 }  // namespace
 
-bool tells_apart(const RuleNode& node) {
+bool distinguishes_cells(const RuleNode& node) {
     static constexpr std::array words{"max", "min", "argmax", "rank"};
     const bool picks = node.kind != Kind::cell && std::ranges::count(words, node.word) > 0;
     const bool compares = node.kind == Kind::operate && gives_truth(node);
@@ -327,20 +327,20 @@ bool is_product(const RuleNode& node) {
                                [](const RuleTree& part) { return part->kind == Kind::cell; });
 }
 
-Rule Products::taken_from(const Rule& rule, const Outline& made, DType dtype,
-                          const RuleScope& scope) {
+Rule Products::extract_products(const Rule& rule, const Outline& evaluated, DType dtype,
+                                const RuleScope& scope) {
     Lengths lengths;
     for (std::size_t i = 0; i < rule.indices.size(); ++i) {
-        lengths[rule.indices[i]] = made.shape.at(i);
+        lengths[rule.indices[i]] = evaluated.shape.at(i);
     }
-    const bool at_letters_alone = at_letters_alone_ || tells_some_apart(*rule.value);
+    const bool at_letters_alone = at_letters_alone_ || distinguishes_some(*rule.value);
     Rule left = rule;
     left.value = changed(rule.value, [&](const RuleNode& node) -> RuleTree {
         const std::optional<Product> product =
             Product::of(node, lengths, at_letters_alone, dtype, scope);
         if (!product) return nullptr;
-        const std::string name = "product " + std::to_string(made_.size());
-        made_.emplace(name, product->made(dtype, scope.dots));
+        const std::string name = "product " + std::to_string(computed_.size());
+        computed_.emplace(name, product->evaluated(dtype, scope.dots));
         at_places_ = at_places_ || product->is_at_places();
         return product->cell_of(name);
     });
@@ -348,8 +348,8 @@ Rule Products::taken_from(const Rule& rule, const Outline& made, DType dtype,
 }
 
 const Tensor* Products::find(const std::string& name) const {
-    const auto found = made_.find(name);
-    return found == made_.end() ? nullptr : &found->second;
+    const auto found = computed_.find(name);
+    return found == computed_.end() ? nullptr : &found->second;
 }
 
 }  // namespace attn

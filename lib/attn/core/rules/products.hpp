@@ -8,7 +8,7 @@ bool is_product(const RuleNode& node);
 
 /// True if it compares numbers, for the largest or for equality. Their last digits must be the same
 /// as elsewhere, so no sum in it may be a matrix product.
-bool tells_apart(const RuleNode& node);
+bool distinguishes_cells(const RuleNode& node);
 
 /// Computes sums of products of two cells as matrix products, `sum k: weights[q,k] * values[k,f]`,
 /// or with a part of a matrix, `sum g: query[h,t,g] * w[h * 12 + g, f]`, and keeps the results for
@@ -19,7 +19,8 @@ public:
     explicit Products(bool at_letters_alone = false) : at_letters_alone_(at_letters_alone) {}
 
     /// Returns the rule with cells in place of such sums.
-    Rule taken_from(const Rule& rule, const Outline& made, DType dtype, const RuleScope& scope);
+    Rule extract_products(const Rule& rule, const Outline& outline, DType dtype,
+                          const RuleScope& scope);
     /// Returns the tensor of one of its cells; nullptr for other names.
     const Tensor* find(const std::string& name) const;
     /// True if some of them are at computed places: an error there cannot be reported by the names
@@ -29,7 +30,7 @@ public:
 private:
     bool at_letters_alone_;
     bool at_places_ = false;
-    std::map<std::string, Tensor> made_;
+    std::map<std::string, Tensor> computed_;
 };
 
 }  // namespace attn

@@ -20,9 +20,9 @@ std::string counted_by(const std::string& axis) {
 
 class Remarks {
 public:
-    Remarks(const Rule& rule, const Outline& made, bool in_float32) : in_float32_(in_float32) {
-        for (std::size_t axis = 0; axis < made.axes.size(); ++axis) {
-            look_at_axes(*rule.value, rule.indices[axis], made.axes[axis], rule.step);
+    Remarks(const Rule& rule, const Outline& outline, bool in_float32) : in_float32_(in_float32) {
+        for (std::size_t axis = 0; axis < outline.axes.size(); ++axis) {
+            look_at_axes(*rule.value, rule.indices[axis], outline.axes[axis], rule.step);
         }
         visit(*rule.value);
     }
@@ -97,12 +97,12 @@ private:
 
 }  // namespace
 
-std::vector<std::string> remarks_on(const Rule& rule, const Outline& made, bool in_float32) {
+std::vector<std::string> remarks_on(const Rule& rule, const Outline& outline, bool in_float32) {
     require_whole_rule(rule);
-    if (rule.indices.size() != made.axes.size()) {
+    if (rule.indices.size() != outline.axes.size()) {
         throw ShapeError(rule.step + " has other axes than its rule");
     }
-    return Remarks(rule, made, in_float32).all();
+    return Remarks(rule, outline, in_float32).all();
 }
 
 }  // namespace attn

@@ -47,7 +47,7 @@ protected:
     }
 
     /// Returns the first and the last active cell of the row; some cell must be active.
-    std::pair<std::size_t, std::size_t> asked_between(Active active) const {
+    std::pair<std::size_t, std::size_t> requested_between(Active active) const {
         std::size_t first = 0, last = count_ - 1;
         while (active != nullptr && !active[first]) ++first;
         while (active != nullptr && !active[last]) --last;

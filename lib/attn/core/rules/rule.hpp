@@ -40,10 +40,10 @@ struct RuleNode {
 struct Rule {
     Rule() = default;
     /// Parses a rule.  Errors  as parse_rule; an empty text is an empty rule.
-    Rule(const std::string& said);
-    Rule(const char* said) : Rule(std::string(said)) {}
-    Rule(std::string said, std::string name, std::vector<std::string> letters, RuleTree tree)
-        : text(std::move(said)),
+    Rule(const std::string& notation);
+    Rule(const char* notation) : Rule(std::string(notation)) {}
+    Rule(std::string notation, std::string name, std::vector<std::string> letters, RuleTree tree)
+        : text(std::move(notation)),
           step(std::move(name)),
           indices(std::move(letters)),
           value(std::move(tree)) {}

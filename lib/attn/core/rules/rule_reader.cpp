@@ -38,9 +38,9 @@ bool RuleReader::is_letter(char c) {
 }
 
 std::pair<std::string, std::size_t> RuleReader::take() {
-    std::pair<std::string, std::size_t> taken{word_, at_};
+    std::pair<std::string, std::size_t> current{word_, at_};
     next();
-    return taken;
+    return current;
 }
 
 std::string RuleReader::take_name(const std::string& wanted) {

@@ -46,9 +46,9 @@ inline std::string record_of(const std::string& text, bool is_number = false) {
 }
 
 template <class T>
-Takes taken() {
+Takes argument_type() {
     if constexpr (is_optional<T>) {
-        return taken<typename T::value_type>();
+        return argument_type<typename T::value_type>();
     } else if constexpr (std::is_same_v<T, bool>) {
         return {};
     } else if constexpr (std::is_enum_v<T>) {
@@ -76,22 +76,23 @@ auto& member_of(auto& config) {
 /// Returns a setting with these two functions, with its name in records.
 Setting own_setting(std::string_view name, Setting::Set set, Setting::Text text,
                     Setting::Json json = nullptr);
-/// Returns a setting for one member; if `usual` is empty, the default is that of the configuration.
-Setting member_row(std::string_view name, std::string_view usual, const Takes& takes, bool alone,
-                   bool is_number, Setting::Set set, Setting::Text text);
+/// Returns a setting for one member; if `default_value` is empty, the default is that of the
+/// configuration.
+Setting member_row(std::string_view name, std::string_view default_value, const Takes& takes,
+                   bool alone, bool is_number, Setting::Set set, Setting::Text text);
 /// Returns a setting that the program itself handles: only its record.
 Setting record_setting(std::string_view name, std::string_view key, Setting::Json json);
 /// Returns a setting with other values and another default.
-Setting taking(Setting setting, const Takes& takes, std::string_view usual = {});
+Setting taking(Setting setting, const Takes& takes, std::string_view default_value = {});
 
 /// Returns a setting for one member, or a member of a member: type, values, default and record
-/// follow from it. `usual` is the default of a member that the plan fills in.
+/// follow from it. `default_value` is the default of a member that the plan fills in.
 template <auto... member>
-Setting member_setting(std::string_view name, std::string_view usual = {}) {
+Setting member_setting(std::string_view name, std::string_view default_value = {}) {
     using T = std::remove_cvref_t<decltype(member_of<member...>(std::declval<WalkConfig&>()))>;
     constexpr bool alone = std::is_same_v<T, bool> || std::is_same_v<T, std::optional<bool>>;
     return member_row(
-        name, usual, taken<T>(), alone, is_bare<T>,
+        name, default_value, argument_type<T>(), alone, is_bare<T>,
         [](WalkConfig& config, std::string_view called, const std::string& text) {
             member_of<member...>(config) = parse_as<T>(called, text);
         },

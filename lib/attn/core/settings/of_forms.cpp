@@ -114,7 +114,7 @@ std::vector<Setting> variant_settings() {
             taking(by, one_of("softmax sigmoid"), ways[0]),
             member_setting<&WalkConfig::dropout, &Dropout::p>("dropout"),
             taking(member_setting<&WalkConfig::dropout, &Dropout::seed>("dropout-seed",
-                                                                        "as $seed"_told),
+                                                                        "as $seed"_message),
                    {}),
             member_setting<&WalkConfig::dropout, &Dropout::place>("dropout-place"),
             rule,

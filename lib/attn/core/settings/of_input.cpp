@@ -137,7 +137,8 @@ std::vector<Setting> input_settings() {
                    {Takes::Kind::integer, 1, largest_id + 1}, "largest id + 1")),
         within_input(taking(own_setting("pad-id", set_pad_id, of_tokens<&Tokens::pad_id>),
                             such_as("none"), "none; 0 for text")),
-        within_input(taking(own_setting("random", set_random, random_text), taken<Distribution>())),
+        within_input(
+            taking(own_setting("random", set_random, random_text), argument_type<Distribution>())),
         record_setting("memory-text", "memory", memory_json),
         batch,
         member_setting<&WalkConfig::query_len>("seq-len", "4"),

@@ -50,7 +50,7 @@ std::vector<Setting> number_settings() {
         burn_setting<&WalkConfig::burn>("burn"),
         burn_setting<&WalkConfig::burn_before>("burn-before"),
         member_setting<&WalkConfig::dtype>("dtype", "float32; NumPy: float64"),
-        member_setting<&WalkConfig::compute_dtype>("compute-dtype", "as $dtype"_told),
+        member_setting<&WalkConfig::compute_dtype>("compute-dtype", "as $dtype"_message),
         member_setting<&WalkConfig::variant>("variant"),
         member_setting<&WalkConfig::single_chain>("single-chain"),
         taking(member_setting<&WalkConfig::threads>("threads"), {integer, 0, 4096}),

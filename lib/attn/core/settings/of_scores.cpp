@@ -71,7 +71,7 @@ std::string scale_json(const Plan& plan) {
 }
 
 /// Returns the kinds of mask that are selected by a word, those without numbers first.
-std::vector<const MaskKind*> said_masks() {
+std::vector<const MaskKind*> offered_masks() {
     std::vector<const MaskKind*> kinds;
     for (const bool has_numbers : {false, true}) {
         for (const MaskKind& kind : mask_kinds()) {
@@ -84,7 +84,7 @@ std::vector<const MaskKind*> said_masks() {
 
 std::vector<std::string> mask_examples() {
     std::vector<std::string> plain{"none"}, numbered{"causal,padding", "causal,window:4"};
-    for (const MaskKind* kind : said_masks()) {
+    for (const MaskKind* kind : offered_masks()) {
         (kind->numbers ? numbered : plain).emplace_back(kind->such_as);
     }
     plain.insert(plain.end(), numbered.begin(), numbered.end());
@@ -113,7 +113,7 @@ void set_mask_kind(MaskChoice& mask, std::string_view called, const std::string&
                           std::string(kind.such_as));
     }
     std::vector<std::string> all{"none"};
-    for (const MaskKind* kind : said_masks()) all.emplace_back(kind->such_as);
+    for (const MaskKind* kind : offered_masks()) all.emplace_back(kind->such_as);
     all.emplace_back("several, separated by commas");
     refuse_word(called, text, all);
 }
@@ -144,7 +144,7 @@ std::string masks_text(const WalkConfig& config) {
 
 std::string mask_help() {
     std::string text = "cells that are hidden: none, ";
-    for (const MaskKind* kind : said_masks()) {
+    for (const MaskKind* kind : offered_masks()) {
         text += std::string(kind->such_as);
         text += kind->help.empty() ? ", " : " (" + std::string(kind->help) + "), ";
     }

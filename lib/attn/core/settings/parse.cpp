@@ -149,8 +149,8 @@ std::optional<std::int64_t> parse_pad_id(std::string_view called, const std::str
 void refuse_word(std::string_view called, const std::string& text,
                  const std::vector<std::string>& words) {
     const std::size_t colon = std::min(text.find(':'), text.size());
-    std::string here = called_here(text, {std::string(called)});
-    if (here.empty()) here = called_here(text.substr(0, colon), {std::string(called)});
+    std::string here = known_name_for(text, {std::string(called)});
+    if (here.empty()) here = known_name_for(text.substr(0, colon), {std::string(called)});
     const std::string value = here.substr(std::min(here.find(' ') + 1, here.size()));
     std::string meant = here.empty() ? closest(text, words) : value;
     if (meant.ends_with(':')) meant += colon + 1 < text.size() ? text.substr(colon + 1) : "4";

@@ -44,10 +44,10 @@ Setting own_setting(std::string_view name, Setting::Set set, Setting::Text text,
     return setting;
 }
 
-Setting member_row(std::string_view name, std::string_view usual, const Takes& takes, bool alone,
-                   bool is_number, Setting::Set set, Setting::Text text) {
-    Setting setting = taking(own_setting(name, set, text), takes, usual);
-    if (usual.empty() && !alone) setting.usual = text(unset());
+Setting member_row(std::string_view name, std::string_view default_value, const Takes& takes,
+                   bool alone, bool is_number, Setting::Set set, Setting::Text text) {
+    Setting setting = taking(own_setting(name, set, text), takes, default_value);
+    if (default_value.empty() && !alone) setting.default_value = text(unset());
     setting.alone = alone;
     setting.is_number = is_number;
     return setting;
@@ -60,9 +60,9 @@ Setting record_setting(std::string_view name, std::string_view key, Setting::Jso
     return setting;
 }
 
-Setting taking(Setting setting, const Takes& takes, std::string_view usual) {
+Setting taking(Setting setting, const Takes& takes, std::string_view default_value) {
     setting.takes = takes;
-    if (!usual.empty()) setting.usual = usual;
+    if (!default_value.empty()) setting.default_value = default_value;
     return setting;
 }
 
@@ -91,17 +91,17 @@ std::vector<std::string> names_of_settings() {
 const Setting& find_setting(std::string_view name) {
     const auto found = std::ranges::find(settings(), name, &Setting::name);
     if (found != settings().end()) return *found;
-    throw ConfigError("there is no setting " + shown(name) +
+    throw ConfigError("there is no setting " + quoted_text(name) +
                       did_you_mean(name, names_of_settings(), ""));
 }
 
 std::string remedy_for(std::string_view step) {
-    if (step == "scaled_scores") return "$scale none divides nothing, so see scores"_told;
-    const std::string setting = called_here(step, names_of_settings());
-    return setting.empty() ? "" : "add " + "$"_told + setting;
+    if (step == "scaled_scores") return "$scale none divides nothing, so see scores"_message;
+    const std::string setting = known_name_for(step, names_of_settings());
+    return setting.empty() ? "" : "add " + "$"_message + setting;
 }
 
-std::optional<std::string> said(const Setting& setting, const WalkConfig& config) {
+std::optional<std::string> specified(const Setting& setting, const WalkConfig& config) {
     if (setting.text == nullptr) return std::nullopt;
     std::string now = setting.text(config);
     if (now.empty() || now == setting.text(unset())) return std::nullopt;
@@ -114,8 +114,8 @@ std::string json_of(const Setting& setting, const Plan& plan) {
     return record_of(setting.text(plan.config), setting.is_number);
 }
 
-std::vector<SaidSetting> settings_in(std::string_view line) {
-    std::vector<SaidSetting> all;
+std::vector<SpecifiedSetting> settings_in(std::string_view line) {
+    std::vector<SpecifiedSetting> all;
     while (!trimmed(line).empty()) {
         const std::size_t end = std::min(line.find(", "), line.size());
         const std::string part(trimmed(line.substr(0, end)));

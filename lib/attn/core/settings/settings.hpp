@@ -66,8 +66,8 @@ void check(const Takes& takes, std::string_view called, const std::string& text)
 struct Setting {
     std::string name;  ///< `head-dim`, in lines and, after dashes, as a flag
     Takes takes{};
-    bool alone = false;   ///< it takes no text: it is on or off
-    std::string usual{};  ///< the default, as it could be typed, or in words
+    bool alone = false;           ///< it takes no text: it is on or off
+    std::string default_value{};  ///< the default, as it could be typed, or in words
     /// Applies a text that passed `check`. Null for settings of a program: only the record is here.
     ///
     /// Errors  ConfigError naming the setting as the user wrote it, `heads` or `--heads`.
@@ -94,16 +94,16 @@ const Setting& find_setting(std::string_view name);
 std::string remedy_for(std::string_view step);
 
 /// Returns the text for the current value; nullopt if it is the default of the configuration.
-std::optional<std::string> said(const Setting& setting, const WalkConfig& config);
+std::optional<std::string> specified(const Setting& setting, const WalkConfig& config);
 /// Returns the value in effect as JSON, `"none"` if there is none; empty if records omit it.
 std::string json_of(const Setting& setting, const Plan& plan);
 
 /// A setting in a line of settings.
-struct SaidSetting {
+struct SpecifiedSetting {
     std::string name, text;
 };
 /// Splits a line into settings, in order.
-std::vector<SaidSetting> settings_in(std::string_view line);
+std::vector<SpecifiedSetting> settings_in(std::string_view line);
 
 /// Applies a line of settings, `heads 3, mask causal,window:2, bias`: commas followed by a space
 /// separate settings, others belong to a text.

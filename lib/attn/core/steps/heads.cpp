@@ -140,9 +140,10 @@ Array<T> take_features(const Array<T>& tensor, const std::vector<std::size_t>& c
     shape.back() = columns.size();
     Array<T> result = empty_array<T>(shape);
     const MatrixView<const T> all = rows_of(tensor);
-    const MatrixView<T> taken = rows_of(result);
-    for (std::size_t r = 0; r < taken.rows; ++r) {
-        for (std::size_t c = 0; c < columns.size(); ++c) taken(0, r, c) = all(0, r, columns[c]);
+    const MatrixView<T> selected_rows = rows_of(result);
+    for (std::size_t r = 0; r < selected_rows.rows; ++r) {
+        for (std::size_t c = 0; c < columns.size(); ++c)
+            selected_rows(0, r, c) = all(0, r, columns[c]);
     }
     return result;
 }

@@ -5,7 +5,7 @@
 #include "attn/core/plan/mask_kinds.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/plan/words.hpp"
-#include "attn/core/walk/room.hpp"
+#include "attn/core/walk/memory_needs.hpp"
 #include "attn/core/walk/states.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/ground/tensor/error.hpp"
@@ -29,7 +29,7 @@ std::vector<AxisPart> place_of_part(const WantedPart& wanted, const Outline& who
     std::vector<AxisPart> place =
         slice_parts(whole.axes, whole.shape, wanted.sliced ? wanted.indices : "...");
     if (std::ranges::any_of(place, [](const AxisPart& axis) { return axis.count == 0; })) {
-        throw ConfigError("$only "_told + wanted.name + "[" + wanted.indices +
+        throw ConfigError("$only "_message + wanted.name + "[" + wanted.indices +
                           "] is an empty part");
     }
     return place;
@@ -110,9 +110,9 @@ private:
         const std::span<const Step> steps(table_);
         const bool of_rows = place_of(step) >= begin_;
         const Plan plan = of_rows ? plan_of_queries(plan_, queries) : plan_;
-        if (of_rows) require_room(steps.first(place_of(step) + 1), plan);
+        if (of_rows) require_memory(steps.first(place_of(step) + 1), plan);
         if (shared_.entries().empty()) {
-            require_room(steps.first(begin_), plan_);
+            require_memory(steps.first(begin_), plan_);
             shared_ = Ledger(chains_of(table_));
             perform(steps.first(begin_), table_, plan_, given_, Details::kept, shared_);
         }
@@ -197,7 +197,7 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
     for (const WantedPart& part : wanted) {
         if (find_step(table, part.name).applies(plan)) continue;
         throw ConfigError("there is no step " + part.name +
-                          " in this walk: $list-steps lists them"_told);
+                          " in this walk: $list-steps lists them"_message);
     }
     if (is_of_file(table)) return parts_of_file(plan, given, table, wanted);
     RowsOfWalk rows(plan, given, table);

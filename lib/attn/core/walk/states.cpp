@@ -55,9 +55,9 @@ bool reads_near(const RuleNode& node, const std::string& tensor, std::size_t axi
 }
 
 /// Shifts a rule so that its index counts from row `first`, and reads the state from a few rows in
-/// memory: row r there is row r of `index`, shifted by `held`.
+/// memory: row r there is row r of `index`, shifted by `stored`.
 RuleTree from_row(const RuleTree& tree, const std::string& index, std::ptrdiff_t first,
-                  std::ptrdiff_t held, const std::string& state, std::size_t along,
+                  std::ptrdiff_t stored, const std::string& state, std::size_t along,
                   const std::shared_ptr<const Outline>& rows) {
     return changed(tree, [&](const RuleNode& node) -> RuleTree {
         if (node.kind == RuleNode::Kind::name && node.word == index) return moved(index, first);
@@ -67,8 +67,8 @@ RuleTree from_row(const RuleTree& tree, const std::string& index, std::ptrdiff_t
         const std::ptrdiff_t before = *rows_before(*node.parts[along], index);
         for (std::size_t axis = 0; axis < cell.parts.size(); ++axis) {
             RuleTree& part = cell.parts[axis];
-            part = axis == along ? moved(index, held - before)
-                                 : from_row(part, index, first, held, state, along, rows);
+            part = axis == along ? moved(index, stored - before)
+                                 : from_row(part, index, first, stored, state, along, rows);
         }
         return tree_of(std::move(cell));
     });
@@ -98,8 +98,8 @@ std::pair<Tensor, Tensor> rows_of_both(const Recurrence& of, const Tensor& befor
     const auto row = static_cast<std::ptrdiff_t>(first);
     const std::string& name = of.state.rule.step;
     const std::string carried = name + " before";
-    const Outline made = with_rows(of.state.outline, of.along, count + 1);
-    const auto held = std::make_shared<const Outline>(made);
+    const Outline result = with_rows(of.state.outline, of.along, count + 1);
+    const auto stored = std::make_shared<const Outline>(result);
 
     Rule state = of.state.rule;
     const std::string& index = state.indices[of.along];
@@ -107,20 +107,20 @@ std::pair<Tensor, Tensor> rows_of_both(const Recurrence& of, const Tensor& befor
     for (const std::string& letter : state.indices) places.push_back(name_node(letter));
     places[of.along] = number_node(0);
     RuleNode cell{.kind = RuleNode::Kind::cell, .word = carried, .parts = std::move(places)};
-    cell.outline = std::make_shared<const Outline>(with_rows(made, of.along, 1));
+    cell.outline = std::make_shared<const Outline>(with_rows(result, of.along, 1));
     state.text.clear();
     state.value = choose_node(operate_node("==", {name_node(index), number_node(0)}),
                               tree_of(std::move(cell)),
-                              from_row(state.value, index, row - 1, 0, name, of.along, held));
+                              from_row(state.value, index, row - 1, 0, name, of.along, stored));
     const auto known = [&](const std::string& called) -> const Tensor& {
         return called == carried ? before : ledger[called];
     };
-    Tensor states = evaluate_completed(state, made, type, {known, {}});
+    Tensor states = evaluate_completed(state, result, type, {known, {}});
 
     Rule reader = of.reader.rule;
     reader.text.clear();
     reader.value =
-        from_row(reader.value, reader.indices[of.reader_along], row, 1, name, of.along, held);
+        from_row(reader.value, reader.indices[of.reader_along], row, 1, name, of.along, stored);
     const auto with_states = [&](const std::string& called) -> const Tensor& {
         return called == name ? states : ledger[called];
     };
@@ -130,8 +130,7 @@ std::pair<Tensor, Tensor> rows_of_both(const Recurrence& of, const Tensor& befor
 }
 
 /// Computes the reader's tensor, a few rows at a time.
-Tensor read_along(const Recurrence& of, DType type, const Ledger& ledger,
-                  std::size_t numbers_held) {
+Tensor read_along(const Recurrence& of, DType type, const Ledger& ledger, std::size_t max_numbers) {
     const std::size_t all = of.state.outline.shape[of.along];
     const Outline one = with_rows(of.state.outline, of.along, 1);
     return with_floating(type, [&](auto zero) -> Tensor {
@@ -139,7 +138,7 @@ Tensor read_along(const Recurrence& of, DType type, const Ledger& ledger,
         Array<T> nothing = empty_array<T>(one.shape);
         std::fill_n(nothing.data(), nothing.size(), T{});
         const std::size_t at_once =
-            std::max<std::size_t>(numbers_held / std::max<std::size_t>(nothing.size(), 1), 1);
+            std::max<std::size_t>(max_numbers / std::max<std::size_t>(nothing.size(), 1), 1);
         Tensor before(one.axes, std::move(nothing));
         Array<T> whole = empty_array<T>(of.reader.outline.shape);
         for (std::size_t first = 0; first < all; first += at_once) {
@@ -152,7 +151,7 @@ Tensor read_along(const Recurrence& of, DType type, const Ledger& ledger,
     });
 }
 
-std::optional<RuleTensor> made_by(const PlannedStep& of) {
+std::optional<RuleTensor> computed_by(const PlannedStep& of) {
     if (of.step.file.empty() || !of.step.applies(of.plan)) return std::nullopt;
     const std::optional<Rule> rule = rule_of(of);
     if (!rule) return std::nullopt;
@@ -180,14 +179,14 @@ std::optional<std::size_t> reader_of(const StepTable& table, const Plan& plan, s
         reader = i;
     }
     if (!reader) return std::nullopt;
-    const std::optional<RuleTensor> made = made_by({plan, table, table[*reader]});
-    if (!made || !orders_of(made->rule).empty()) return std::nullopt;
-    const std::vector<std::string>& letters = made->rule.indices;
+    const std::optional<RuleTensor> result = computed_by({plan, table, table[*reader]});
+    if (!result || !orders_of(result->rule).empty()) return std::nullopt;
+    const std::vector<std::string>& letters = result->rule.indices;
     for (std::size_t axis = 0; axis < letters.size(); ++axis) {
-        const bool fits = made->outline.shape[axis] == of.state.outline.shape[of.along] &&
-                          reads_near(*made->rule.value, table[at].name, of.along, letters[axis]);
+        const bool fits = result->outline.shape[axis] == of.state.outline.shape[of.along] &&
+                          reads_near(*result->rule.value, table[at].name, of.along, letters[axis]);
         if (!fits) continue;
-        of.reader = *made;
+        of.reader = *result;
         of.reader_along = axis;
         return reader;
     }
@@ -197,21 +196,21 @@ std::optional<std::size_t> reader_of(const StepTable& table, const Plan& plan, s
 }  // namespace
 
 StepTable without_states(const StepTable& table, const Plan& plan,
-                         const std::set<std::string>& kept, std::size_t numbers_held) {
+                         const std::set<std::string>& kept, std::size_t max_numbers) {
     StepTable without = table;
     if (is_16_bit(plan.compute_dtype)) return without;
     std::set<std::size_t> readers;  // each is computed along with one state
     for (std::size_t at = 0; at < table.size(); ++at) {
         if (kept.contains(table[at].name)) continue;
-        std::optional<RuleTensor> state = made_by({plan, table, table[at]});
+        std::optional<RuleTensor> state = computed_by({plan, table, table[at]});
         if (!state) continue;
         const std::optional<std::size_t> along = axis_of_state(*state);
         if (!along) continue;
         Recurrence of{*std::move(state), {}, *along, 0};
         const std::optional<std::size_t> reader = reader_of(table, plan, at, of);
         if (!reader || !readers.insert(*reader).second) continue;
-        without[*reader].compute = [of, numbers_held](const Plan& now, const Ledger& ledger) {
-            return read_along(of, now.compute_dtype, ledger, numbers_held);
+        without[*reader].compute = [of, max_numbers](const Plan& now, const Ledger& ledger) {
+            return read_along(of, now.compute_dtype, ledger, max_numbers);
         };
         without[at].applies = [](const Plan&) { return false; };
     }

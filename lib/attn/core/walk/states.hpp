@@ -11,10 +11,10 @@ namespace attn {
 /// step is computed along with them. A state of (8, 4096, 64, 64) is half a gigabyte, but the
 /// tensor read from it is 8 MB.
 ///
-/// Keeps about `numbers_held` numbers of a state at a time, but at least one row.
+/// Keeps about `max_numbers` numbers of a state at a time, but at least one row.
 ///
 /// Range   the numbers of other steps do not change, nor does a table without such a step.
 StepTable without_states(const StepTable& table, const Plan& plan,
-                         const std::set<std::string>& kept, std::size_t numbers_held = 1 << 20);
+                         const std::set<std::string>& kept, std::size_t max_numbers = 1 << 20);
 
 }  // namespace attn

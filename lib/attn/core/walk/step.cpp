@@ -36,7 +36,7 @@ const Step& find_step(const StepTable& table, std::string_view name) {
     std::vector<std::string> names;
     for (const Step& step : table) names.push_back(step.name);
     throw ConfigError("there is no step '" + std::string(name) + "'" +
-                      did_you_mean(name, names, ": attn-explain $list-steps lists them"_told));
+                      did_you_mean(name, names, ": attn-explain $list-steps lists them"_message));
 }
 
 Chains chains_of(const StepTable& table) {

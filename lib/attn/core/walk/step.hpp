@@ -71,21 +71,21 @@ public:
     requires(!std::is_same_v<Other, CardFunction> && std::is_constructible_v<Function, Other>)
         CardFunction(Other other) {
         Function whole(std::move(other));
-        if (whole) held_ = std::make_shared<const Function>(std::move(whole));
+        if (whole) function_ = std::make_shared<const Function>(std::move(whole));
     }
 
     Result operator()(Arguments... arguments) const {
-        return (*held_)(std::forward<Arguments>(arguments)...);
+        return (*function_)(std::forward<Arguments>(arguments)...);
     }
-    explicit operator bool() const { return held_ != nullptr; }
+    explicit operator bool() const { return function_ != nullptr; }
     /// As std::function::target.
     template <class Other>
     const Other* target() const {
-        return held_ ? held_->template target<Other>() : nullptr;
+        return function_ ? function_->template target<Other>() : nullptr;
     }
 
 private:
-    std::shared_ptr<const Function> held_;
+    std::shared_ptr<const Function> function_;
 };
 
 /// The card of one step of attention: one entry of the ledger, one section of the output, with all
@@ -151,7 +151,7 @@ struct Step {
     /// defined in C++, or changed.
     const CardText* text = nullptr;
     /// True if its note in attn/explain/notes is true of its numbers.
-    bool is_told = true;
+    bool is_reported = true;
     /// The notes of its attention file, and remarks on a rule of the user.
     Prose file_note{};
     Prose torch_remark{}, numpy_remark{};

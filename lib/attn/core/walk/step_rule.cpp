@@ -179,15 +179,15 @@ private:
 
 }  // namespace
 
-Rule rule_as_told(const PlannedStep& of) {
+Rule rule_as_displayed(const PlannedStep& of) {
     Rule rule = rule_as_written(of);
     if (rule.value == nullptr || rule.text.empty()) return rule;
     const RuleWords told(of, rule);
     return {told.text(rule.text), rule.step, rule.indices, told.tree(rule.value)};
 }
 
-std::string told_rule(const PlannedStep& of) {
-    const Rule rule = rule_as_told(of);
+std::string displayed_rule(const PlannedStep& of) {
+    const Rule rule = rule_as_displayed(of);
     return rule.text.empty() && rule.value != nullptr ? rule_text(rule) : rule.text;
 }
 
@@ -215,7 +215,7 @@ std::string shortened(const std::string& text) {
 
 std::string formula_of(const Step& step, const Plan& plan, const StepTable& table) {
     const PlannedStep of{plan, table, step};
-    const std::string rule = shortened(told_rule(of));
+    const std::string rule = shortened(displayed_rule(of));
     const std::string words = step.formula ? step.formula(of) : std::string();
     return rule.empty() || words.empty() ? rule + words : rule + " (" + words + ")";
 }
@@ -226,18 +226,18 @@ Step::Compute by_rule(const Step& step) {
         Step step;
         CompletedRule rule{};
     };
-    const auto held = std::make_shared<RuleOfCard>();
-    held->step.name = step.name;
-    held->step.gradient_of = step.gradient_of;
-    held->step.rule = step.rule;
-    held->step.outline = step.outline;
-    return [held](const Plan& plan, const Ledger& ledger) {
+    const auto cached_rule = std::make_shared<RuleOfCard>();
+    cached_rule->step.name = step.name;
+    cached_rule->step.gradient_of = step.gradient_of;
+    cached_rule->step.rule = step.rule;
+    cached_rule->step.outline = step.outline;
+    return [cached_rule](const Plan& plan, const Ledger& ledger) {
         static const StepTable no_steps;
-        const Step& of = held->step;
+        const Step& of = cached_rule->step;
         const RuleScope scope = rule_scope(plan, ledger, of.name, of.names_steps());
         try {
-            return held->rule.evaluate(of.rule({plan, no_steps, of}), of.outline(plan),
-                                       plan.compute_dtype, scope);
+            return cached_rule->rule.evaluate(of.rule({plan, no_steps, of}), of.outline(plan),
+                                              plan.compute_dtype, scope);
         } catch (const ConfigError& error) {
             throw ShapeError(error.what());
         }

@@ -27,9 +27,9 @@ RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& 
 
 /// Returns the rule of a step for display: with the names of this walk's steps in place of chains,
 /// numbers in place of settings, and without shared leading axes; empty for inputs of the walk.
-std::string told_rule(const PlannedStep& of);
+std::string displayed_rule(const PlannedStep& of);
 /// Returns the displayed rule as a tree.
-Rule rule_as_told(const PlannedStep& of);
+Rule rule_as_displayed(const PlannedStep& of);
 
 /// Returns the formula of a step in this table: its displayed rule, and the usual notation.
 std::string formula_of(const Step& step, const Plan& plan, const StepTable& table);

@@ -4,7 +4,7 @@
 
 #include "attn/core/plan/plan.hpp"
 #include "attn/core/rules/products.hpp"
-#include "attn/core/walk/room.hpp"
+#include "attn/core/walk/memory_needs.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/ground/tensor/error.hpp"
 
@@ -40,7 +40,7 @@ Tensor rounded_step(const PlannedStep& of, const Ledger& ledger) {
     const Step& step = of.step;
     const DType type = step.in_float32 ? DType::float32 : of.plan.compute_dtype;
     if (rounded_at(of) != RoundedAt::operations) {
-        return cast(made_in_float32(step, of.plan, ledger), type);
+        return cast(compute_in_float32(step, of.plan, ledger), type);
     }
     const auto [axes, shape] = step.outline(of.plan);
     RuleScope scope = rule_scope(of.plan, ledger, step.name, step.names_steps());
@@ -60,7 +60,7 @@ RoundedAt rounded_at(const PlannedStep& of) {
     return rule.value == nullptr ? RoundedAt::nothing : rounding_in(*rule.value);
 }
 
-Tensor made_in_float32(const Step& step, const Plan& plan, const Ledger& ledger) {
+Tensor compute_in_float32(const Step& step, const Plan& plan, const Ledger& ledger) {
     Plan wide = plan;
     wide.compute_dtype = DType::float32;
     return step.compute(wide, ledger);
@@ -85,7 +85,7 @@ void perform(std::span<const Step> steps, const StepTable& table, const Plan& pl
 }
 
 Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table, Details details) {
-    require_room(table, plan, details);
+    require_memory(table, plan, details);
     Ledger ledger(chains_of(table));
     perform(table, table, plan, given, details, ledger);
     return ledger;

@@ -40,7 +40,7 @@ enum class RoundedAt { nothing, result, operations };
 RoundedAt rounded_at(const PlannedStep& of);
 
 /// Returns the tensor of a step before its rounding to 16 bits, computed from rounded inputs.
-Tensor made_in_float32(const Step& step, const Plan& plan, const Ledger& ledger);
+Tensor compute_in_float32(const Step& step, const Plan& plan, const Ledger& ledger);
 
 /// A requested step, or a part of it.
 struct WantedPart {

@@ -30,7 +30,7 @@ public:
             if (!inside) add_gradient(name);
             if (name == "weights" && softmax_stands()) add_row_dot();
         }
-        let_torch_go_back();
+        let_torch_backpropagate();
     }
 
 private:
@@ -40,7 +40,7 @@ private:
 
     /// Uses PyTorch's autograd: the loss calls backward(), and each gradient is a tensor's .grad.
     /// With user rules a tensor may not need gradients, or the loss may not depend on it.
-    void let_torch_go_back() {
+    void let_torch_backpropagate() {
         const bool is_sure = plan_.config.rules.empty() && plan_.config.attentions.empty();
         const DrawList drawn = draw_list(plan_);
         std::string tensors;
@@ -64,12 +64,12 @@ private:
                         "]), 0)  # Embedding learns nothing for padding";
             }
             step.code = [line](const StepLines& of) {
-                return goes_back_by_itself(of.table, of.language) ? line : card_lines(of);
+                return uses_autograd(of.table, of.language) ? line : card_lines(of);
             };
         }
         Step& loss = *std::ranges::find(table_, "loss", &Step::name);
         loss.code = [tensors, line = loss.code](const StepLines& of) {
-            if (!goes_back_by_itself(of.table, of.language)) return line(of);
+            if (!uses_autograd(of.table, of.language)) return line(of);
             if (tensors.empty()) return line(of);
             return line(of) + "\nfor tensor in (" + tensors +
                    ",):\n    tensor.retain_grad()\nloss.backward()";
@@ -185,7 +185,7 @@ private:
         card.outline = node.step->outline;
         const bool is_softmax = softmax_stands() && name != "sink" && softmax_reads(name);
         if (is_softmax) card.at_once = [](const Plan&) { return true; };
-        std::string how = how_it_comes(node);
+        std::string how = derivation_of(node);
         add(std::move(card), indices, all);
         table_.back().note = [is_softmax, how](const notes::Subject& subject) {
             return is_softmax ? notes::softmax_gradient_note(subject)
@@ -194,7 +194,7 @@ private:
     }
 
     /// Describes the origin of a gradient, before its numbers are known.
-    std::string how_it_comes(const BackwardNode& node) const {
+    std::string derivation_of(const BackwardNode& node) const {
         const std::string& name = node.step->name;
         const std::string& reader = node.readers.front();
         if (reader == "loss") return "The backward pass begins here.";

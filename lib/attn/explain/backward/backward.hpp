@@ -61,13 +61,13 @@ struct GradientCheck {
 std::optional<GradientCheck> gradient_check(const Ledger& ledger);
 
 /// Reports the expected duration in words.
-using Teller = std::function<void(const std::string&)>;
+using Notifier = std::function<void(const std::string&)>;
 
 /// Reports the time of `walks` walks of `seconds` each, if it is long.
 ///
 /// Errors  ConfigError, with the advice `instead`, if it is more than two minutes.
-void tell_cost(const std::string& what, double seconds, std::size_t walks,
-               const std::string& instead, const Teller& tell);
+void note_cost(const std::string& what, double seconds, std::size_t walks,
+               const std::string& instead, const Notifier& notify);
 
 /// Returns the table with two steps after each (wanted) gradient: `d_scores_central`, the central
 /// difference of the loss for each cell in float64, nan at a kink, and `d_scores_error`, its
@@ -75,7 +75,8 @@ void tell_cost(const std::string& what, double seconds, std::size_t walks,
 ///
 /// Errors  ConfigError for a table without gradients and, during the walk, if all walks together
 ///         would take minutes: the measured time of one walk, times two per cell.
-StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const Teller& tell = {},
+StepTable with_gradient_checks(const StepTable& table, const Plan& plan,
+                               const Notifier& notify = {},
                                const std::function<bool(const std::string&)>& wanted = {});
 
 }  // namespace attn

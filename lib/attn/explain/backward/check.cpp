@@ -22,8 +22,8 @@ constexpr double of_double = 0x1p-52;  // relative rounding error of a double
 /// Computes the forward steps in float64, once for all gradients.
 class Differences {
 public:
-    Differences(StepTable forward, std::vector<std::string> names, const Teller& tell)
-        : forward_(std::move(forward)), names_(std::move(names)), tell_(tell) {}
+    Differences(StepTable forward, std::vector<std::string> names, const Notifier& notify)
+        : forward_(std::move(forward)), names_(std::move(names)), notify_(notify) {}
 
     /// Returns (loss(a + h) - loss(a - h)) / 2h for each cell a of a tensor; nan if the loss has a
     /// kink or a jump there, so that the slopes on both sides differ.
@@ -86,13 +86,13 @@ private:
         const double each = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
         std::size_t walks = 0;
         for (const std::string& name : names_) walks += 2 * walked_[name].size();
-        tell_cost("central differences, two for each cell", each, walks,
-                  "use fewer tokens or features, or one gradient by $only"_told, tell_);
+        note_cost("central differences, two for each cell", each, walks,
+                  "use fewer tokens or features, or one gradient by $only"_message, notify_);
     }
 
     StepTable forward_;
     std::vector<std::string> names_;  ///< of the tensors that are varied
-    Teller tell_;
+    Notifier notify_;
     Plan plan_;
     Ledger given_, walked_;
 };
@@ -255,14 +255,14 @@ std::optional<GradientCheck> gradient_check(const Ledger& ledger) {
     return check;
 }
 
-void tell_cost(const std::string& what, double seconds, std::size_t walks,
-               const std::string& instead, const Teller& tell) {
+void note_cost(const std::string& what, double seconds, std::size_t walks,
+               const std::string& instead, const Notifier& notify) {
     constexpr double most = 120, worth_saying = 3;
     const double all = std::ceil(seconds * static_cast<double>(walks));
     const std::string cost = what + ": " + std::to_string(walks) + " walks, about " + brief(all) +
                              " seconds of one processor";
     if (all > most) throw ConfigError(cost + ": " + instead);
-    if (all > worth_saying && tell) tell(cost);
+    if (all > worth_saying && notify) notify(cost);
 }
 
 namespace {
@@ -277,7 +277,7 @@ bool stops_gradients(const RuleNode& node) {
 
 }  // namespace
 
-StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const Teller& tell,
+StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const Notifier& notify,
                                const std::function<bool(const std::string&)>& wanted) {
     const auto loss = std::ranges::find(table, "loss", &Step::name);
     if (loss == table.end()) {
@@ -289,7 +289,7 @@ StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const T
         if (!rule || !stops_gradients(*rule->value)) continue;
         throw ConfigError("stop() in the rule of " + step.name +
                           " hides a part of the loss from gradients, but not from differences of "
-                          "the loss: leave $check-gradient out"_told);
+                          "the loss: leave $check-gradient out"_message);
     }
     // A varied cell would change later cells of its own step, but the walk takes those as given.
     const auto reads_itself = [&](const std::string& name) {
@@ -305,7 +305,7 @@ StepTable with_gradient_checks(const StepTable& table, const Plan& plan, const T
         if (is_checked(step)) names.push_back(step.gradient_of);
     }
     const auto differences =
-        std::make_shared<Differences>(StepTable(table.begin(), std::next(loss)), names, tell);
+        std::make_shared<Differences>(StepTable(table.begin(), std::next(loss)), names, notify);
     StepTable checked;
     for (const Step& step : table) {
         checked.push_back(step);

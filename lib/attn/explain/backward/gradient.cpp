@@ -27,8 +27,8 @@ public:
 
     std::string mark(const std::string& index) {
         std::string name = index + "'";
-        while (taken_.contains(name)) name += "'";
-        taken_.insert(name);
+        while (used_names_.contains(name)) name += "'";
+        used_names_.insert(name);
         return name;
     }
     const std::string& marked(const std::string& index) const { return names_.at(index); }
@@ -53,7 +53,7 @@ public:
 
 private:
     std::map<std::string, std::string> names_;
-    std::set<std::string> taken_;
+    std::set<std::string> used_names_;
 };
 
 /// Returns the parsed derivative in the table of functions.
@@ -93,12 +93,12 @@ public:
     Differentiator(const Rule& rule, const std::string& tensor,
                    const std::vector<std::string>& indices, const Outlines& outline)
         : tensor_(tensor), indices_(indices), outline_(outline), marker_(rule.indices) {
-        const Outline made = outline(rule.step);
+        const Outline result_outline = outline(rule.step);
         std::vector<RuleTree> own;
         std::vector<GradientLoop> loops;
         for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
             const std::string& name = marker_.marked(rule.indices[axis]);
-            const auto length = static_cast<double>(made.shape[axis]);
+            const auto length = static_cast<double>(result_outline.shape[axis]);
             own.push_back(name_node(name));
             loops.push_back({name, number_node(0), number_node(length)});
             spans_[name] = {0, std::max(length - 1, 0.0)};
@@ -109,9 +109,9 @@ public:
         }
         root_ = marker_.tree(rule.value);
         note_spans(*root_);
-        made_ = made_cell(rule.step, made, own);
+        result_ = computed_cell(rule.step, result_outline, own);
         GradientTerm term;
-        if (!own.empty()) term.over.push_back(made_cell("d_" + rule.step, made, own));
+        if (!own.empty()) term.over.push_back(computed_cell("d_" + rule.step, result_outline, own));
         term.loops = std::move(loops);
         visit(root_, std::move(term));
     }
@@ -119,16 +119,16 @@ public:
     RuleTree tree() { return sum_of(terms_, indices_, spans_); }
 
 private:
-    static RuleTree made_cell(const std::string& name, const Outline& made,
-                              const std::vector<RuleTree>& indices) {
+    static RuleTree computed_cell(const std::string& name, const Outline& result_outline,
+                                  const std::vector<RuleTree>& indices) {
         return tree_of({.kind = Kind::cell,
                         .word = name,
                         .parts = indices,
-                        .outline = std::make_shared<const Outline>(made)});
+                        .outline = std::make_shared<const Outline>(result_outline)});
     }
 
     /// Returns the node, or the cell of the result if it is the whole rule.
-    RuleTree value_of(const RuleTree& node) const { return node == root_ ? made_ : node; }
+    RuleTree value_of(const RuleTree& node) const { return node == root_ ? result_ : node; }
 
     bool reads(const RuleNode& node) const {
         if (node.kind == Kind::cell) return node.word == tensor_;
@@ -192,9 +192,9 @@ private:
             return times(times(term, *by.parts[0], node, is_under), *by.parts[1], node, turns);
         }
         if (by.kind == Kind::choose) {
-            const RuleTree asked = meant(by.parts[0], node);
-            const bool is_known = known_truth(*asked).value_or(false);
-            return times(is_known ? term : term.where(asked), *by.parts[1], node, is_under);
+            const RuleTree requested = meant(by.parts[0], node);
+            const bool is_known = known_truth(*requested).value_or(false);
+            return times(is_known ? term : term.where(requested), *by.parts[1], node, is_under);
         }
         if (is_number(by, 1)) return term;
         const bool is_quotient = by.word == "v" && node != root_ && is_operation(*node, "/");
@@ -257,7 +257,7 @@ private:
     Marker marker_;
     IndexSpans spans_;
     RuleTree root_;
-    RuleTree made_;  ///< a cell of the rule's result
+    RuleTree result_;  ///< a cell of the rule's result
     std::vector<GradientTerm> terms_;
 };
 

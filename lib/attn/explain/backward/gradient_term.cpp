@@ -196,17 +196,18 @@ RuleTree nest(const GradientTerm& term, std::size_t level, const IndexSpans& spa
 /// Replaces marked indices by letters.
 class Letters {
 public:
-    RuleTree tree(const RuleTree& tree, const std::set<std::string>& taken) const {
+    RuleTree tree(const RuleTree& tree, const std::set<std::string>& used_letters) const {
         RuleNode node = *tree;
         if (node.kind != Kind::reduce) {
-            for (RuleTree& part : node.parts) part = this->tree(part, taken);
+            for (RuleTree& part : node.parts) part = this->tree(part, used_letters);
             return tree_of(std::move(node));
         }
-        const std::string letter = free_letter(node.index.substr(0, node.index.find('\'')), taken);
-        std::set<std::string> inside = taken;
+        const std::string letter =
+            free_letter(node.index.substr(0, node.index.find('\'')), used_letters);
+        std::set<std::string> inside = used_letters;
         inside.insert(letter);
         for (std::size_t i = 0; i + 1 < node.parts.size(); ++i) {
-            node.parts[i] = this->tree(node.parts[i], taken);
+            node.parts[i] = this->tree(node.parts[i], used_letters);
         }
         const RuleTree body = substituted(node.parts.back(), {{node.index, name_node(letter)}}, {});
         node.index = letter;
@@ -215,14 +216,15 @@ public:
     }
 
 private:
-    static std::string free_letter(const std::string& letter, const std::set<std::string>& taken) {
+    static std::string free_letter(const std::string& letter,
+                                   const std::set<std::string>& used_letters) {
         static const std::map<std::string, std::string> others{
             {"q", "p"}, {"k", "j"}, {"f", "g"}, {"t", "s"}, {"h", "i"}, {"c", "d"}, {"o", "p"}};
-        if (!taken.contains(letter)) return letter;
+        if (!used_letters.contains(letter)) return letter;
         const auto other = others.find(letter);
-        if (other != others.end() && !taken.contains(other->second)) return other->second;
+        if (other != others.end() && !used_letters.contains(other->second)) return other->second;
         std::string name = letter + letter.back();
-        while (taken.contains(name)) name += letter.back();
+        while (used_letters.contains(name)) name += letter.back();
         return name;
     }
 };
@@ -299,7 +301,7 @@ RuleTree places_in(const GradientLoop& loop, const IndexSpans& spans, double lea
 RuleTree sum_of(std::vector<GradientTerm> terms, const std::vector<std::string>& indices,
                 const IndexSpans& spans) {
     RuleTree sum;
-    const std::set<std::string> taken(indices.begin(), indices.end());
+    const std::set<std::string> used_letters(indices.begin(), indices.end());
     for (std::size_t i = 0; i < terms.size(); ++i) {
         for (std::size_t j = i + 1; j < terms.size(); ++j) {
             if (!join(terms[i], terms[j])) continue;
@@ -320,7 +322,7 @@ RuleTree sum_of(std::vector<GradientTerm> terms, const std::vector<std::string>&
             term.loops.erase(term.loops.begin() + static_cast<std::ptrdiff_t>(i));
         }
         bool negative = term.negative;
-        RuleTree value = Letters().tree(nest(term, 0, spans, negative), taken);
+        RuleTree value = Letters().tree(nest(term, 0, spans, negative), used_letters);
         if (sum == nullptr) {
             sum = negative ? operate_node("-", {value}) : value;
         } else {

@@ -47,8 +47,8 @@ BackwardGraph::BackwardGraph(const StepTable& table, const Plan& plan) {
         const auto is_learned_from = [&](const Input& input) {
             return input.step.empty() || depends.contains(input.step);
         };
-        const bool taken = find_drawn(drawn, step.name) != nullptr && !step.replaces_given;
-        if (!taken) node.rule = rule_of({plan, table, step});
+        const bool is_input = find_drawn(drawn, step.name) != nullptr && !step.replaces_given;
+        if (!is_input) node.rule = rule_of({plan, table, step});
         if (node.rule) {
             add_reads(*node.rule->value, node.reads);
             std::erase_if(node.reads, [&](const auto& name) { return !depends.contains(name); });
@@ -56,7 +56,8 @@ BackwardGraph::BackwardGraph(const StepTable& table, const Plan& plan) {
         } else if (!step.mistake.empty() &&
                    std::ranges::any_of(step.reads(plan), is_learned_from)) {
             throw ConfigError("gradients are derived from the rules of the steps, and " +
-                              step.name + " has none with this mistake: leave $backward out"_told);
+                              step.name +
+                              " has none with this mistake: leave $backward out"_message);
         } else if (is_leaf(step, drawn)) {
             depends.insert(step.name);
         }

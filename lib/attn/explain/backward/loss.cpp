@@ -53,7 +53,7 @@ Step given_step(const std::string& name, const std::string& title, const Step& l
                           last.name);
     }
     if (loss.target->shape() != outline.shape) {
-        throw ShapeError("$loss "_told + loss.file + " has shape " +
+        throw ShapeError("$loss "_message + loss.file + " has shape " +
                          shape_text(loss.target->shape()) + " and " + last.name + " " +
                          shape_text(outline.shape) + ": it needs one number for each of its cells");
     }
@@ -109,12 +109,12 @@ void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
     table.back().replaces_given = false;
     const std::size_t bracket = std::min(cell_read.find('['), cell_read.size());
     const std::string last_name = python_name(last.name);
-    const std::string taken =
+    const std::string name_in_use =
         is_cell ? python_name(cell_read.substr(0, bracket)) + cell_read.substr(bracket)
         : loss.kind == Loss::Kind::mse      ? "((" + last_name + " - target) ** 2)"
         : loss.kind == Loss::Kind::upstream ? "(" + last_name + " * upstream)"
                                             : last_name;
-    const std::string line = "loss = " + rest + taken +
+    const std::string line = "loss = " + rest + name_in_use +
                              (is_cell ? ""
                               : means ? ".mean()"
                                       : ".sum()");

@@ -99,7 +99,7 @@ std::optional<Ball> Bounds::by_rule(const std::string& step) {
         const bool has_ball = name == step || exact(name) != nullptr || known(name) != nullptr;
         if (!has_ball) return std::nullopt;
     }
-    const Outline made = planned.step.outline(plan_);
+    const Outline result_outline = planned.step.outline(plan_);
     Ball ball;
     const RuleScope scope{[&](const std::string& name) -> const Tensor& {
                               if (name == step) return ball.middle;
@@ -110,16 +110,17 @@ std::optional<Ball> Bounds::by_rule(const std::string& step) {
                               return tensor != nullptr ? *tensor : known(name)->middle;
                           },
                           {},
-                          made,
+                          result_outline,
                           {},
                           plan_.arithmetic.threads};
     const auto evaluated = [&](const Rule& each) {
-        return evaluate_rule(each, made.axes, made.shape, DType::float64, scope);
+        return evaluate_rule(each, result_outline.axes, result_outline.shape, DType::float64,
+                             scope);
     };
     ball.middle = evaluated(*rule);
     const Rounding rounding =
         planned.step.in_float32 && rounding_.is_half ? rounding_of(DType::float32) : rounding_;
-    const Rule radius = radius_of(*rule, made, rounding, [&](const std::string& name) {
+    const Rule radius = radius_of(*rule, result_outline, rounding, [&](const std::string& name) {
         return name != step && exact(name) != nullptr;
     });
     ball.radius = settled(ball.middle, evaluated(radius), rounding);
@@ -154,8 +155,8 @@ WithinBall within(const Tensor& tensor, const Ball& ball) {
     const double* const radius = ball.radius.as<double>().data();
     const auto take = [&](std::size_t i, double cell) {
         if (same_number(cell, middle[i])) return;
-        const double apart = std::abs(cell - middle[i]);
-        const double difference = std::isnan(apart) ? infinity : apart;
+        const double distance = std::abs(cell - middle[i]);
+        const double difference = std::isnan(distance) ? infinity : distance;
         if (difference > result.difference) {
             result.difference = difference;
             result.allowed = radius[i];

@@ -58,22 +58,22 @@ RuleTree magnitude(const RuleTree& node) {
 /// Computes the radius of each node of a rule; nullptr means 0.
 class Radius {
 public:
-    Radius(const Rule& rule, const Outline& made, const Rounding& rounding,
+    Radius(const Rule& rule, const Outline& result_outline, const Rounding& rounding,
            const std::function<bool(const std::string&)>& is_exact)
         : root_(rule.value), rounding_(rounding), is_exact_(is_exact) {
         std::vector<RuleTree> own;
         for (const std::string& index : rule.indices) own.push_back(name_node(index));
-        made_ = tree_of({.kind = Kind::cell,
-                         .word = rule.step,
-                         .parts = std::move(own),
-                         .outline = std::make_shared<const Outline>(made)});
+        result_ = tree_of({.kind = Kind::cell,
+                           .word = rule.step,
+                           .parts = std::move(own),
+                           .outline = std::make_shared<const Outline>(result_outline)});
     }
 
     RuleTree tree() { return of(root_); }
 
 private:
     /// Returns the node, or the cell of the result if it is the whole rule.
-    const RuleTree& value_of(const RuleTree& node) const { return node == root_ ? made_ : node; }
+    const RuleTree& value_of(const RuleTree& node) const { return node == root_ ? result_ : node; }
 
     RuleTree of(const RuleTree& node) {
         return plus(handed_on(node), rounded(node, rounding_.unit));
@@ -106,8 +106,8 @@ private:
         if (word == "half") return of_value(std::ldexp(1.0, -11));
         if (is_any_of(word, {"abs", "relu", "min", "max", "floor", "stop"})) return nullptr;
         // 1 / (1 + exp(-x)) stores three results.
-        const bool is_made = is_any_of(word, {"sigmoid", "tanh"});
-        return of_value(is_made ? functions + 2 * unit : functions);
+        const bool is_computed_step = is_any_of(word, {"sigmoid", "tanh"});
+        return of_value(is_computed_step ? functions + 2 * unit : functions);
     }
 
     /// Returns the rounding error of a difference times a factor if it is expanded, (x - mean) /
@@ -180,16 +180,17 @@ private:
     /// Returns exp(x + off) - exp(x), without an infinite error for exp(-inf), which is exactly 0.
     /// A small error is about exp(off) - 1, relative to exp(x).
     RuleTree exponential(const RuleTree& node, const RuleTree& off_x) const {
-        const RuleTree off_by = call_node("min", {off_x, number_node(600)});
-        const RuleTree grown = operate_node("-", {call_node("exp", {off_by}), number_node(1)});
-        return operate_node("*", {value_of(node), rounding_.is_half ? grown : off_by});
+        const RuleTree switched_off_flag = call_node("min", {off_x, number_node(600)});
+        const RuleTree grown =
+            operate_node("-", {call_node("exp", {switched_off_flag}), number_node(1)});
+        return operate_node("*", {value_of(node), rounding_.is_half ? grown : switched_off_flag});
     }
 
     /// True if a sum of 16-bit numbers may run in 16 bits: PyTorch 1.13 does so for small matrix
     /// products.
     bool adds_in_16_bits(const RuleNode& sum) const {
         constexpr double small = 4096;
-        const Shape& shape = made_->outline->shape;
+        const Shape& shape = result_->outline->shape;
         if (!rounding_.is_half || shape.size() < 2 || !is_product(sum)) return false;
         const RuleNode &first = *sum.parts[0], &end = *sum.parts[1];
         if (first.kind != Kind::number || end.kind != Kind::number) return false;
@@ -256,7 +257,7 @@ private:
     const RuleTree root_;
     const Rounding& rounding_;
     const std::function<bool(const std::string&)>& is_exact_;
-    RuleTree made_;  ///< a cell of the rule's result
+    RuleTree result_;  ///< a cell of the rule's result
 };
 
 }  // namespace
@@ -305,11 +306,11 @@ bool holds(const Rounding& rounding, const Tensor& tensor) {
 
 std::string radius_name(const std::string& tensor) { return "radius of " + tensor; }
 
-Rule radius_of(const Rule& rule, const Outline& made, const Rounding& rounding,
+Rule radius_of(const Rule& rule, const Outline& result_outline, const Rounding& rounding,
                const std::function<bool(const std::string& tensor)>& is_exact) {
     require_completed(*rule.value);
     if (!is_exact) throw ConfigError("a radius needs the set of exact tensors");
-    RuleTree tree = Radius(rule, made, rounding, is_exact).tree();
+    RuleTree tree = Radius(rule, result_outline, rounding, is_exact).tree();
     tree = tree ? plus(tree, number_node(rounding.least)) : number_node(0);
     return {"", radius_name(rule.step), rule.indices, std::move(tree)};
 }

@@ -52,7 +52,7 @@ std::string radius_name(const std::string& tensor);
 ///
 /// Source  Higham and Mary 2019, A new approach to probabilistic rounding error analysis.
 /// Errors  ConfigError for a rule that is not completed.
-Rule radius_of(const Rule& rule, const Outline& made, const Rounding& rounding,
+Rule radius_of(const Rule& rule, const Outline& outline, const Rounding& rounding,
                const std::function<bool(const std::string& tensor)>& is_exact);
 
 }  // namespace attn

@@ -121,7 +121,7 @@ std::string setup_code(const Plan& plan, CodeLanguage language, const PrintOptio
     const bool has_brains = plan.dtype == DType::bfloat16 || plan.compute_dtype == DType::bfloat16;
     if (has_brains && language == CodeLanguage::numpy) {
         throw ConfigError(
-            "NumPy has no bfloat16: pass $code torch, or $dtype float16 or float32"_told);
+            "NumPy has no bfloat16: pass $code torch, or $dtype float16 or float32"_message);
     }
     if (!torch_draws || language == CodeLanguage::numpy) code += "import numpy as np\n";
     if (torch_draws || language == CodeLanguage::torch) code += "import torch\n";
@@ -139,7 +139,7 @@ std::string setup_code(const Plan& plan, CodeLanguage language, const PrintOptio
 std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeLanguage language,
                                  Gradients gradients) {
     const DrawList list = draw_list(plan);
-    const bool records = goes_back_by_itself(table, language);
+    const bool records = uses_autograd(table, language);
     std::vector<StepCode> program;
     for (const Step& step : table) {
         if (!step.applies(plan)) continue;
@@ -148,9 +148,9 @@ std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeL
         if (has_lines(step) && (step.replaces_given || !find_drawn(list, step.name))) {
             const StepLines of{{plan, table, step}, language};
             code += (code.empty() ? "" : "\n") + lines_of(of);
-            const bool goes_back = records && has_step(table, plan, "d_" + step.name);
-            if (goes_back && is_another_name(of.name(), code)) code += ".clone()";
-            if (goes_back &&
+            const bool has_backward = records && has_step(table, plan, "d_" + step.name);
+            if (has_backward && is_another_name(of.name(), code)) code += ".clone()";
+            if (has_backward &&
                 (may_read_none(of) || !reads_gradients(table, plan, step.name, code))) {
                 code += "\n" + of.name() + ".requires_grad_()";
             }
@@ -166,6 +166,6 @@ std::string step_code(std::string_view step, const Plan& plan, const StepTable& 
         if (part.step == step) return std::move(part.code);
     }
     throw ConfigError("this walk has no step " + std::string(step) +
-                      ": $list-steps lists those it has"_told);
+                      ": $list-steps lists those it has"_message);
 }
 }  // namespace attn

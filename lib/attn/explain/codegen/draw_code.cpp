@@ -69,12 +69,12 @@ public:
     }
 
     /// Writes ids, or a given x or memory, as literals.
-    std::string taken(const DrawnTensor& row) const {
+    std::string given_values(const DrawnTensor& row) const {
         const Shape shape = row.shape();
-        if (std::holds_alternative<Tokens>(*row.taken)) {
-            return literal(row.name, taken_tensor(row, plan_.dtype));
+        if (std::holds_alternative<Tokens>(*row.given_source)) {
+            return literal(row.name, drawn_tensor(row, plan_.dtype));
         }
-        const Tensor& given = std::get<Tensor>(*row.taken);
+        const Tensor& given = std::get<Tensor>(*row.given_source);
         std::string code = literal(row.name, given);
         if (!given.is_floating()) code += to(plan_.dtype);
         code += to_compute_dtype();
@@ -110,7 +110,7 @@ private:
     }
 
     /// Converts a drawn expression to the program's library and type.
-    std::string handed_over(std::string expression) const {
+    std::string passed_as_array(std::string expression) const {
         if (rng_ == Rng::torch && numpy_) expression += ".numpy()";
         if (rng_ != Rng::torch) {
             if (plan_.dtype != DType::float64) expression += ".astype(np.float32)";
@@ -183,7 +183,7 @@ private:
             "words = " + json_list(row.words) + "\nseeds = [zlib.crc32(f\"" +
             std::to_string(row.seeds->seed) + " {word}\".encode()) for word in words]\n" + name +
             " = " +
-            handed_over((torch ? "torch" : "np") + (".stack([" + one) + " for seed in seeds])");
+            passed_as_array((torch ? "torch" : "np") + (".stack([" + one) + " for seed in seeds])");
         if (row.zero_row) code += "\n" + name + "[" + std::to_string(*row.zero_row) + "] = 0";
         return code;
     }
@@ -243,7 +243,7 @@ private:
             before = "bound = 1 / math.sqrt(" + std::to_string(row.in) + ")\n";
         }
         return before + python_name(row.name) + (in_turn ? ".append(" : " = ") +
-               handed_over(expression) + (in_turn ? ")" : "") + after;
+               passed_as_array(expression) + (in_turn ? ")" : "") + after;
     }
 
     /// Returns the layer with all parameters of a walk with nn.MultiheadAttention.
@@ -285,7 +285,7 @@ std::string draw_code(const DrawList& list, std::string_view step, const Plan& p
     std::vector<const DrawnTensor*> rows;
     for (const DrawnTensor& row : list) {
         if (row.step != step) continue;
-        if (row.taken) return writer.taken(row);
+        if (row.given_source) return writer.given_values(row);
         const bool spends =
             (row.how != Initialisation::zeros || !row.member.empty()) && row.seeds == nullptr;
         if (!spends && plan.config.parameters.has(row.name)) continue;

@@ -162,7 +162,7 @@ struct FieldLine {
     FieldLine(When meant, const char* of_torch, const char* of_numpy)
         : when(meant), torch(of_torch), numpy(of_numpy) {}
 
-    When when = always_meant;
+    When when = unconditional;
     const char *torch, *numpy;
 };
 
@@ -255,11 +255,11 @@ std::string field_lines(const StepLines& of) {
     const PythonWords words = known == all_lines().end() ? nullptr : known->words;
     if (of.step.text != nullptr) {
         const Way* const way = of.step.text->way(of);
-        const auto said = [&](std::string_view language) {
-            return way == nullptr ? std::string() : way->said(language);
+        const auto specified = [&](std::string_view language) {
+            return way == nullptr ? std::string() : way->specified(language);
         };
-        std::string lines = said(of.torch() ? "torch" : "numpy");
-        if (lines.empty()) lines = said("python");
+        std::string lines = specified(of.torch() ? "torch" : "numpy");
+        if (lines.empty()) lines = specified("python");
         if (!lines.empty()) {
             return filled(lines, [&](std::string_view word) {
                 std::optional<std::string> meant = words ? words(word, of) : std::nullopt;

@@ -30,25 +30,25 @@ bool reads_numbers(const RuleNode& node) {
 
 std::string Writer::line(const Rule& rule) {
     require_whole_rule(rule);
-    if (rule.indices.size() != with_.made.size()) {
-        throw ConfigError(rule.step + " has " + std::to_string(with_.made.size()) + " axes, not " +
-                          std::to_string(rule.indices.size()));
+    if (rule.indices.size() != with_.result_shape.size()) {
+        throw ConfigError(rule.step + " has " + std::to_string(with_.result_shape.size()) +
+                          " axes, not " + std::to_string(rule.indices.size()));
     }
     if (const std::optional<RuleOrder> order = order_of(rule)) return loop(rule, *order);
     Frame frame;
     for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
-        frame.push_back({rule.indices[axis], static_cast<Whole>(with_.made[axis])});
+        frame.push_back({rule.indices[axis], static_cast<Whole>(with_.result_shape[axis])});
     }
     is_truth_ = gives_truth(*rule.value);
     is_loose_ = with_.type == "int64";
     effort_ = exchanged;
     Written text = filling(*rule.value, frame);
     if (!text) {
-        effort_ = looked_up;
+        effort_ = by_lookup;
         text = filling(*rule.value, frame);
     }
     if (!text) throw ConfigError("Python has no line for this rule: " + rule_text(rule));
-    if (is_loose_ && !is_truth_) text->text = text->held() + typed();
+    if (is_loose_ && !is_truth_) text->text = text->in_parentheses() + typed();
     if (torch_ && frame.empty() && text->is_number) text = array_of(*text);  // may need a gradient
     return python_name(rule.step) + " = " + text->text;
 }
@@ -74,10 +74,10 @@ Written Writer::filling(const RuleNode& node, const Frame& frame, bool in_index)
         text->text =
             module_ + "full(" + shape + ", " + text->text + (is_typed ? of_type() : "") + ")";
     } else if (only_ones && text->along != 0 && !is_unsure) {
-        text->text = text->held() + taken(missing);
+        text->text = text->in_parentheses() + subscript(missing);
     } else {
         if (torch_ && is_unsure) text = Text{"torch.as_tensor(" + text->text + of_type() + ")"};
-        text->text = torch_ ? text->held() + ".expand" + shape
+        text->text = torch_ ? text->in_parentheses() + ".expand" + shape
                             : "np.broadcast_to(" + text->text + ", " + shape + ")";
     }
     return Text{text->text, Binds::single, all_of(frame)};
@@ -91,9 +91,9 @@ Written Writer::written(const RuleNode& node, const Frame& frame, bool in_index)
         if (is_known) return Text{span->first != 0 ? "True" : "False", Binds::single, 0, true};
     }
     if (Written count = counted(node, frame, in_index)) return count;
-    const bool was_apart = std::exchange(is_apart_, is_apart_ || tells_apart(node));
+    const bool needed_type = std::exchange(needs_type_, needs_type_ || distinguishes_cells(node));
     Written line = by_kind(node, frame, in_index);
-    is_apart_ = was_apart;
+    needs_type_ = needed_type;
     return line;
 }
 
@@ -106,9 +106,10 @@ Written Writer::by_kind(const RuleNode& node, const Frame& frame, bool in_index)
             const bool counts = line && node.word == "argmax" && has_type(in_index);
             if (line && in_index && node.word != "argmax" && !line->is_number) {
                 const char* const whole = torch_ ? ".long()" : ".astype(np.int64)";
-                return Text{line->held() + whole, Binds::single, line->along};
+                return Text{line->in_parentheses() + whole, Binds::single, line->along};
             }
-            return counts ? Text{line->held() + typed(), Binds::single, line->along} : line;
+            return counts ? Text{line->in_parentheses() + typed(), Binds::single, line->along}
+                          : line;
         }
         case Kind::choose:
             return choice(node, frame, in_index);
@@ -130,14 +131,14 @@ Written Writer::cell(const RuleNode& node, const Frame& frame, bool in_index) {
     }
     Written array = cell_array(node, node.outline->shape, frame,
                                {effort_, torch_, [&](const RuleNode& part, const Frame& own) {
-                                    const auto asked = std::exchange(asked_, {});
+                                    const auto requested = std::exchange(requested_, {});
                                     Written index = written(part, own, true);
-                                    asked_ = asked;
+                                    requested_ = requested;
                                     return index;
                                 }});
     const bool counts = node.type == RuleType::whole && with_.type != "int64";
     if (!array || !counts || !has_type(in_index)) return array;
-    return Text{array->held() + typed(), Binds::single, array->along};
+    return Text{array->in_parentheses() + typed(), Binds::single, array->along};
 }
 
 std::optional<Writer::Texts> Writer::parts_of(const RuleNode& node, const Frame& frame,
@@ -182,12 +183,13 @@ Written Writer::operation(const RuleNode& node, const Frame& frame, bool in_inde
 
 bool Writer::guard(Text& part, const RuleNode& node, const Frame& frame) {
     const std::optional<IndexSpan> span = bounds_of(node, frame);
-    if (asked_.empty() || (span && (span->first > 0 || span->last < 0))) return true;
-    RuleTree all = asked_.front();
-    for (std::size_t i = 1; i < asked_.size(); ++i) all = operate_node("and", {all, asked_[i]});
-    const std::vector<RuleTree> asked = std::exchange(asked_, {});
+    if (requested_.empty() || (span && (span->first > 0 || span->last < 0))) return true;
+    RuleTree all = requested_.front();
+    for (std::size_t i = 1; i < requested_.size(); ++i)
+        all = operate_node("and", {all, requested_[i]});
+    const std::vector<RuleTree> requested = std::exchange(requested_, {});
     const Written holds = written(*all, frame);
-    asked_ = asked;
+    requested_ = requested;
     if (!holds || holds->is_number) return holds.has_value();
     part = Text{"torch.where(" + holds->text + ", " + part.text + ", 1.0)", Binds::single,
                 part.along | holds->along};
@@ -222,36 +224,38 @@ Written Writer::call(const RuleNode& node, const Frame& frame, bool in_index) {
     if (is_bare && !guard(first, *node.parts[0], frame)) return std::nullopt;
     const RuleFunction& function = *find_rule_function(word, parts->size());
     const char* const name = torch_ ? function.torch : function.numpy;
-    const std::string_view said = name == nullptr ? "" : name;
-    Text made{std::string(said) + "(" + first.text + ")", Binds::single, first.along};
-    if (said.find("{}") != said.npos) {
-        made.text = filled(said, {{"", first.held()}});
-        if (!said.starts_with("np.") && !said.starts_with("torch.")) made.binds = Binds::multiplied;
+    const std::string_view specified = name == nullptr ? "" : name;
+    Text result{std::string(specified) + "(" + first.text + ")", Binds::single, first.along};
+    if (specified.find("{}") != specified.npos) {
+        result.text = filled(specified, {{"", first.in_parentheses()}});
+        if (!specified.starts_with("np.") && !specified.starts_with("torch."))
+            result.binds = Binds::multiplied;
     }
     if (parts->size() == 2) {
         const Text& second = parts->back();
         const bool turned = first.is_number;
-        made.along |= second.along;
-        made.text = torch_ && (turned || second.is_number)
-                        ? (turned ? second : first).held() +
-                              (word == "max" ? ".clamp(min=" : ".clamp(max=") +
-                              (turned ? first : second).text + ")"
-                        : std::string(said) + "(" + first.text + ", " + second.text + ")";
+        result.along |= second.along;
+        result.text = torch_ && (turned || second.is_number)
+                          ? (turned ? second : first).in_parentheses() +
+                                (word == "max" ? ".clamp(min=" : ".clamp(max=") +
+                                (turned ? first : second).text + ")"
+                          : std::string(specified) + "(" + first.text + ", " + second.text + ")";
     } else if (word == "half") {
-        made.text = halved(first);
-        made.binds = with_.records ? Binds::added : Binds::single;
+        result.text = halved(first);
+        result.binds = with_.records ? Binds::added : Binds::single;
     } else if (word == "floor" && in_index) {
-        made.text += torch_ ? ".long()" : ".astype(np.int64)";
+        result.text += torch_ ? ".long()" : ".astype(np.int64)";
     }
-    return made;
+    return result;
 }
 
 std::string Writer::halved(const Text& x) const {
-    const std::string half = x.held() + (torch_ ? ".half()" : ".astype(np.float16)") + typed();
+    const std::string half =
+        x.in_parentheses() + (torch_ ? ".half()" : ".astype(np.float16)") + typed();
     if (!with_.records) return half;
     const std::string infinite = ".nan_to_num(0, float(\"inf\"), -float(\"inf\"))";
-    return x.held(Binds::added) + " + (" + half + " - " + x.held(Binds::multiplied) + ").detach()" +
-           infinite;
+    return x.in_parentheses(Binds::added) + " + (" + half + " - " +
+           x.in_parentheses(Binds::multiplied) + ").detach()" + infinite;
 }
 
 Written Writer::choice(const RuleNode& node, const Frame& frame, bool in_index) {
@@ -264,8 +268,8 @@ Written Writer::choice(const RuleNode& node, const Frame& frame, bool in_index) 
         // The loop variable decides, and one of the sides has no line.
         if (!known && !known_text(*condition)) return std::nullopt;
         const RuleNode& side = *node.parts[known.value_or(condition->text == "True") ? 1 : 2];
-        const Written taken = written(side, frame, in_index);
-        return taken && taken->is_number && !in_index ? array_of(*taken) : taken;
+        const Written side_text = written(side, frame, in_index);
+        return side_text && side_text->is_number && !in_index ? array_of(*side_text) : side_text;
     }
     const Written yes = asking(node.parts[0], *node.parts[1], frame, in_index);
     const Written no =
@@ -289,9 +293,9 @@ Written Writer::choice(const RuleNode& node, const Frame& frame, bool in_index) 
 Written Writer::asking(const RuleTree& condition, const RuleNode& side, const Frame& frame,
                        bool in_index) {
     if (!with_.records) return written(side, frame, in_index);
-    asked_.push_back(condition);
+    requested_.push_back(condition);
     Written text = written(side, frame, in_index);
-    asked_.pop_back();
+    requested_.pop_back();
     return text;
 }
 
@@ -299,7 +303,7 @@ Written Writer::in_pieces(const RuleNode& node, const Frame& frame, bool in_inde
     const RuleNode& where = *node.parts[0];
     const bool compares = is_operation(where, "<") && where.parts[0]->kind == Kind::name &&
                           whole_number(*where.parts[1]);
-    if (!compares || !asked_.empty()) return std::nullopt;
+    if (!compares || !requested_.empty()) return std::nullopt;
     const std::string& index = where.parts[0]->word;
     const std::size_t place = place_of(frame, index);
     const Whole first = *whole_number(*where.parts[1]);
@@ -325,7 +329,7 @@ Written Writer::in_pieces(const RuleNode& node, const Frame& frame, bool in_inde
 namespace attn {
 
 std::string python_name(const std::string& name) {
-    static const std::set<std::string_view> taken{
+    static const std::set<std::string_view> side_text{
         // Python's keywords, which cannot be names,
         "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class",
         "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global",
@@ -337,7 +341,7 @@ std::string python_name(const std::string& name) {
         "generator", "head", "hidden", "linear", "matmul", "new_row", "padding", "prefix", "second",
         "tensor", "time", "window"};
     const std::string_view stem(name.data(), name.find_last_not_of('_') + 1);
-    return (name.size() == 1 && name != "x") || taken.contains(stem) ? name + "_" : name;
+    return (name.size() == 1 && name != "x") || side_text.contains(stem) ? name + "_" : name;
 }
 
 std::string rule_python(const Rule& rule, const RulePython& with) {

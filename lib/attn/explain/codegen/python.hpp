@@ -13,7 +13,7 @@ std::string python_name(const std::string& name);
 /// The context of a rule that is written in Python.
 struct RulePython {
     bool is_torch = true;
-    Shape made;
+    Shape result_shape;
     std::string type;      ///< of numbers: `float32`, `int64`
     bool records = false;  ///< autograd differentiates the line
 };

@@ -61,7 +61,7 @@ public:
     Written written() const {
         if (Written array = sliced()) return array;
         if (Written array = side_by_side()) return array;
-        return with_.effort == looked_up ? one_by_one() : std::nullopt;
+        return with_.effort == by_lookup ? one_by_one() : std::nullopt;
     }
 
 private:
@@ -88,9 +88,10 @@ private:
             for (const Dimension& each : own) pieces.add(each, ":", each.length);
         }
         const bool splits = !looks_up && pieces.split.size() > shape_.size();
-        pieces.text += taken(pieces.cut);
+        pieces.text += subscript(pieces.cut);
         if (splits)
-            pieces.text += ".reshape(" + sizes_text(pieces.split) + ")" + taken(pieces.cut_after);
+            pieces.text +=
+                ".reshape(" + sizes_text(pieces.split) + ")" + subscript(pieces.cut_after);
         return turned(pieces);
     }
 
@@ -111,18 +112,18 @@ private:
         const bool is_one = cell_.parts[outer]->parts[0]->word == index && at < frame_.size() &&
                             frame_[at].length == static_cast<Whole>(shape_[outer]) * width;
         if (!is_one) return std::nullopt;
-        RuleNode apart = cell_;
-        apart.parts[outer] = name_node(index + "/");
-        apart.parts[last] = name_node(index + "%");
+        RuleNode separate = cell_;
+        separate.parts[outer] = name_node(index + "/");
+        separate.parts[last] = name_node(index + "%");
         Frame two = frame_;
         two[at] = {index + "/", frame_[at].length / width};
         two.insert(two.begin() + static_cast<std::ptrdiff_t>(at) + 1, {index + "%", width});
-        const Written array = cell_array(apart, shape_, two, with_);
+        const Written array = cell_array(separate, shape_, two, with_);
         std::size_t first = 0;
         while (array && first < at && (array->along & bit(first)) == 0) ++first;
         if (!array || array->along >> first != all_of(two) >> first) return std::nullopt;
-        return Text{array->held() + ".reshape(" + sizes_text(frame_, first) + ")", Binds::single,
-                    all_of(frame_) >> first << first};
+        return Text{array->in_parentheses() + ".reshape(" + sizes_text(frame_, first) + ")",
+                    Binds::single, all_of(frame_) >> first << first};
     }
 
     /// Indexes each axis separately.
@@ -150,7 +151,7 @@ private:
         const bool is_inside =
             part.kind == Kind::cell || stays_within(part, frame, static_cast<Whole>(shape_[axis]));
         if (!index || is_inside) return index;
-        return Text{index->held() + ".clip(0, " + std::to_string(shape_[axis] - 1) + ")",
+        return Text{index->in_parentheses() + ".clip(0, " + std::to_string(shape_[axis] - 1) + ")",
                     Binds::single, index->along};
     }
 
@@ -158,23 +159,23 @@ private:
     Written turned(const Pieces& pieces) const {
         const Frame& has = pieces.has;
         std::vector<std::size_t> places(has.size());
-        std::size_t taken_from = frame_.size();
+        std::size_t extract_products = frame_.size();
         std::uint64_t along = 0;
         std::uint64_t lies = 0;
         bool in_order = true;
         for (std::size_t i = has.size(); i-- > 0;) {
             const bool is_free = has[i].index.empty();
-            if (is_free && taken_from == 0) return std::nullopt;
-            places[i] = is_free ? taken_from - 1 : place_of(frame_, has[i].index);
+            if (is_free && extract_products == 0) return std::nullopt;
+            places[i] = is_free ? extract_products - 1 : place_of(frame_, has[i].index);
             const bool is_there = places[i] < frame_.size() && (lies & bit(places[i])) == 0 &&
                                   (is_free || frame_[places[i]].length == has[i].length);
             if (!is_there) return std::nullopt;
-            in_order = in_order && places[i] < taken_from;
-            taken_from = places[i];
+            in_order = in_order && places[i] < extract_products;
+            extract_products = places[i];
             lies |= bit(places[i]);
             if (!is_free || frame_[places[i]].length == 1) along |= bit(places[i]);
         }
-        if (!in_order && with_.effort == as_it_lies) return std::nullopt;
+        if (!in_order && with_.effort == in_stored_order) return std::nullopt;
         Text line = laid(pieces.text + (in_order ? "" : order(places)), frame_, lies);
         line.along = along;
         return line;

@@ -86,8 +86,8 @@ Text operated(const RuleNode& node, const std::vector<Text>& parts) {
     if (is_number && node.word == "not")
         return {"(not " + parts[0].text + ")", Binds::single, 0, true};
     if (parts.size() == 1) {
-        return {(node.word == "not" ? "~" : "-") + parts[0].held(binds), binds, parts[0].along,
-                is_number, may_be_number};
+        return {(node.word == "not" ? "~" : "-") + parts[0].in_parentheses(binds), binds,
+                parts[0].along, is_number, may_be_number};
     }
     const std::string sign = node.word == "and"  ? "&"
                              : node.word == "or" ? "|"
@@ -95,8 +95,8 @@ Text operated(const RuleNode& node, const std::vector<Text>& parts) {
                                                  : node.word;
     const auto next = static_cast<Binds>(static_cast<int>(binds) + 1);
     const bool chains = binds != Binds::raised && binds != Binds::compared;
-    return {parts[0].held(chains ? binds : next) + " " + sign + " " +
-                parts[1].held(binds == Binds::raised ? Binds::negated : next),
+    return {parts[0].in_parentheses(chains ? binds : next) + " " + sign + " " +
+                parts[1].in_parentheses(binds == Binds::raised ? Binds::negated : next),
             binds, parts[0].along | parts[1].along, is_number, may_be_number};
 }
 
@@ -106,10 +106,10 @@ Text laid(const std::string& text, const Frame& frame, std::uint64_t along) {
         const bool has = (along & bit(place)) != 0;
         if (has || !places.empty()) places.emplace_back(has ? ":" : "None");
     }
-    return {text + taken(places), Binds::single, along};
+    return {text + subscript(places), Binds::single, along};
 }
 
-std::string taken(const std::vector<std::string>& places) {
+std::string subscript(const std::vector<std::string>& places) {
     const auto is_cut = [](const std::string& place) { return place != ":"; };
     const auto first = std::ranges::find_if(places, is_cut);
     if (first == places.end()) return {};

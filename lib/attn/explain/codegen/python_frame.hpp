@@ -65,7 +65,7 @@ struct Text {
     bool is_number = false;      ///< or a bool of Python, not an array
     bool may_be_number = false;  ///< in some iterations of a loop
 
-    std::string held(Binds least = Binds::single) const {
+    std::string in_parentheses(Binds least = Binds::single) const {
         return binds < least ? "(" + text + ")" : text;
     }
 };
@@ -89,13 +89,13 @@ Text operated(const RuleNode& node, const std::vector<Text>& parts);
 /// Reshapes an array along some dimensions of the frame, adding missing ones in between.
 Text laid(const std::string& text, const Frame& frame, std::uint64_t along);
 /// Returns the slice of each dimension, `[..., 4:8]`, with `:` for all; empty if all are whole.
-std::string taken(const std::vector<std::string>& places);
+std::string subscript(const std::vector<std::string>& places);
 /// Returns lengths of a frame: `2, 3, 4`.
 std::string sizes_text(const Frame& frame, std::size_t first = 0);
 
 /// Attempts for a cell, simplest first: the tensor as it is, with its dimensions transposed, or
 /// with its cells looked up.
-enum Effort { as_it_lies, exchanged, looked_up };
+enum Effort { in_stored_order, exchanged, by_lookup };
 
 struct CellPython {
     Effort effort;

@@ -63,7 +63,7 @@ RuleTree Writer::at_place(const RuleTree& tree) {
         outline.shape.push_back(node.outline->shape[axis]);
     }
     if (left.size() == node.parts.size()) return tree_of(std::move(node));
-    node.word = python_name(node.word) + taken(places);
+    node.word = python_name(node.word) + subscript(places);
     node.parts = std::move(left);
     node.outline = std::make_shared<const Outline>(std::move(outline));
     return tree_of(std::move(node));
@@ -72,7 +72,7 @@ RuleTree Writer::at_place(const RuleTree& tree) {
 std::string Writer::loop(const Rule& rule, const RuleOrder& order) {
     Frame frame;
     for (std::size_t axis = 0; axis < rule.indices.size(); ++axis) {
-        frame.push_back({rule.indices[axis], static_cast<std::int64_t>(with_.made[axis])});
+        frame.push_back({rule.indices[axis], static_cast<std::int64_t>(with_.result_shape[axis])});
     }
     const std::string whole = sizes_text(frame) + (frame.size() == 1 ? "," : "");
     loop_ = frame[order.axis];
@@ -81,7 +81,7 @@ std::string Writer::loop(const Rule& rule, const RuleOrder& order) {
     effort_ = exchanged;
     Written text = written(*value, frame);
     if (!text) {
-        effort_ = looked_up;
+        effort_ = by_lookup;
         text = written(*value, frame);
     }
     if (!text) throw ConfigError("Python has no line for this rule: " + rule_text(rule));
@@ -90,28 +90,30 @@ std::string Writer::loop(const Rule& rule, const RuleOrder& order) {
     std::vector<std::string> places(rule.indices.size(), ":");
     places[order.axis] = variable_name(loop_->index);
     const bool is_typed = torch_ ? needs_type() : with_.type != "float64";
-    const std::string made = python_name(rule.step), counter = places[order.axis];
+    const std::string result = python_name(rule.step), counter = places[order.axis];
     // Rows that later rows read are differentiated through a copy of the tensor at that time.
-    const std::string rows = made + "_rows";
-    const std::string kept = with_.records ? "\n    " + rows + "[" + counter + "] = " + made +
-                                                 ".requires_grad_()\n    " + made + ".retain_grad()"
-                                           : "";
+    const std::string rows = result + "_rows";
+    const std::string kept = with_.records
+                                 ? "\n    " + rows + "[" + counter + "] = " + result +
+                                       ".requires_grad_()\n    " + result + ".retain_grad()"
+                                 : "";
     const std::string begin =
         with_.records ? rows + " = [None] * " + std::to_string(loop_->length) + "\n" : "";
-    return begin + made + " = " + module_ + "zeros((" + whole + ")" + (is_typed ? of_type() : "") +
-           ")\nfor " + counter + " in range(" + range + "):\n" +
+    return begin + result + " = " + module_ + "zeros((" + whole + ")" +
+           (is_typed ? of_type() : "") + ")\nfor " + counter + " in range(" + range + "):\n" +
            (with_.records
-                ? "    new_row = " + text->text + "\n    " + made + " = " + made + ".clone()\n"
+                ? "    new_row = " + text->text + "\n    " + result + " = " + result + ".clone()\n"
                 : "") +
-           "    " + made + taken(places) + " = " + (with_.records ? "new_row" : text->text) + kept;
+           "    " + result + subscript(places) + " = " + (with_.records ? "new_row" : text->text) +
+           kept;
 }
 
 Written Writer::choice_of_loop(const RuleNode& node, const Frame& frame, bool in_index,
                                bool fills) {
     if (!loop_) return std::nullopt;
     const bool turns = node.parts[0]->word == "not";
-    const RuleTree& asked = turns ? node.parts[0]->parts[0] : node.parts[0];
-    const Written condition = written(*asked, frame, in_index);
+    const RuleTree& requested = turns ? node.parts[0]->parts[0] : node.parts[0];
+    const Written condition = written(*requested, frame, in_index);
     const bool decides = condition && condition->is_number && !known_text(*condition);
     if (!decides) return std::nullopt;
     const auto side = [&](std::size_t i) {

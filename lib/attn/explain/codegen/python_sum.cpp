@@ -29,18 +29,19 @@ Written Writer::reduction(const RuleNode& node, const Frame& frame) {
     const RuleTree own = counted_from(node, range.first, frame);
     const Dimension along{own->index, range.length};
     const RuleNode& terms = *own->parts.back();
-    if (range.is_all && !is_apart_ && node.word == "sum" && is_operation(terms, "*")) {
+    if (range.is_all && !needs_type_ && node.word == "sum" && is_operation(terms, "*")) {
         for (const std::size_t left : {0, 1}) {
             Written product = matrices(*terms.parts[left], *terms.parts[1 - left], along, frame);
             if (product) return product;
         }
     }
     const Effort most = effort_;
-    for (effort_ = as_it_lies; effort_ <= most; effort_ = static_cast<Effort>(effort_ + 1)) {
+    for (effort_ = in_stored_order; effort_ <= most; effort_ = static_cast<Effort>(effort_ + 1)) {
         if (Written line = reduced(*own, along, frame, range.is_all)) {
             effort_ = most;
             if (node.word == "argmax" && range.first != 0) {
-                line->text = line->held(Binds::added) + " + " + std::to_string(range.first);
+                line->text =
+                    line->in_parentheses(Binds::added) + " + " + std::to_string(range.first);
                 line->binds = Binds::added;
             }
             return line;
@@ -116,7 +117,7 @@ RuleTree Writer::counted_from(const RuleNode& node, Whole first, const Frame& fr
 Written Writer::reduced(const RuleNode& node, const Dimension& along, const Frame& frame,
                         bool is_all) {
     const auto instead_of = [&](std::size_t place) -> Written {
-        for (const auto& trees : {node.parts, asked_}) {
+        for (const auto& trees : {node.parts, requested_}) {
             for (const RuleTree& each : trees) {
                 if (holds_index(*each, frame[place].index)) return std::nullopt;
             }
@@ -164,14 +165,14 @@ Written Writer::over(const RuleNode& node, const Frame& inside, std::size_t plac
         is_loose_ = is_loose_ || text->is_number;
         text = Text{module_ + "where(" + within->text + ", " + text->text + ", " + nothing + ")",
                     Binds::single, text->along | within->along};
-        if (node.word == "mean") divisor = " / " + within->held() + ".sum(" + last;
+        if (node.word == "mean") divisor = " / " + within->in_parentheses() + ".sum(" + last;
     }
     if ((text->along & bit(place)) == 0) text = filling(body, inside);
     if (!text) return std::nullopt;
     const bool is_largest = torch_ && (node.word == "max" || node.word == "min");
     const std::string method = !divisor.empty() ? "sum" : (is_largest ? "a" : "") + node.word;
     const std::uint64_t above = text->along >> (place + 1);
-    return Text{text->held() + "." + method + "(" + last + divisor,
+    return Text{text->in_parentheses() + "." + method + "(" + last + divisor,
                 divisor.empty() ? Binds::single : Binds::multiplied,
                 (text->along & (bit(place) - 1)) | above << (keeps ? place + 1 : place)};
 }
@@ -190,8 +191,9 @@ Written Writer::matrices(const RuleNode& a, const RuleNode& b, const Dimension& 
     const Written right = written(b, of_b);
     const std::uint64_t last = bit(row) | bit(column);
     if (!left || !right || (left->along & right->along & last) != last) return std::nullopt;
-    return Text{left->held(Binds::multiplied) + " @ " + right->held(Binds::negated),
-                Binds::multiplied, left->along | right->along};
+    return Text{
+        left->in_parentheses(Binds::multiplied) + " @ " + right->in_parentheses(Binds::negated),
+        Binds::multiplied, left->along | right->along};
 }
 
 }  // namespace attn::python

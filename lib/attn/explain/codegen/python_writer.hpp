@@ -113,14 +113,14 @@ private:
     const RulePython& with_;
     bool torch_;
     std::string module_;
-    Effort effort_ = as_it_lies;
-    std::vector<RuleTree> asked_;    ///< the conditions around the current expression
-    bool is_truth_ = false;          ///< the rule makes booleans
-    bool is_loose_ = false;          ///< numbers without a given type are written
-    std::optional<Dimension> loop_;  ///< the loop variable around, and its range
-    int sums_ = 0;                   ///< number of sums around
-    bool fills_ = false;             ///< the next expression must have all dimensions
-    bool is_apart_ = false;          ///< its type must be explicit: no product
+    Effort effort_ = in_stored_order;
+    std::vector<RuleTree> requested_;  ///< the conditions around the current expression
+    bool is_truth_ = false;            ///< the rule makes booleans
+    bool is_loose_ = false;            ///< numbers without a given type are written
+    std::optional<Dimension> loop_;    ///< the loop variable around, and its range
+    int sums_ = 0;                     ///< number of sums around
+    bool fills_ = false;               ///< the next expression must have all dimensions
+    bool needs_type_ = false;          ///< its type must be explicit: no product
 };
 
 }  // namespace attn::python

@@ -207,13 +207,13 @@ SheetPlace FormulaWriter::place(const RuleNode& node, const SheetBlock& block) c
 Formula FormulaWriter::cell(const RuleNode& node) {
     const SheetBlock& block = block_of(node);
     if (!line_.empty() && holds_index(node, line_)) return {line_of(node)->text};
-    const auto looked_up =
+    const auto by_lookup =
         std::ranges::find_if(node.parts, [&](const RuleTree& part) { return !known(*part); });
-    if (looked_up == node.parts.end()) {
+    if (by_lookup == node.parts.end()) {
         const SheetPlace at = place(node, block);
         return {on_sheet(at.sheet, address_text(at))};
     }
-    return {looked_up_in(node, block, static_cast<std::size_t>(looked_up - node.parts.begin()))};
+    return {looked_up_in(node, block, static_cast<std::size_t>(by_lookup - node.parts.begin()))};
 }
 
 std::string FormulaWriter::looked_up_in(const RuleNode& node, const SheetBlock& block,

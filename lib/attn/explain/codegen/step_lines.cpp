@@ -10,7 +10,7 @@
 
 namespace attn {
 
-bool goes_back_by_itself(const StepTable& table, CodeLanguage language) {
+bool uses_autograd(const StepTable& table, CodeLanguage language) {
     const bool is_mistaken = std::ranges::any_of(table, [](const Step& step) {
         return !step.gradient_of.empty() && !step.mistake_ids.empty();
     });
@@ -18,11 +18,12 @@ bool goes_back_by_itself(const StepTable& table, CodeLanguage language) {
            std::ranges::count(table, "loss", &Step::name) > 0;
 }
 
-std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made) {
+std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& result_outline) {
     const bool counts = rule.step == of.step.name && of.step.holds == RuleType::whole;
     const DType type = counts ? DType::int64 : type_within(of);
-    const bool records = of.step.gradient_of.empty() && goes_back_by_itself(of.table, of.language);
-    return rule_python(rule, {of.torch(), made.shape, std::string(dtype_name(type)), records});
+    const bool records = of.step.gradient_of.empty() && uses_autograd(of.table, of.language);
+    return rule_python(rule,
+                       {of.torch(), result_outline.shape, std::string(dtype_name(type)), records});
 }
 
 DType type_within(const StepLines& of) {

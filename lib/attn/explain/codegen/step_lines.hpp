@@ -38,13 +38,13 @@ struct StepLines : PlannedStep {
 };
 
 /// True if the code of a walk uses PyTorch's autograd: false if some gradient differs from it.
-bool goes_back_by_itself(const StepTable& table, CodeLanguage language);
+bool uses_autograd(const StepTable& table, CodeLanguage language);
 
 /// Returns the type in which a step is computed: float32 if only the result is rounded to 16 bits.
 DType type_within(const StepLines& of);
 
 /// Returns the Python lines for a completed rule, in the type of the walk.
-std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made);
+std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& outline);
 
 /// Returns the lines for the step's own rule; empty without one.
 std::string lines_by_rule(const StepLines& of);

@@ -198,8 +198,9 @@ private:
             names.merge(follows(*right[at]));
             Sizes indices;
             each_place(at, names, 0, indices, [&] {
-                const double apart = number_at(*left[at], indices) - number_at(*right[at], indices);
-                all[at] = std::max(all[at], apart);
+                const double distance =
+                    number_at(*left[at], indices) - number_at(*right[at], indices);
+                all[at] = std::max(all[at], distance);
             });
         }
         return all;

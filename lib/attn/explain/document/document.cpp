@@ -89,12 +89,12 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
             section.scores = *scores;
         }
         section.name = step.name;
-        section.title = told_title({plan, table, step});
+        section.title = displayed_title({plan, table, step});
         section.formula = formula_of(step, plan, table);
         section.margin = step.mistake;
         if (has_notes) {
             section.note = step_note({plan, table, step}, ledger, Excerpt(), chunks);
-            notes::say(section.note, overflow_note({plan, table, step}, ledger));
+            notes::append_sentence(section.note, overflow_note({plan, table, step}, ledger));
         }
         section.content = *tensor;
         for (std::size_t axis = 0; axis < tensor->dimension(); ++axis) {

@@ -19,14 +19,14 @@ std::string_view step_of(const Section& section) {
 void add_code(Document& document, const Plan& plan, const StepTable& table, CodeLanguage language,
               const PrintOptions& options) {
     const std::vector<StepCode> program = program_of(plan, table, language);
-    const bool goes_back = goes_back_by_itself(table, language);
+    const bool has_backward = uses_autograd(table, language);
     for (Section& section : document.sections) {
         const auto part = std::find_if(program.begin(), program.end(), [&](const StepCode& code) {
             return code.step == step_of(section);
         });
         if (part != program.end()) section.code = part->code;
         const auto* tensor = std::get_if<Tensor>(&section.content);
-        const bool records = tensor != nullptr && tensor->is_floating() && goes_back &&
+        const bool records = tensor != nullptr && tensor->is_floating() && has_backward &&
                              !section.name.starts_with("d_");
         // PyTorch prints a suffix for tensors that record gradients.
         const std::string step(step_of(section)), name = python_name(step);

@@ -14,8 +14,8 @@ namespace {
 Resized resized(const Plan& plan, const std::set<std::string>& divisors, std::size_t multiple,
                 bool is_tied, unsigned n) {
     std::mt19937 random(n);
-    Resized made{plan};
-    Plan& p = made.plan;
+    Resized result{plan};
+    Plan& p = result.plan;
     std::size_t least = 1;
     for (const auto& setting : rule_settings(plan)) {
         const std::string& name = setting.first;
@@ -24,7 +24,7 @@ Resized resized(const Plan& plan, const std::set<std::string>& divisors, std::si
         const bool is_size = number >= 1 && number <= largest_size && number == std::floor(number);
         if (is_walk_number(name) || !is_size) continue;
         const std::size_t size = static_cast<std::size_t>(number) * (n == 0 ? 1 : random() % 3 + 1);
-        made.sizes[name] = static_cast<double>(size);
+        result.sizes[name] = static_cast<double>(size);
         std::erase_if(p.config.attention_settings,
                       [&](const auto& each) { return each.first == name; });
         p.config.attention_settings.emplace_back(name, size);
@@ -34,7 +34,7 @@ Resized resized(const Plan& plan, const std::set<std::string>& divisors, std::si
     const auto set = [&](const char* letter, std::size_t& size, std::size_t per, bool is_letter) {
         const std::size_t times = random() % 6 + 3;
         if (n > 0 && is_letter) size = per * times;
-        if (is_letter) made.sizes[letter] = static_cast<double>(size);
+        if (is_letter) result.sizes[letter] = static_cast<double>(size);
     };
     const bool is_square = plan.key_len == plan.query_len + plan.past_len;
     const std::size_t tokens = (least + multiple - 1) / multiple * multiple;
@@ -55,8 +55,8 @@ Resized resized(const Plan& plan, const std::set<std::string>& divisors, std::si
         p.config.rotary.dim = static_cast<std::int64_t>(p.head_dim);
     }
     if (is_square) p.key_len = p.query_len + plan.past_len;
-    if (!is_square) made.tokens = "Tk";
-    return made;
+    if (!is_square) result.tokens = "Tk";
+    return result;
 }
 
 /// Returns a number of which an axis may need a multiple: 2 for `axis m < Tk / 2`.

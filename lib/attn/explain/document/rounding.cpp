@@ -15,7 +15,7 @@ struct Moved {
     std::size_t lost = 0;
 
     Moved(const PlannedStep& of, const Ledger& ledger) {
-        const Tensor exact = made_in_float32(of.step, of.plan, ledger);
+        const Tensor exact = compute_in_float32(of.step, of.plan, ledger);
         const Tensor& stored = ledger[of.step.name];
         if (exact.shape() != stored.shape()) return;
         for (std::size_t i = 0; i < stored.size(); ++i) {
@@ -60,17 +60,17 @@ void add_rounding(Document& document, const Plan& plan, const StepTable& table,
     for (Section& section : document.sections) {
         const PlannedStep of{plan, table, find_step(table, section.name)};
         if (of.step.in_float32) {
-            notes::say(section.note, "Stored in float32, as in libraries.");
+            notes::append_sentence(section.note, "Stored in float32, as in libraries.");
         }
         const RoundedAt rounds = rounded_at(of);
         if (rounds == RoundedAt::nothing) continue;
         const bool once = rounds == RoundedAt::result;
         const double most = Moved(of, ledger).most;
-        notes::say(section.note,
-                   "Computed in float32 and rounded to " + type +
-                       (once ? " once: " : " after each operation: ") +
-                       (most == 0 ? "no number moved."
-                                  : "no number moved by more than " + brief(most) + "."));
+        notes::append_sentence(
+            section.note, "Computed in float32 and rounded to " + type +
+                              (once ? " once: " : " after each operation: ") +
+                              (most == 0 ? "no number moved."
+                                         : "no number moved by more than " + brief(most) + "."));
     }
 }
 

@@ -94,20 +94,20 @@ std::string SizeQuotient::text() const {
 
 std::optional<SizeQuotient> equal_at(const SizePolynomial& left, const SizePolynomial& right,
                                      const std::string& letter) {
-    SizePolynomial apart = left + right * -1;
+    SizePolynomial difference = left + right * -1;
     std::map<std::string, int> least;  // exponents, of the common factor
-    for (const auto& [term, times] : apart.terms()) {
+    for (const auto& [term, times] : difference.terms()) {
         for (const auto& [each, exponent] : term) least[each] = exponent;
     }
     for (auto& [each, exponent] : least) {
-        for (const auto& [term, times] : apart.terms()) {
+        for (const auto& [term, times] : difference.terms()) {
             exponent = std::min(exponent, term.contains(each) ? term.at(each) : 0);
         }
-        if (exponent != 0) apart = apart * SizePolynomial({{each, -exponent}}, 1);
+        if (exponent != 0) difference = difference * SizePolynomial({{each, -exponent}}, 1);
     }
     SizePolynomial slope, rest;
     std::size_t below = 0;
-    for (const auto& [term, times] : apart.terms()) {
+    for (const auto& [term, times] : difference.terms()) {
         SizePolynomial::Term others = term;
         const bool is_of_slope = others.erase(letter) > 0;
         if (is_of_slope && term.at(letter) > 1) return std::nullopt;
@@ -115,7 +115,8 @@ std::optional<SizeQuotient> equal_at(const SizePolynomial& left, const SizePolyn
         sum = sum + SizePolynomial(others, times);
         below += times < 0 ? 1 : 0;
     }
-    if (below == 0 || below == apart.terms().size() || slope.terms().empty()) return std::nullopt;
+    if (below == 0 || below == difference.terms().size() || slope.terms().empty())
+        return std::nullopt;
     const double sign = slope.text().starts_with('-') ? -1 : 1;
     return SizeQuotient{rest * -sign, slope * sign};
 }

@@ -78,20 +78,20 @@ std::string line_of(const Section& section, const Tensor& tensor) {
         shape += (shape.empty() ? "" : " x ") + std::to_string(extent);
     }
     std::string remark;
-    const auto say = [&remark](const std::string& text) {
+    const auto add_remark = [&remark](const std::string& text) {
         if (!text.empty()) remark += (remark.empty() ? "  " : "; ") + text;
     };
-    if (nans > 0) say(fmt::format("{} nan", nans));
-    if (negative > 0) say(fmt::format("{} -inf", negative));
+    if (nans > 0) add_remark(fmt::format("{} nan", nans));
+    if (negative > 0) add_remark(fmt::format("{} -inf", negative));
     if (const std::size_t infinite = tensor.size() - finite - nans - negative; infinite > 0) {
-        say(fmt::format("{} inf", infinite));
+        add_remark(fmt::format("{} inf", infinite));
     }
     if (section.name == "weights") {
         const bool masked =
             std::ranges::find(section.reads, "masked_scores") != section.reads.end();
-        say(distribution_text(tensor, masked));
+        add_remark(distribution_text(tensor, masked));
     }
-    if (!section.cost.empty()) say(section.cost + " products");
+    if (!section.cost.empty()) add_remark(section.cost + " products");
     const double count = static_cast<double>(finite), mean = sum / count;
     const double variance = std::max(squares / count - mean * mean, 0.0);
     const auto shown = [&](double number) { return finite > 0 ? brief(number) : "-"; };

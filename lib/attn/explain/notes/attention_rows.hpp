@@ -84,7 +84,7 @@ std::string weights_note(const Subject& subject);
 
 /// The share of the weights' gradient that softmax passes on to the scores, in one row with several
 /// visible keys: the sum of absolute values after softmax, divided by that before.
-struct LetThrough {
+struct VisiblePairs {
     std::size_t group, row;
     double share;
     double largest_weight;
@@ -92,7 +92,7 @@ struct LetThrough {
 
 /// Returns the shares of rows with a gradient, in order; empty if softmax used another axis, or the
 /// backward pass does not reach it.
-std::vector<LetThrough> let_through(const Ledger& ledger);
+std::vector<VisiblePairs> visible_pairs(const Ledger& ledger);
 
 /// Formats a share for a sentence: `16%`, `0.03%`.
 std::string percent(double share);

@@ -1,4 +1,4 @@
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 
 #include "attn/core/plan/projected.hpp"
 #include "attn/explain/notes/labels.hpp"
@@ -26,9 +26,9 @@ std::string present_note(const Subject& subject, const Projected& part) {
                        ": the cache for the next token.";
     if (part.letter() == 'v') return note;
     const std::string first = std::to_string(plan.past_len);
-    say(note, "The queries of x have positions " + first + " to " +
-                  std::to_string(plan.key_len - 1) + ": row 0 of the scores is position " + first +
-                  ".");
+    append_sentence(note, "The queries of x have positions " + first + " to " +
+                              std::to_string(plan.key_len - 1) +
+                              ": row 0 of the scores is position " + first + ".");
     return note;
 }
 
@@ -52,8 +52,9 @@ std::string repeated_note(const Subject& subject, const Projected& part) {
                        same_numbers_text(subject, part) + ". Nothing is computed.";
     // The note of the latent itself explains its cache.
     if (part.letter() == 'v' || subject.has("latent")) return note;
-    say(note, "Caching keys and values of " + counted(plan.kv_heads, "head") + " instead of " +
-                  std::to_string(plan.heads) + " makes the cache " + times + " times smaller.");
+    append_sentence(note, "Caching keys and values of " + counted(plan.kv_heads, "head") +
+                              " instead of " + std::to_string(plan.heads) + " makes the cache " +
+                              times + " times smaller.");
     return note;
 }
 
@@ -63,15 +64,15 @@ NoteTable cache_notes() {
     NoteTable table;
     for (const char letter : {'k', 'v'}) {
         const Projected& part = projected_of(letter);
-        const auto told = [&](const char* step,
-                              std::string (*note)(const Subject&, const Projected&)) {
+        const auto add_note = [&](const char* step,
+                                  std::string (*note)(const Subject&, const Projected&)) {
             table.push_back({step + part.name, [&part, note](const Subject& subject) {
                                  return note(subject, part);
                              }});
         };
-        told("past_", past_note);
-        told("present_", present_note);
-        told("repeated_", repeated_note);
+        add_note("past_", past_note);
+        add_note("present_", present_note);
+        add_note("repeated_", repeated_note);
     }
     return table;
 }

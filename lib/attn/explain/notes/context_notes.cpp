@@ -1,4 +1,4 @@
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -59,29 +59,31 @@ std::string example(const Subject& subject, const std::vector<AttentionRow>& row
         rows, [](const AttentionRow& row) { return row.visible == 1 && row.weight == 1; });
     if (single.count > 0 && same_row(subject, single.first, rows[single.first].best)) {
         const std::string key = seen_label(subject, single.first, rows[single.first].best);
-        say(note, capitalised(row_label(subject, single.first)) + " sees only " + key +
-                      " and receives that value unchanged.");
+        append_sentence(note, capitalised(row_label(subject, single.first)) + " sees only " + key +
+                                  " and receives that value unchanged.");
     }
     if (const std::optional<std::size_t> query = strongest(rows)) {
         const AttentionRow& row = rows[*query];
         if (row.equals == 1) {
-            say(note, of_first_matrix(subject, "the largest share is " + number(row.weight) + ": " +
+            append_sentence(
+                note, of_first_matrix(subject, "the largest share is " + number(row.weight) + ": " +
                                                    row_label(subject, *query) + " takes it from " +
                                                    seen_label(subject, *query, row.best) + "."));
         }
     }
     const Rows even = rows_where(rows, [](const AttentionRow& row) { return row.even; });
     if (even.count > 0) {
-        say(note, capitalised(named(subject, even)) + (even.count == 1 ? " receives" : " receive") +
-                      " the plain mean of the visible values.");
+        append_sentence(note, capitalised(named(subject, even)) +
+                                  (even.count == 1 ? " receives" : " receive") +
+                                  " the plain mean of the visible values.");
     }
     const Rows zero = rows_where(rows, [](const AttentionRow& row) {
         return !row.has_nan && row.visible == 0 && row.sum == 0;
     });
     if (zero.count > 0) {
-        say(note, capitalised(named(subject, zero)) +
-                      (zero.count == 1 ? " receives 0: no key is visible to it."
-                                       : " receive 0: no key is visible to them."));
+        append_sentence(note, capitalised(named(subject, zero)) +
+                                  (zero.count == 1 ? " receives 0: no key is visible to it."
+                                                   : " receive 0: no key is visible to them."));
     }
     return note;
 }
@@ -117,10 +119,10 @@ std::string running_max_note(const Subject& subject) {
                        ". Each query keeps only the largest score so far.";
     const auto raised = first_block_where(subject, [](double a, double b) { return b > a; });
     if (raised) {
-        say(note,
-            of_first_matrix(subject, row_label(subject, raised->query) + " gets a larger one, " +
-                                         number(raised->value) + ", in block " +
-                                         std::to_string(raised->block) + "."));
+        append_sentence(note, of_first_matrix(subject, row_label(subject, raised->query) +
+                                                           " gets a larger one, " +
+                                                           number(raised->value) + ", in block " +
+                                                           std::to_string(raised->block) + "."));
     }
     return note;
 }
@@ -131,7 +133,8 @@ std::string correction_note(const Subject& subject) {
         "common factor. It is 1 if the maximum stays, and 0 while there is nothing to correct.";
     const auto below = first_block_where(subject, [](double, double b) { return b > 0 && b < 1; });
     if (below) {
-        say(note, of_first_matrix(subject, "the sums of " + row_label(subject, below->query) +
+        append_sentence(
+            note, of_first_matrix(subject, "the sums of " + row_label(subject, below->query) +
                                                " so far are multiplied by " + number(below->value) +
                                                " in block " + std::to_string(below->block) + "."));
     }
@@ -144,8 +147,8 @@ std::string running_sum_note(const Subject& subject) {
     const double last = Cells(subject.tensor)[matrices.columns - 1];
     std::string note = "After the last block it is the sum that softmax over all keys divides by.";
     if (std::isfinite(last) && subject.excerpt.has_all_in_order("block")) {
-        say(note, of_first_matrix(
-                      subject, "for " + row_label(subject, 0) + " that is " + number(last) + "."));
+        append_sentence(note, of_first_matrix(subject, "for " + row_label(subject, 0) +
+                                                           " that is " + number(last) + "."));
     }
     return note;
 }
@@ -161,7 +164,7 @@ std::string blockwise_context_note(const Subject& subject) {
     std::string note =
         "The kernel never stored all scores: it kept one block of them at a time, in the cache, "
         "and for each query a maximum, a sum and a context.";
-    say(note, not_finite(subject.tensor));
+    append_sentence(note, not_finite(subject.tensor));
     return note;
 }
 
@@ -179,27 +182,28 @@ std::string mixing_note(const Subject& subject) {
     const bool averages = !sums.to_other;
     std::string note;
     if (subject.plan.config.softmax_axis == SoftmaxAxis::key) {
-        say(note, averages
+        append_sentence(
+            note, averages
                       ? "Each row" + (sums.which().empty() ? "" : " of a query" + sums.which()) +
                             " is an average of the value rows, weighted by attention."
                   : subject.has("sink")
                       ? mixes + " They sum to less than 1: the sink's share has no value."
                       : mixes + " The weights do not sum to 1, so a row is not an average.");
-        if (averages) say(note, example(subject, rows));
+        if (averages) append_sentence(note, example(subject, rows));
     } else {
-        say(note, mixes);
+        append_sentence(note, mixes);
         if (!averages) {
-            say(note, "The weights do not sum to 1, so a row is not an average.");
+            append_sentence(note, "The weights do not sum to 1, so a row is not an average.");
         }
     }
-    say(note, nan_sentence(subject, rows));
+    append_sentence(note, nan_sentence(subject, rows));
     return note;
 }
 
 std::string context_note(const Subject& subject) {
     std::string note = mixing_note(subject);
-    say(note, chunk_rows(subject));
-    say(note, chunk_check(subject));
+    append_sentence(note, chunk_rows(subject));
+    append_sentence(note, chunk_check(subject));
     return note;
 }
 

@@ -6,7 +6,7 @@
 #include "attn/core/plan/words.hpp"
 #include "attn/explain/notes/findings.hpp"
 #include "attn/explain/notes/labels.hpp"
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 #include "attn/ground/text/json.hpp"
 
 namespace attn::notes {
@@ -43,10 +43,11 @@ std::string keep_note(const Subject& subject) {
     if (subject.tensor.size() <= most_cells) {
         std::size_t kept = 0;
         each_number(subject.tensor, [&](std::size_t, double cell) { kept += cell != 0 ? 1 : 0; });
-        say(note, std::to_string(kept) + " of " + std::to_string(subject.tensor.size()) +
-                      " are kept" + shown_here(subject) + ".");
+        append_sentence(note, std::to_string(kept) + " of " +
+                                  std::to_string(subject.tensor.size()) + " are kept" +
+                                  shown_here(subject) + ".");
     }
-    if (!is_given) say(note, drawn_by(subject));
+    if (!is_given) append_sentence(note, drawn_by(subject));
     return note;
 }
 
@@ -84,11 +85,12 @@ std::string dropped_note(const Subject& subject) {
     std::string note = "A kept number is divided by " + json_number(dropout.share()) +
                        ", so that the mean over many masks is the number without dropout.";
     if (dropout.place == Dropout::Place::weights) {
-        say(note, sums_note(subject));
+        append_sentence(note, sums_note(subject));
     } else {
-        say(note, "Single features are dropped; dropout on the weights drops whole tokens.");
+        append_sentence(note,
+                        "Single features are dropped; dropout on the weights drops whole tokens.");
     }
-    say(note, "This is training: model.eval() turns dropout off.");
+    append_sentence(note, "This is training: model.eval() turns dropout off.");
     return note;
 }
 

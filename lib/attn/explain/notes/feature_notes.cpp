@@ -41,7 +41,7 @@ std::string feature_sentence(const PlannedStep& of, const Tensor& tensor) {
         const std::string what = !is_matrix ? "features: " : is_last ? "columns: " : "rows: ";
         parts.push_back(what + names_text(names));
     }
-    if (!parts.empty()) say(sentence, capitalised(joined(parts, "; ")) + ".");
+    if (!parts.empty()) append_sentence(sentence, capitalised(joined(parts, "; ")) + ".");
     return sentence;
 }
 

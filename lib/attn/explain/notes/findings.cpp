@@ -213,13 +213,13 @@ std::string chunk_rows(const Subject& subject) {
     if (!subject.plan.config.prefill) return {};
     constexpr std::size_t most = 4;
     std::string text;
-    std::size_t told = 0;
+    std::size_t reported = 0;
     const std::vector<PrefillChunk> chunks = prefill_chunks(subject.plan);
     for (std::size_t c = 0; c < chunks.size(); ++c) {
         if (!looks_at(subject, chunks[c])) continue;
-        if (++told > most) return text + " and so on.";
-        text += (told == 1 ? "Chunk " + std::to_string(c) + " is "
-                           : ", chunk " + std::to_string(c) + " ") +
+        if (++reported > most) return text + " and so on.";
+        text += (reported == 1 ? "Chunk " + std::to_string(c) + " is "
+                               : ", chunk " + std::to_string(c) + " ") +
                 numbered("row", chunks[c].first, chunks[c].count);
     }
     return text + ".";
@@ -231,7 +231,7 @@ std::string chunk_check(const Subject& subject) {
     const std::vector<PrefillChunk> chunks = prefill_chunks(subject.plan);
     const std::size_t columns = subject.tensor.shape().back();
     const std::size_t matrices = subject.tensor.size() / (columns * subject.plan.query_len);
-    double apart = 0;
+    double distance = 0;
     for (std::size_t c = 0; c < chunks.size(); ++c) {
         const Tensor& part = ledgers[c][subject.step.name];
         for (std::size_t i = 0; i < part.size(); ++i) {
@@ -241,13 +241,14 @@ std::string chunk_check(const Subject& subject) {
             const std::size_t whole =
                 (matrix % matrices * subject.plan.query_len + query) * columns + i % columns;
             const double difference = std::abs(part.at(i) - subject.tensor.at(whole));
-            if (difference > apart) apart = difference;
+            if (difference > distance) distance = difference;
         }
     }
     const std::string chunked = "Walked through the cache in " + counted(chunks.size(), "chunk") +
                                 ", each reading the keys and values of those before it, ";
-    if (apart == 0) return chunked + "every row is the same, bit for bit.";
-    return chunked + "every row is the same except for rounding (at most " + number(apart) + ").";
+    if (distance == 0) return chunked + "every row is the same, bit for bit.";
+    return chunked + "every row is the same except for rounding (at most " + number(distance) +
+           ").";
 }
 
 }  // namespace attn::notes

@@ -24,8 +24,8 @@ std::string place_text(std::size_t flat, const Shape& shape) {
 
 }  // namespace
 
-std::vector<LetThrough> let_through(const Ledger& ledger) {
-    std::vector<LetThrough> rows;
+std::vector<VisiblePairs> visible_pairs(const Ledger& ledger) {
+    std::vector<VisiblePairs> rows;
     const Ledger::Entry* const softmax_of = ledger.find_latest(Chain::scores);
     if (softmax_of == nullptr || !ledger.has("row_dot") || !ledger.has("d_weights")) return rows;
     const Tensor* const after = ledger.find("d_" + softmax_of->name);
@@ -65,19 +65,21 @@ std::string softmax_gradient_note(const Subject& subject) {
         "The gradient is positive where a weight adds more to the loss than its row's mean, "
         "row_dot: each row sums to 0.";
     if (!subject.excerpt.is_whole()) return note;
-    const std::vector<LetThrough> rows = let_through(subject.ledger);
+    const std::vector<VisiblePairs> rows = visible_pairs(subject.ledger);
     if (rows.empty()) return note;
-    const auto [least, most] = std::ranges::minmax_element(rows, {}, &LetThrough::share);
-    const auto named_row = [&](const LetThrough& row) {
+    const auto [least, most] = std::ranges::minmax_element(rows, {}, &VisiblePairs::share);
+    const auto named_row = [&](const VisiblePairs& row) {
         return row_label(subject, row.row, row.group) + within_matrix(subject, row.group);
     };
-    say(note, "Softmax lets " + percent(most->share) + " of d_weights through for " +
+    append_sentence(
+        note, "Softmax lets " + percent(most->share) + " of d_weights through for " +
                   named_row(*most) +
                   (rows.size() == 1
                        ? "."
                        : " and " + percent(least->share) + " for " + named_row(*least) +
                              ", whose largest weight is " + number(least->largest_weight) + "."));
-    if (least->share < 0.01) say(note, "A weight near 0 or 1 hardly changes with its score.");
+    if (least->share < 0.01)
+        append_sentence(note, "A weight near 0 or 1 hardly changes with its score.");
     return note;
 }
 
@@ -95,12 +97,14 @@ std::string gradient_note(const Subject& subject, const std::string& how) {
     const std::string& name = subject.step.gradient_of;
     if (subject.tensor.size() == 0) return note;
     if (equal == subject.tensor.size()) {
-        say(note, cells[0] == 0 ? "All are 0: here the loss does not depend on " + name + "."
-                                : "Each cell of " + name + " counts the same in the loss.");
+        append_sentence(note, cells[0] == 0
+                                  ? "All are 0: here the loss does not depend on " + name + "."
+                                  : "Each cell of " + name + " counts the same in the loss.");
         return note;
     }
-    say(note, "The loss reacts most to " + name + place_text(largest, subject.tensor.shape()) +
-                  ": it changes " + number(cells[largest]) + " times as much as that cell.");
+    append_sentence(note, "The loss reacts most to " + name +
+                              place_text(largest, subject.tensor.shape()) + ": it changes " +
+                              number(cells[largest]) + " times as much as that cell.");
     return note;
 }
 

@@ -1,4 +1,4 @@
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 
 #include <algorithm>
 #include <map>
@@ -102,7 +102,7 @@ bool row_is_zero(const Tensor& tensor, std::size_t row) {
     return true;
 }
 
-std::string looked_up(const Start& start, const Subject& subject, const Tokens& tokens) {
+std::string by_lookup(const Start& start, const Subject& subject, const Tokens& tokens) {
     const std::string table = start.embedding;
     const std::int64_t id = tokens.sequences.front().front();
     const bool has_word = static_cast<std::size_t>(id) < tokens.vocabulary.size();
@@ -122,7 +122,8 @@ std::string alike_rows(const Subject& subject, const Tokens& tokens) {
     std::string note;
     if (const std::optional<Repeat> repeat = first_repeat(tokens)) {
         const std::int64_t id = tokens.sequences[repeat->batch][repeat->first];
-        say(note, capitalised(token_text(tokens, id)) + " occurs at positions " +
+        append_sentence(
+            note, capitalised(token_text(tokens, id)) + " occurs at positions " +
                       std::to_string(excerpt.index("token", repeat->first)) + " and " +
                       std::to_string(excerpt.index("token", repeat->second)) +
                       (excerpt.length("batch", tokens.sequences.size()) > 1
@@ -137,7 +138,8 @@ std::string alike_rows(const Subject& subject, const Tokens& tokens) {
         const auto pad = std::find(sequence.begin(), sequence.end(), *tokens.pad_id);
         if (pad == sequence.end()) continue;
         const auto t = static_cast<std::size_t>(pad - sequence.begin());
-        if (row_is_zero(subject.tensor, b * length + t)) say(note, "The rows of padding are zero.");
+        if (row_is_zero(subject.tensor, b * length + t))
+            append_sentence(note, "The rows of padding are zero.");
         break;
     }
     return note;
@@ -160,10 +162,10 @@ std::string ids_note(const Start& start, const Subject& subject) {
                            ? "Each id names one row of an embedding table with " +
                                  counted(static_cast<std::size_t>(*tokens->vocab_size), "row") + "."
                            : words_sentence(*tokens);
-    say(note, padding_sentence(subject, *tokens));
+    append_sentence(note, padding_sentence(subject, *tokens));
     const auto& all = tokens->sequences;
     if (all.size() > 1 && std::ranges::count(all, all.front()) == std::ssize(all)) {
-        say(note, "All " + counted(all.size(), "sequence") + " have the same ids.");
+        append_sentence(note, "All " + counted(all.size(), "sequence") + " have the same ids.");
     }
     return note;
 }
@@ -184,7 +186,7 @@ std::string embedding_note(const Start& start, const Subject& subject) {
         for (std::size_t row = 0; row < subject.tensor.shape().front(); ++row) {
             if (excerpt.index("vocab", row) != padding || !row_is_zero(subject.tensor, row))
                 continue;
-            say(note, "Row " + std::to_string(padding) + ", the padding, is zero.");
+            append_sentence(note, "Row " + std::to_string(padding) + ", the padding, is zero.");
         }
     }
     return note;
@@ -210,10 +212,11 @@ std::string start_note(const Start& start, const Subject& subject) {
     const bool looks_up =
         tokens && !tokens->sequences.front().empty() && subject.tensor.dimension() >= 2;
     if (looks_up) {
-        say(note, looked_up(start, subject, *tokens));
-        say(note, alike_rows(subject, *tokens));
+        append_sentence(note, by_lookup(start, subject, *tokens));
+        append_sentence(note, alike_rows(subject, *tokens));
     } else if (const auto* random = std::get_if<RandomInput>(&start.source(subject.plan))) {
-        say(note,
+        append_sentence(
+            note,
             std::string("Drawn at random, ") +
                 (random->distribution == Distribution::normal ? "around 0" : "between 0 and 1") +
                 ": " + size_text(subject) + ", standing in for embedded words.");
@@ -221,11 +224,12 @@ std::string start_note(const Start& start, const Subject& subject) {
         const auto& given = std::get<Tensor>(start.source(subject.plan));
         const bool one_for_all = given.dimension() == 2 || given.shape().front() == 1;
         const bool shows_all = subject.tensor.has_axis("batch") && subject.plan.batch > 1;
-        say(note, "Taken as given: " + size_text(subject) +
-                      (one_for_all && shows_all ? ", one for all." : "."));
+        append_sentence(note, "Taken as given: " + size_text(subject) +
+                                  (one_for_all && shows_all ? ", one for all." : "."));
     }
-    if (start.of_memory) say(note, "Key and value come from these rows, the query from x.");
-    say(note, not_finite(subject.tensor));
+    if (start.of_memory)
+        append_sentence(note, "Key and value come from these rows, the query from x.");
+    append_sentence(note, not_finite(subject.tensor));
     return note;
 }
 

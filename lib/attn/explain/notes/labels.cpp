@@ -127,16 +127,16 @@ std::string numbered(std::string_view what, std::size_t first, std::size_t count
     return std::string(what) + "s " + from + " to " + std::to_string(first + count - 1);
 }
 
-void say(std::string& note, const std::string& sentence) {
+void append_sentence(std::string& note, const std::string& sentence) {
     if (sentence.empty()) return;
     if (!note.empty()) note += ' ';
     note += sentence;
 }
 
-void say(Prose& note, const std::string& sentence) {
-    std::string said = note.raw();
-    say(said, sentence);
-    note = said;
+void append_sentence(Prose& note, const std::string& sentence) {
+    std::string specified = note.raw();
+    append_sentence(specified, sentence);
+    note = specified;
 }
 
 }  // namespace attn::notes

@@ -46,7 +46,7 @@ std::string numbered(std::string_view what, std::size_t first, std::size_t count
 std::string shown_here(const Subject& subject);
 
 /// Appends a sentence.
-void say(std::string& note, const std::string& sentence);
-void say(Prose& note, const std::string& sentence);
+void append_sentence(std::string& note, const std::string& sentence);
+void append_sentence(Prose& note, const std::string& sentence);
 
 }  // namespace attn::notes

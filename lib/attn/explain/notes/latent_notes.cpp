@@ -1,4 +1,4 @@
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 
 #include "attn/core/cards/cards.hpp"
 #include "attn/explain/notes/labels.hpp"
@@ -44,23 +44,26 @@ std::string absorbed_query_note(const Subject& subject) {
 NoteTable latent_notes() {
     return {
         {"w_query_latent",
-         says("Each row has the factors that compute one feature of query_latent.")},
-        {"w_latent", says("Its first rows compute the latent, the last ones the part of the key "
-                          "that rotates.")},
-        {"w_key_value", says("Head by head: the rows of its key, then those of its value.")},
+         fixed_note("Each row has the factors that compute one feature of query_latent.")},
+        {"w_latent",
+         fixed_note("Its first rows compute the latent, the last ones the part of the key "
+                    "that rotates.")},
+        {"w_key_value", fixed_note("Head by head: the rows of its key, then those of its value.")},
         {"query_latent", query_latent_note},
         {"projected_latent", projected_latent_note},
         {"projected_key_value", projected_key_value_note},
-        {"latent", says("Keys and values of all heads are linear in this row: no head can see more "
-                        "than it contains.")},
+        {"latent",
+         fixed_note("Keys and values of all heads are linear in this row: no head can see more "
+                    "than it contains.")},
         {"rotary_key",
-         says("Positions cannot go through the latent, because a rotation would come between the "
-              "two matrices: they have features of their own, which all heads share.")},
+         fixed_note(
+             "Positions cannot go through the latent, because a rotation would come between the "
+             "two matrices: they have features of their own, which all heads share.")},
         {"absorbed_query", absorbed_query_note},
         {"expanded_context",
-         says("A weighted sum of W c is W times the weighted sum of c: the same context as "
-              "from values of every head, to rounding, with one product per query instead of "
-              "one per key.")},
+         fixed_note("A weighted sum of W c is W times the weighted sum of c: the same context as "
+                    "from values of every head, to rounding, with one product per query instead of "
+                    "one per key.")},
     };
 }
 

@@ -1,4 +1,4 @@
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 
 #include <limits>
 #include <set>
@@ -185,9 +185,10 @@ std::string mask_note(const Subject& subject) {
                        counted(subject.tensor.size(), "cell") + shown_here(subject);
     const std::string reason = mask_reason(subject, hidden.group);
     note += reason.empty() ? "." : ", " + reason + ".";
-    say(note, visible_keys_sentence(subject, hidden.group));
+    append_sentence(note, visible_keys_sentence(subject, hidden.group));
     for (const MaskKind& kind : mask_kinds()) {
-        if (kind.elsewhere && kind.chosen(plan.config.mask)) say(note, kind.elsewhere(plan));
+        if (kind.elsewhere && kind.chosen(plan.config.mask))
+            append_sentence(note, kind.elsewhere(plan));
     }
     return note;
 }
@@ -231,12 +232,13 @@ std::string masked_note(const Subject& subject) {
     if (found.cells < expected) return "Cells that the mask hides are not all -inf here.";
     std::string note = rule;
     if (const std::optional<MatrixCell> largest = largest_cell(subject.tensor, 0)) {
-        say(note, "The largest score left" +
-                      (subject.excerpt.is_whole() ? std::string() : " here") +
-                      within_matrix(subject) + " is " + number(largest->value) +
-                      (largest->alone ? ": " : ", first at ") + pair_text(subject, *largest) + ".");
+        append_sentence(note, "The largest score left" +
+                                  (subject.excerpt.is_whole() ? std::string() : " here") +
+                                  within_matrix(subject) + " is " + number(largest->value) +
+                                  (largest->alone ? ": " : ", first at ") +
+                                  pair_text(subject, *largest) + ".");
     }
-    say(note, empty_rows_sentence(subject, found.rows));
+    append_sentence(note, empty_rows_sentence(subject, found.rows));
     return note;
 }
 

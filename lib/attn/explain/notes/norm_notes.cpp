@@ -1,4 +1,4 @@
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 
 #include <cmath>
 
@@ -24,7 +24,8 @@ std::string norm_note(const Subject& subject) {
     std::string note = "Every token gets a row of the same size, whatever has been added to x.";
     if (x == nullptr || x->shape() != subject.tensor.shape()) return note;
     const RowSize size = size_of_row(subject.plan, *x, 0);
-    say(note,
+    append_sentence(
+        note,
         of_first_matrix(
             subject, "the row of " + row_label(subject, 0) + " is divided by " + number(size.root) +
                          (*subject.plan.config.x_norm == NormKind::rms
@@ -47,7 +48,8 @@ std::string rms_note(const Subject& subject, double eps, std::string note) {
     const Input read = subject.step.reads(subject.plan).front();
     const Tensor& before = tensor_of(read, subject.ledger, subject.step.name);
     if (before.shape() != subject.tensor.shape() || before.size() == 0) return note;
-    say(note, of_first_matrix(subject, "the row of " + row_label(subject, 0) + " is divided by " +
+    append_sentence(
+        note, of_first_matrix(subject, "the row of " + row_label(subject, 0) + " is divided by " +
                                            number(root_of_row(eps, subject.plan, before, 0)) +
                                            "; then each feature is multiplied by its gain."));
     return note;
@@ -78,7 +80,7 @@ std::string normed_note(const Subject& subject) {
     std::string note = over == NormOver::l2 ? "Each row is divided by its length."
                                             : "Each row is divided by its root mean square "
                                               "(RMSNorm), then multiplied by the gain.";
-    say(note, capitalised(longest_row_sentence(subject)));
+    append_sentence(note, capitalised(longest_row_sentence(subject)));
     return note;
 }
 
@@ -89,8 +91,8 @@ NoteTable norm_notes() {
         return [=](const Subject& subject) { return rms_note(subject, eps, why); };
     };
     NoteTable table{
-        {"g_x", says("The factor of each feature after the norm.")},
-        {"b_x", says("Added to each feature after the norm.")},
+        {"g_x", fixed_note("The factor of each feature after the norm.")},
+        {"b_x", fixed_note("Added to each feature after the norm.")},
         {"normed_x", norm_note},
         {"normed_query", normed_note},
         {"normed_key", normed_note},
@@ -107,7 +109,8 @@ NoteTable norm_notes() {
     for (const char* gain : {"g_query", "g_key", "g_query_latent", "g_latent", "g_context"}) {
         table.push_back(
             {gain,
-             says("Multiplies each feature of the normalised rows; training starts it at 1.")});
+             fixed_note(
+                 "Multiplies each feature of the normalised rows; training starts it at 1.")});
     }
     return table;
 }

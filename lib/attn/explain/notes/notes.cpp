@@ -4,7 +4,7 @@
 
 #include "attn/explain/notes/feature_notes.hpp"
 #include "attn/explain/notes/labels.hpp"
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
@@ -15,10 +15,10 @@ bool has_note(const PlannedStep& of) {
         if (step.name == of.step.name) break;
     }
     const Step& step = of.step;
-    return step.note || !step.file_note.empty() || !step.remarks.empty() || notes::told_of(step);
+    return step.note || !step.file_note.empty() || !step.remarks.empty() || notes::note_on(step);
 }
 
-std::map<std::string, std::string> mistakes_behind(const PlannedStep& of) {
+std::map<std::string, std::string> mistakes_in_step(const PlannedStep& of) {
     using Mistakes = std::map<std::string, std::string>;
     std::map<std::string, Mistakes> before;
     std::map<Chain, std::string> latest;
@@ -36,12 +36,12 @@ std::map<std::string, std::string> mistakes_behind(const PlannedStep& of) {
     return {};
 }
 
-Prose told_title(const PlannedStep& of) {
+Prose displayed_title(const PlannedStep& of) {
     std::vector<std::string> ids;
     const bool right =
         std::ranges::all_of(of.table, [](const Step& step) { return step.mistake.empty(); });
     if (right) return of.step.title;
-    for (const auto& [step, mistakes] : mistakes_behind(of)) ids.push_back(mistakes);
+    for (const auto& [step, mistakes] : mistakes_in_step(of)) ids.push_back(mistakes);
     return of.step.title + (ids.empty() ? "" : " (after " + joined(ids) + ")");
 }
 
@@ -53,13 +53,13 @@ std::string step_note(const PlannedStep& of, const Ledger& ledger, const Excerpt
     std::string note;
     if (of.step.note) {
         note = of.step.note(subject);
-    } else if (const notes::StepNote* told = notes::told_of(of.step)) {
-        note = told->note(subject);
+    } else if (const notes::StepNote* own_note = notes::note_on(of.step)) {
+        note = own_note->note(subject);
     } else {
         note = notes::file_note(subject);
-        notes::say(note, of.step.remarks);
+        notes::append_sentence(note, of.step.remarks);
     }
-    if (excerpt.is_whole()) notes::say(note, notes::feature_sentence(of, *tensor));
+    if (excerpt.is_whole()) notes::append_sentence(note, notes::feature_sentence(of, *tensor));
     return note;
 }
 

@@ -22,10 +22,10 @@ struct Subject : PlannedStep {
 }  // namespace notes
 
 /// Returns the earlier steps that mistakes have replaced, with the ids of the mistakes.
-std::map<std::string, std::string> mistakes_behind(const PlannedStep& of);
+std::map<std::string, std::string> mistakes_in_step(const PlannedStep& of);
 
 /// Returns the title of a step, which mentions mistakes in earlier steps.
-Prose told_title(const PlannedStep& of);
+Prose displayed_title(const PlannedStep& of);
 
 /// True if step_note() has sentences on a step. They describe right numbers: none after a mistake.
 bool has_note(const PlannedStep& of);

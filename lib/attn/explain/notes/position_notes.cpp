@@ -1,4 +1,4 @@
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 
 #include <numbers>
 
@@ -60,7 +60,7 @@ std::string inverse_frequencies_note(const Subject& subject) {
     std::string note = "Pair " + pair(0) + " makes a full turn in " + rotation(0);
     if (last > 0) note += ", pair " + pair(last) + " in " + rotation(last);
     note += ".";
-    say(note, scaling_sentence(subject.plan));
+    append_sentence(note, scaling_sentence(subject.plan));
     return note;
 }
 
@@ -104,9 +104,10 @@ std::string rotated_note(const Subject& subject) {
     std::string note =
         "Each pair of features rotates by its angle and " +
         (factor == 1 ? "keeps its length." : "becomes " + brief(factor) + " times as long.");
-    say(note, capitalised(rotated_pair(subject)));
+    append_sentence(note, capitalised(rotated_pair(subject)));
     if (subject.step.chain == Chain::keys) {
-        say(note,
+        append_sentence(
+            note,
             "A score now depends on the distance between query and key, not on their positions.");
     }
     return note;
@@ -137,8 +138,8 @@ std::string slopes_note(const Subject& subject) {
     if (last > 0) note += ", " + head(last) + number(slopes[last]);
     note += ": a head with a small slope looks far back.";
     if (regular_heads(subject.plan) != heads) {
-        say(note,
-            std::to_string(heads) + " is not a power of two, so the slopes are not in order.");
+        append_sentence(note, std::to_string(heads) +
+                                  " is not a power of two, so the slopes are not in order.");
     }
     return note;
 }
@@ -162,22 +163,24 @@ NoteTable position_notes() {
         {"rotated_key", rotated_note},
         {"slopes", slopes_note},
         {"relative_attention_bias",
-         says("One row for each bucket of distances. T5 has it in the first layer, and "
-              "all layers share it.")},
+         fixed_note("One row for each bucket of distances. T5 has it in the first layer, and "
+                    "all layers share it.")},
         {"buckets", buckets_note},
         {"position_bias", position_bias_note},
-        {"biased_scores", says("Softmax sees content and position in one number: exp(score + bias) "
-                               "= exp(score) * exp(bias).")},
+        {"biased_scores",
+         fixed_note("Softmax sees content and position in one number: exp(score + bias) "
+                    "= exp(score) * exp(bias).")},
     };
     for (const Standing standing : {Standing{false}, Standing{true}}) {
         table.push_back({standing.name("positions"), positions_note});
-        table.push_back({standing.name("angles"),
-                         says("One row of angles for each token: twice the position, twice the "
-                              "angle. A token at position 0 does not rotate.")});
-        table.push_back({standing.name("cos"),
-                         says("How much of itself a feature keeps when its pair rotates.")});
         table.push_back(
-            {standing.name("sin"), says("How much a feature takes from its partner in the pair.")});
+            {standing.name("angles"),
+             fixed_note("One row of angles for each token: twice the position, twice the "
+                        "angle. A token at position 0 does not rotate.")});
+        table.push_back({standing.name("cos"),
+                         fixed_note("How much of itself a feature keeps when its pair rotates.")});
+        table.push_back({standing.name("sin"),
+                         fixed_note("How much a feature takes from its partner in the pair.")});
     }
     return table;
 }

@@ -1,4 +1,4 @@
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/plan/merged.hpp"
@@ -60,7 +60,7 @@ std::string projected_note(const Subject& subject, const Projected& part) {
     std::string note = "Each token's " + counted(part.inputs(plan), "feature") + " of " +
                        part.source(plan) + " are mixed into the " + part.name +
                        " features of all heads: " + head_features(subject, part) + ".";
-    say(note, bias_sentence(subject, part.parameter(plan)));
+    append_sentence(note, bias_sentence(subject, part.parameter(plan)));
     return note;
 }
 
@@ -76,7 +76,7 @@ std::string weight_note(const std::string& part, const Subject& subject) {
                        " has the factors that compute one feature of " +
                        (part == "qkv" ? "query, key or value" : part) + " from those of " + source +
                        (part == "qkv" && plan.has_memory ? " or memory" : "") + ".";
-    if (part == "qkv") say(note, qkv_order(subject, line, "out") + ".");
+    if (part == "qkv") append_sentence(note, qkv_order(subject, line, "out") + ".");
     return note;
 }
 
@@ -86,7 +86,7 @@ std::string bias_note(const Subject& subject) {
                        (headed ? " of each head." : ".");
     const Matrices matrices(subject.tensor);
     if (matrices.all_readable() && zero_rows(subject.tensor, 0).count == matrices.rows) {
-        say(note, "All of them are 0, so nothing changes yet.");
+        append_sentence(note, "All of them are 0, so nothing changes yet.");
     }
     return note;
 }
@@ -145,20 +145,20 @@ std::string part_note(const Subject& subject, const Projected& part) {
     const Plan& plan = subject.plan;
     std::string note = origin(subject, part);
     if (projects(plan) && !splits_projected(plan) && !one_product(plan)) {
-        say(note, bias_sentence(subject, part.parameter(plan)));
+        append_sentence(note, bias_sentence(subject, part.parameter(plan)));
     }
     if (part.letter() == 'v') {
-        say(note, "A query that attended to " + column_label(subject, 0) +
-                      " alone would receive its row unchanged.");
+        append_sentence(note, "A query that attended to " + column_label(subject, 0) +
+                                  " alone would receive its row unchanged.");
         return note;
     }
     if (!Matrices(subject.tensor).readable() || !subject.excerpt.has_all("feature")) return note;
     const Side side = part.letter() == 'q' ? Side::query : Side::key;
     const Rows zero = zero_rows(subject.tensor, 0);
     if (side == Side::query && zero.count > 0) {
-        say(note, zero_queries_sentence(subject, zero));
+        append_sentence(note, zero_queries_sentence(subject, zero));
     } else {
-        say(note, longest_sentence(subject, side));
+        append_sentence(note, longest_sentence(subject, side));
     }
     return note;
 }
@@ -202,11 +202,11 @@ std::string output_note(const Subject& subject) {
                            : "Every output feature is a mix of the " + counted(read, "feature") +
                                  " of " + before.name + ".";
     if (subject.ledger.has("b_output")) {
-        say(note, "The bias b_output adds the same vector to each token.");
+        append_sentence(note, "The bias b_output adds the same vector to each token.");
     }
     if (subject.excerpt.length("feature", subject.tensor.shape().back()) == plan.embed_dim) {
-        say(note,
-            "Each token has " + counted(plan.embed_dim, "feature") + " again, as many as in x.");
+        append_sentence(note, "Each token has " + counted(plan.embed_dim, "feature") +
+                                  " again, as many as in x.");
     }
     return note;
 }
@@ -226,7 +226,7 @@ NoteTable projection_notes() {
     }
     table.push_back({"qkv", [](const Subject& subject) {
                          std::string note = qkv_order(subject, "feature", "feature") + ".";
-                         say(note, bias_sentence(subject, "qkv"));
+                         append_sentence(note, bias_sentence(subject, "qkv"));
                          return note;
                      }});
     for (const std::string part : {"query", "key", "value", "qkv", "output"}) {

@@ -1,4 +1,4 @@
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 
 #include <cmath>
 
@@ -56,16 +56,16 @@ std::string scores_note(const Subject& subject) {
     const bool has_all_keys = subject.excerpt.has_all("key");
     if (largest && (rows.equal.count < matrices.rows || !has_all_keys)) {
         const bool only = matrices.cells() == 1;
-        say(note, std::string(!only                        ? "The largest"
-                              : subject.excerpt.is_whole() ? "The only score"
-                                                           : "The score") +
-                      shown_here(subject) + within_matrix(subject) + " is " +
-                      number(largest->value) + (largest->alone ? ": " : ", first at ") +
-                      pair_text(subject, *largest) + ".");
+        append_sentence(note, std::string(!only                        ? "The largest"
+                                          : subject.excerpt.is_whole() ? "The only score"
+                                                                       : "The score") +
+                                  shown_here(subject) + within_matrix(subject) + " is " +
+                                  number(largest->value) + (largest->alone ? ": " : ", first at ") +
+                                  pair_text(subject, *largest) + ".");
     }
-    if (has_all_keys) say(note, equal_rows_sentence(subject, rows.equal));
-    say(note, nan_rows_sentence(subject, rows.holding_nan));
-    say(note, chunk_rows(subject));
+    if (has_all_keys) append_sentence(note, equal_rows_sentence(subject, rows.equal));
+    append_sentence(note, nan_rows_sentence(subject, rows.holding_nan));
+    append_sentence(note, chunk_rows(subject));
     return note;
 }
 
@@ -101,18 +101,19 @@ std::string scaled_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     const double factor = plan.scale.number;
     std::string note = "Every score is " + scale_text(subject) + ".";
-    if (factor == 1) say(note, "That changes nothing here.");
-    if (factor == 0) say(note, "All become equal, so no key stands out.");
-    if (factor < 0) say(note, "That reverses their order.");
+    if (factor == 1) append_sentence(note, "That changes nothing here.");
+    if (factor == 0) append_sentence(note, "All become equal, so no key stands out.");
+    if (factor < 0) append_sentence(note, "That reverses their order.");
     const std::optional<LargestScore> largest = largest_score(subject);
     if (!largest) return note;
     const double expected = divides(plan) ? largest->before / factor : largest->before * factor;
-    const bool as_told = largest->became(expected);
-    if (!as_told && std::isfinite(expected)) note.clear();
-    if (factor == 1 && as_told) return note;
-    say(note, largest->sentence);
-    if (as_told && plan.config.scale.by == ScaleChoice::By::head_dim) {
-        say(note,
+    const bool as_stated = largest->became(expected);
+    if (!as_stated && std::isfinite(expected)) note.clear();
+    if (factor == 1 && as_stated) return note;
+    append_sentence(note, largest->sentence);
+    if (as_stated && plan.config.scale.by == ScaleChoice::By::head_dim) {
+        append_sentence(
+            note,
             "Without the division a wide head has large scores, and softmax is nearly one-hot.");
     }
     return note;
@@ -125,7 +126,7 @@ std::string capped_note(const Subject& subject) {
     const std::optional<LargestScore> largest = largest_score(subject);
     if (!largest) return note;
     if (!largest->became(cap * std::tanh(largest->before / cap))) note.clear();
-    say(note, largest->sentence);
+    append_sentence(note, largest->sentence);
     return note;
 }
 

@@ -1,4 +1,4 @@
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,8 +22,9 @@ std::string note_of_weights(const notes::Subject& subject) {
     const auto most = std::ranges::max_element(rows, {}, &notes::AttentionRow::sum);
     if (most == rows.end() || most->has_nan) return note;
     const auto row = static_cast<std::size_t>(most - rows.begin());
-    notes::say(note, "The weights of " + notes::row_label(subject, row) + " add up to " +
-                         notes::number(most->sum) + "; softmax would make that 1.");
+    notes::append_sentence(note, "The weights of " + notes::row_label(subject, row) +
+                                     " add up to " + notes::number(most->sum) +
+                                     "; softmax would make that 1.");
     return note;
 }
 
@@ -32,7 +33,8 @@ std::string sink_note(const Subject& subject) {
         "An extra logit per head in softmax's denominator, like a key whose value is 0: a query "
         "that finds nothing can attend to it. It is not scaled, not masked, and has no position.";
     if (*subject.plan.config.sink == SinkLogit::zero) {
-        say(note, "A sink of 0 is off-by-one softmax: it adds 1 to the sum of the exponentials.");
+        append_sentence(
+            note, "A sink of 0 is off-by-one softmax: it adds 1 to the sum of the exponentials.");
     }
     return note;
 }
@@ -47,9 +49,9 @@ std::string sink_weight_note(const Subject& subject) {
     for (std::size_t q = 1; q < queries; ++q) {
         if (cells[q] > cells[most]) most = q;
     }
-    say(note, "It takes most" + shown_here(subject) +
-                  within_matrix(subject, subject.ledger["weights"]) + " from " +
-                  row_label(subject, most) + ": " + number(cells[most]) + ".");
+    append_sentence(note, "It takes most" + shown_here(subject) +
+                              within_matrix(subject, subject.ledger["weights"]) + " from " +
+                              row_label(subject, most) + ": " + number(cells[most]) + ".");
     return note;
 }
 
@@ -77,14 +79,16 @@ std::string difference_note(const Subject& subject) {
     if (!subject.excerpt.has_all("key")) {
         // Without whole rows, their sums are unknown.
     } else if (std::abs(sum - (1 - lambda)) < 1e-3) {
-        say(note, "Each row sums to 1 - lambda = " + number(1 - lambda) + ", not to 1.");
+        append_sentence(note,
+                        "Each row sums to 1 - lambda = " + number(1 - lambda) + ", not to 1.");
     } else if (std::isfinite(sum)) {
-        say(note, "The first row sums to " + number(sum) + ".");
+        append_sentence(note, "The first row sums to " + number(sum) + ".");
     }
     if (negative > 0) {
-        say(note, std::to_string(negative) + " of " + std::to_string(subject.tensor.size()) +
-                      " cells" + shown_here(subject) +
-                      " are negative: there the second head attends more.");
+        append_sentence(note, std::to_string(negative) + " of " +
+                                  std::to_string(subject.tensor.size()) + " cells" +
+                                  shown_here(subject) +
+                                  " are negative: there the second head attends more.");
     }
     return note;
 }
@@ -105,14 +109,15 @@ NoteTable share_notes() {
         {"sink", sink_note},
         {"sink_weight", sink_weight_note},
         {"lambda_full",
-         says("One number for all heads of the layer. Deeper layers start with a larger one: "
-              "0.2 in layer 0, up to 0.8 in deep layers.")},
+         fixed_note("One number for all heads of the layer. Deeper layers start with a larger one: "
+                    "0.2 in layer 0, up to 0.8 in deep layers.")},
         {"differential_weights", difference_note},
         {"scaled_context", scaled_context_note},
     };
     for (const char* vector : {"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"}) {
-        table.push_back({vector, says("All heads share it. Training starts it near 0, so that its "
-                                      "exponential is near 1.")});
+        table.push_back(
+            {vector, fixed_note("All heads share it. Training starts it near 0, so that its "
+                                "exponential is near 1.")});
     }
     return table;
 }

@@ -140,17 +140,18 @@ std::string empty_sentence(const Subject& subject, const std::vector<AttentionRo
     const Rows hidden = rows_where(rows, [](const AttentionRow& row) { return row.visible == 0; });
     if (hidden.count > 0) {
         const AttentionRow& row = rows[hidden.first];
-        say(note, capitalised(named(subject, hidden)) + (hidden.count == 1 ? " sees" : " see") +
-                      " no key" +
-                      (row.has_nan           ? ": softmax divides 0 by 0, which is nan."
-                       : row.sum != 0        ? "."
-                       : subject.has("sink") ? ": the sink takes all the weight."
-                                             : ": such a row is 0, as set."));
+        append_sentence(note, capitalised(named(subject, hidden)) +
+                                  (hidden.count == 1 ? " sees" : " see") + " no key" +
+                                  (row.has_nan           ? ": softmax divides 0 by 0, which is nan."
+                                   : row.sum != 0        ? "."
+                                   : subject.has("sink") ? ": the sink takes all the weight."
+                                                         : ": such a row is 0, as set."));
     }
     const Rows bad =
         rows_where(rows, [](const AttentionRow& row) { return row.has_nan && row.visible > 0; });
     if (bad.count > 0) {
-        say(note,
+        append_sentence(
+            note,
             "The weights of " + named(subject, bad) + " are nan" +
                 (rows[bad.first].bad_score ? ", because a score there is nan or infinite." : "."));
     }
@@ -215,12 +216,12 @@ std::string sums_sentence(const Subject& subject, const std::vector<AttentionRow
 std::string weights_over_keys(const Subject& subject) {
     const std::vector<AttentionRow> rows = attention_rows(subject.ledger, 0);
     std::string note = sums_sentence(subject, rows);
-    say(note, single_key_sentence(subject, rows));
-    say(note, strongest_sentence(subject, rows));
-    say(note, even_sentence(subject, rows));
-    say(note, empty_sentence(subject, rows));
-    say(note, overall_sentence(subject, rows));
-    say(note, chunk_rows(subject));
+    append_sentence(note, single_key_sentence(subject, rows));
+    append_sentence(note, strongest_sentence(subject, rows));
+    append_sentence(note, even_sentence(subject, rows));
+    append_sentence(note, empty_sentence(subject, rows));
+    append_sentence(note, overall_sentence(subject, rows));
+    append_sentence(note, chunk_rows(subject));
     return note;
 }
 
@@ -256,17 +257,18 @@ std::string weights_of_some_keys(const Subject& subject) {
     std::size_t hidden = 0;
     for (const AttentionRow& row : rows) hidden += row.has_nan ? 0 : matrices.columns - row.visible;
     if (hidden > 0) {
-        say(note,
+        append_sentence(
+            note,
             std::to_string(hidden) + " of the " + counted(matrices.cells(), "cell") + " shown" +
                 within_matrix(subject) +
                 (hidden == 1 ? " is hidden: its weight is 0." : " are hidden: their weight is 0."));
     }
     const std::optional<MatrixCell> first = largest_cell(subject.tensor, 0);
     if (first && first->value > 0 && matrices.columns > 1) {
-        say(note, largest_weight(subject, *first));
+        append_sentence(note, largest_weight(subject, *first));
     }
     const Rows bad = rows_where(rows, [](const AttentionRow& row) { return row.has_nan; });
-    if (bad.count > 0) say(note, "The weights of " + named(subject, bad) + " are nan.");
+    if (bad.count > 0) append_sentence(note, "The weights of " + named(subject, bad) + " are nan.");
     return note;
 }
 
@@ -295,12 +297,12 @@ std::string weights_over_other_axis(const Subject& subject) {
     }
     note += ".";
     if (holds_nan(weights)) {
-        say(note, std::string("It is nan if a cell is hidden ") + words.every +
-                      " or a score was nan or infinite.");
+        append_sentence(note, std::string("It is nan if a cell is hidden ") + words.every +
+                                  " or a score was nan or infinite.");
     }
     const std::optional<MatrixCell> largest = largest_cell(weights, 0);
     if (largest && !alone) {
-        say(note, largest_weight(subject, *largest));
+        append_sentence(note, largest_weight(subject, *largest));
     }
     return note;
 }
@@ -318,7 +320,7 @@ std::string row_max_note(const Subject& subject) {
     for (std::size_t i = 0; i < subject.tensor.size(); ++i) {
         if (std::isinf(cells[i]) && cells[i] < 0) ++empty;
     }
-    if (empty > 0) say(note, "It is -inf if every cell is hidden.");
+    if (empty > 0) append_sentence(note, "It is -inf if every cell is hidden.");
     return note;
 }
 
@@ -327,8 +329,9 @@ std::string exponentials_note(const Subject& subject) {
     std::string note = std::string("The exponential of each score minus the largest") +
                        (subject.has("sink") ? " of the scores and the sink" : "") +
                        ": the largest becomes 1, smaller ones come nearer to 0.";
-    if (subject.plan.masks()) say(note, "Hidden cells give exactly 0.");
-    if (nan) say(note, "It is nan if all cells are hidden, or a score is nan or infinite.");
+    if (subject.plan.masks()) append_sentence(note, "Hidden cells give exactly 0.");
+    if (nan)
+        append_sentence(note, "It is nan if all cells are hidden, or a score is nan or infinite.");
     return note;
 }
 
@@ -345,9 +348,10 @@ std::string row_sum_note(const Subject& subject) {
                        " add up to a number from 1, if one score dominates, to " + most +
                        ", if all are equal. Dividing by it gives the weights.";
     if (subject.has("sink")) {
-        say(note, "The sink adds its own exponential, 1 at most, which belongs to no key.");
+        append_sentence(note,
+                        "The sink adds its own exponential, 1 at most, which belongs to no key.");
     }
-    if (holds_nan(subject.tensor)) say(note, "A nan among them makes the sum nan.");
+    if (holds_nan(subject.tensor)) append_sentence(note, "A nan among them makes the sum nan.");
     return note;
 }
 

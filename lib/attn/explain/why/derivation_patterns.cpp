@@ -24,20 +24,20 @@ struct Gathered {
 };
 
 /// Returns the common text of a pattern's cells; equal addends are counted.
-std::string key_of(const MadeCell& made) {
-    std::string key = made.is_copy ? "copy " : made.text;
+std::string key_of(const ComputedCell& computed) {
+    std::string key = computed.is_copy ? "copy " : computed.text;
     const auto add = [&](const ReadCell& cell) { (key += ' ') += *cell.step; };
-    for (const ReadCell& cell : made.cells) add(cell);
+    for (const ReadCell& cell : computed.cells) add(cell);
     const auto reads_same = [](const ReadCell& one, const ReadCell& other) {
         return one.step == other.step;
     };
-    const auto are_alike = [&](const MadeCell::Addend& one, const MadeCell::Addend& other) {
+    const auto are_alike = [&](const ComputedCell::Addend& one, const ComputedCell::Addend& other) {
         return one.form == other.form && std::ranges::equal(one.cells, other.cells, reads_same);
     };
     std::size_t alike = 1;
-    for (std::size_t i = 0; i < made.addends.size(); ++i, ++alike) {
-        const MadeCell::Addend& addend = made.addends[i];
-        if (i > 0 && are_alike(made.addends[i - 1], addend)) continue;
+    for (std::size_t i = 0; i < computed.addends.size(); ++i, ++alike) {
+        const ComputedCell::Addend& addend = computed.addends[i];
+        if (i > 0 && are_alike(computed.addends[i - 1], addend)) continue;
         key += std::to_string(alike);
         key += addend.form == AddendForm::exponential ? " exp" : " +";
         for (const ReadCell& cell : addend.cells) add(cell);
@@ -47,40 +47,41 @@ std::string key_of(const MadeCell& made) {
 }
 
 /// Returns the text for the page to fill in: names for copied cells, values for others.
-std::string with_places(const MadeCell& made) {
-    if (made.is_copy) return made.text;
+std::string with_places(const ComputedCell& computed) {
+    if (computed.is_copy) return computed.text;
     std::size_t place = 0;
-    return filled(made.text, made.cells,
+    return filled(computed.text, computed.cells,
                   [&](const ReadCell&) { return "{" + std::to_string(place++) + "v}"; });
 }
 
-Gathered begun(const MadeCell& made) {
-    Gathered pattern{with_places(made), made.is_sum, {}, {}, {}, {}};
-    for (const ReadCell& cell : made.cells) pattern.terms.push_back({cell});
-    for (const MadeCell::Addend& addend : made.addends) {
+Gathered begun(const ComputedCell& computed) {
+    Gathered pattern{with_places(computed), computed.is_sum, {}, {}, {}, {}};
+    for (const ReadCell& cell : computed.cells) pattern.terms.push_back({cell});
+    for (const ComputedCell::Addend& addend : computed.addends) {
         pattern.terms.push_back(addend.cells);
         pattern.exponential.push_back(addend.form == AddendForm::exponential);
     }
     return pattern;
 }
 
-void gather(Gathered& pattern, std::size_t number, const MadeCell& made) {
+void gather(Gathered& pattern, std::size_t number, const ComputedCell& computed) {
     pattern.cells.push_back(number);
-    for (const ReadCell& cell : made.cells) pattern.factors.push_back(cell.number);
-    for (const MadeCell::Addend& addend : made.addends) {
+    for (const ReadCell& cell : computed.cells) pattern.factors.push_back(cell.number);
+    for (const ComputedCell::Addend& addend : computed.addends) {
         for (const ReadCell& cell : addend.cells) pattern.factors.push_back(cell.number);
     }
 }
 
 /// Sums of terms other than cells, products and exponentials are described by their rule alone.
-MadeCell tellable(MadeCell made) {
-    const auto is_other = [](const MadeCell::Addend& each) {
+ComputedCell derivable(ComputedCell computed) {
+    const auto is_other = [](const ComputedCell::Addend& each) {
         return each.form == AddendForm::other;
     };
-    if (std::ranges::any_of(made.addends, is_other)) return {};
+    if (std::ranges::any_of(computed.addends, is_other)) return {};
     // Cells of the condition that chose a side come after the cells of that side.
-    made.cells.insert(made.cells.end(), made.asked.begin(), made.asked.end());
-    return made;
+    computed.cells.insert(computed.cells.end(), computed.conditions.begin(),
+                          computed.conditions.end());
+    return computed;
 }
 
 std::vector<std::string> steps_of(const std::vector<ReadCell>& cells) {
@@ -266,15 +267,15 @@ std::vector<DerivationPattern> derivation_patterns(const Plan& plan, const StepT
     const bool are_alike = tensor.size() > 0 && makes_cells_alike(*rule->value, rule->indices);
     const auto followed = are_alike ? first_cells(shape) : all_cells(tensor.size());
     for (const std::size_t number : followed) {
-        const MadeCell made = tellable(follows.at(indices_of(number, shape)));
-        const auto [place, is_new] = known.try_emplace(key_of(made), gathered.size());
-        if (is_new) gathered.push_back(begun(made));
-        gather(gathered[place->second], number, made);
+        const ComputedCell computed = derivable(follows.at(indices_of(number, shape)));
+        const auto [place, is_new] = known.try_emplace(key_of(computed), gathered.size());
+        if (is_new) gathered.push_back(begun(computed));
+        gather(gathered[place->second], number, computed);
     }
-    const std::string told = told_rule(of);
+    const std::string printed = displayed_rule(of);
     std::vector<DerivationPattern> patterns;
     for (const Gathered& one : gathered) {
-        patterns.push_back(pattern_of(one, told.substr(told.find(" = ") + 3), shape));
+        patterns.push_back(pattern_of(one, printed.substr(printed.find(" = ") + 3), shape));
     }
     if (are_alike) patterns.front().cells = {0, tensor.size()};
     return patterns;

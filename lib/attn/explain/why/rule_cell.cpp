@@ -38,10 +38,10 @@ std::string number_text(double number) {
 }
 
 BoundTree bound_in(const Rule& rule, const Ledger& ledger) {
-    const Tensor& made = ledger[rule.step];
+    const Tensor& result = ledger[rule.step];
     const RuleScope scope{[&](const std::string& name) -> const Tensor& { return ledger[name]; },
                           {}};
-    return bind_rule(rule, made.axes(), made.shape(), scope);
+    return bind_rule(rule, result.axes(), result.shape(), scope);
 }
 
 }  // namespace
@@ -60,33 +60,34 @@ RuleCell::RuleCell(const Rule& rule, const Ledger& ledger)
     index_.assign(tree_.indices, 0);
 }
 
-MadeCell RuleCell::at(const std::vector<std::size_t>& indices) {
+ComputedCell RuleCell::at(const std::vector<std::size_t>& indices) {
     for (std::size_t i = 0; i < indices.size(); ++i) index_[i] = static_cast<Index>(indices[i]);
-    MadeCell made;
-    made.is_too_long = cost(tree_.root) > most_additions;
-    if (made.is_too_long) return made;
-    const BoundRule& root = settled(tree_.root, made);
+    ComputedCell result;
+    result.is_too_long = cost(tree_.root) > most_additions;
+    if (result.is_too_long) return result;
+    const BoundRule& root = settled(tree_.root, result);
     std::vector<const BoundRule*> addends;
-    add_addends(root, made, addends);
-    made.is_sum = std::ranges::any_of(addends, [](const BoundRule* each) { return is_sum(*each); });
-    if (!made.is_sum) {
-        made.text = expression_text(*written(root, made, made.cells));
-        made.is_copy = root.node->kind == Kind::cell;
-        if (made.cells.empty() && !root.reads && root.parts.empty()) made.text.clear();
-        return made;
+    add_addends(root, result, addends);
+    result.is_sum =
+        std::ranges::any_of(addends, [](const BoundRule* each) { return is_sum(*each); });
+    if (!result.is_sum) {
+        result.text = expression_text(*written(root, result, result.cells));
+        result.is_copy = root.node->kind == Kind::cell;
+        if (result.cells.empty() && !root.reads && root.parts.empty()) result.text.clear();
+        return result;
     }
     for (const BoundRule* each : addends) {
         if (!is_sum(*each)) {
-            add_addend(*each, made);
+            add_addend(*each, result);
             continue;
         }
         const Range over = range(*each);
         for (Index i = over.first; i < over.end; ++i) {
             index_[each->index] = i;
-            add_addend(settled(each->parts.back(), made), made);
+            add_addend(settled(each->parts.back(), result), result);
         }
     }
-    return made;
+    return result;
 }
 
 RuleCell::Range RuleCell::range(const BoundRule& reduction) {
@@ -107,40 +108,40 @@ ReadCell RuleCell::read(const BoundRule& cell) {
 
 /// Returns the part of a node that determines its value: the chosen side of an `if`, the largest of
 /// several.
-const BoundRule& RuleCell::settled(const BoundRule& node, MadeCell& made) {
+const BoundRule& RuleCell::settled(const BoundRule& node, ComputedCell& result) {
     if (node.node->kind == Kind::choose) {
         const BoundRule& condition = node.parts[0];
-        made.takes_side = true;
-        if (condition.node->kind == Kind::cell) made.asked.push_back(read(condition));
-        return settled(node.parts[value(condition) != 0 ? 1 : 2], made);
+        result.is_branch = true;
+        if (condition.node->kind == Kind::cell) result.conditions.push_back(read(condition));
+        return settled(node.parts[value(condition) != 0 ? 1 : 2], result);
     }
     if (!is_largest(node) || !node.reads) return node;
     if (node.node->kind == Kind::call) {
         const bool first = value(node) == value(node.parts[0]);
-        return settled(node.parts[first ? 0 : 1], made);
+        return settled(node.parts[first ? 0 : 1], result);
     }
     const double largest = value(node);
     const Range over = range(node);
     for (Index i = over.first; i < over.end; ++i) {
         index_[node.index] = i;
-        if (value(node.parts.back()) == largest) return settled(node.parts.back(), made);
+        if (value(node.parts.back()) == largest) return settled(node.parts.back(), result);
     }
     return node;
 }
 
-void RuleCell::add_addends(const BoundRule& node, MadeCell& made,
+void RuleCell::add_addends(const BoundRule& node, ComputedCell& result,
                            std::vector<const BoundRule*>& found) {
-    const BoundRule& it = settled(node, made);
+    const BoundRule& it = settled(node, result);
     if (!is_operation(it, "+")) return found.push_back(&it);
-    for (const BoundRule& part : it.parts) add_addends(part, made, found);
+    for (const BoundRule& part : it.parts) add_addends(part, result, found);
 }
 
-void RuleCell::add_addend(const BoundRule& node, MadeCell& made) {
+void RuleCell::add_addend(const BoundRule& node, ComputedCell& result) {
     const auto are_cells = [](const BoundRule& pair) {
         return std::ranges::all_of(
             pair.parts, [](const BoundRule& part) { return part.node->kind == Kind::cell; });
     };
-    MadeCell::Addend addend;
+    ComputedCell::Addend addend;
     const bool is_exp = node.node->kind == Kind::call && node.node->word == "exp";
     if (node.node->kind == Kind::cell) {
         addend.form = AddendForm::product;
@@ -156,15 +157,16 @@ void RuleCell::add_addend(const BoundRule& node, MadeCell& made) {
         addend.value = std::exp(addend.cells[0].value() - addend.cells[1].value());
     } else {
         addend.value = value(node);
-        addend.text = expression_text(*written(node, made, addend.cells));
+        addend.text = expression_text(*written(node, result, addend.cells));
     }
-    made.addends.push_back(std::move(addend));
+    result.addends.push_back(std::move(addend));
 }
 
 /// Writes the expression with `{1}` for cell 1, and values for sums and for everything without
 /// cells.
-RuleTree RuleCell::written(const BoundRule& node, MadeCell& made, std::vector<ReadCell>& cells) {
-    const BoundRule& it = node.node->kind == Kind::choose ? settled(node, made) : node;
+RuleTree RuleCell::written(const BoundRule& node, ComputedCell& result,
+                           std::vector<ReadCell>& cells) {
+    const BoundRule& it = node.node->kind == Kind::choose ? settled(node, result) : node;
     if (it.node->kind == Kind::cell) {
         cells.push_back(read(it));
         return name_node("{" + std::to_string(cells.size() - 1) + "}");
@@ -176,7 +178,7 @@ RuleTree RuleCell::written(const BoundRule& node, MadeCell& made, std::vector<Re
     for (std::size_t i = 0; i < it.parts.size(); ++i) {
         const BoundRule& part = it.parts[i];
         const bool folds = !part.reads && !gives_truth(*part.node);
-        copy.parts[i] = folds ? name_node(number_text(value(part))) : written(part, made, cells);
+        copy.parts[i] = folds ? name_node(number_text(value(part))) : written(part, result, cells);
     }
     return tree_of(std::move(copy));
 }

@@ -23,7 +23,7 @@ enum class AddendForm { product, exponential, other };
 
 /// One cell of a step as computed by its rule, with the chosen side of each `if` and the cell of
 /// each maximum.
-struct MadeCell {
+struct ComputedCell {
     /// An addend of a sum.
     struct Addend {
         AddendForm form = AddendForm::other;
@@ -34,12 +34,12 @@ struct MadeCell {
 
     bool is_too_long = false;  ///< to be derived: the rest is empty
     bool is_sum = false;
-    std::vector<Addend> addends;  ///< if it is a sum
-    std::string text;             ///< if it is not a sum: with `{1}` for cell 1
-    std::vector<ReadCell> cells;  ///< the cells in it
-    bool is_copy = false;         ///< it is an unchanged copy of another cell
-    bool takes_side = false;      ///< it is one side of an `if`
-    std::vector<ReadCell> asked;  ///< cells that decided which one
+    std::vector<Addend> addends;       ///< if it is a sum
+    std::string text;                  ///< if it is not a sum: with `{1}` for cell 1
+    std::vector<ReadCell> cells;       ///< the cells in it
+    bool is_copy = false;              ///< it is an unchanged copy of another cell
+    bool is_branch = false;            ///< it is one side of an `if`
+    std::vector<ReadCell> conditions;  ///< cells that decided which one
 };
 
 /// True if the tensors of this ledger have the axes that the rule was completed for: a mistake may
@@ -53,7 +53,7 @@ public:
     RuleCell(const Rule& rule, const Ledger& ledger);
 
     /// Range  sums of more than some million numbers have no text and no addends.
-    MadeCell at(const std::vector<std::size_t>& indices);
+    ComputedCell at(const std::vector<std::size_t>& indices);
 
 private:
     struct Range {
@@ -62,11 +62,12 @@ private:
 
     Range range(const BoundRule& reduction);
     double cost(const BoundRule& node);
-    const BoundRule& settled(const BoundRule& node, MadeCell& made);
-    void add_addends(const BoundRule& node, MadeCell& made, std::vector<const BoundRule*>& found);
-    void add_addend(const BoundRule& node, MadeCell& made);
+    const BoundRule& settled(const BoundRule& node, ComputedCell& computed);
+    void add_addends(const BoundRule& node, ComputedCell& computed,
+                     std::vector<const BoundRule*>& found);
+    void add_addend(const BoundRule& node, ComputedCell& computed);
     ReadCell read(const BoundRule& cell);
-    RuleTree written(const BoundRule& node, MadeCell& made, std::vector<ReadCell>& cells);
+    RuleTree written(const BoundRule& node, ComputedCell& computed, std::vector<ReadCell>& cells);
 
     BoundTree tree_;
 };

@@ -8,7 +8,7 @@
 #include "attn/core/settings/settings.hpp"
 #include "attn/core/walk/feature_names.hpp"
 #include "attn/core/walk/step_rule.hpp"
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 #include "attn/explain/why/rule_cell.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/json.hpp"
@@ -125,8 +125,8 @@ void add_remarks(const WalkView& view, Derivation& derivation) {
         view.ledger.has("mask") && view.at("mask").value != 0) {
         remark("the mask hides this cell");
     }
-    const notes::StepNote* told = notes::told_of(view.step);
-    if (told != nullptr && told->remark) remark(told->remark(view));
+    const notes::StepNote* note = notes::note_on(view.step);
+    if (note != nullptr && note->remark) remark(note->remark(view));
     const std::string reader = used_by(view);
     if (!reader.empty()) remark("used by " + reader);
 }
@@ -163,7 +163,7 @@ namespace {
 
 /// Returns the rule of a step, or a description of its origin without one.
 std::string rule_of_cell(const PlannedStep& of) {
-    const std::string rule = told_rule(of);
+    const std::string rule = displayed_rule(of);
     if (!rule.empty()) return rule.substr(rule.find(" = ") + 3);
     const std::string formula = formula_of(of.step, of.plan, of.table);
     if (formula.empty()) return "drawn or given: the walk starts from it";
@@ -178,7 +178,7 @@ Cell cell_of(const ReadCell& read) {
 
 std::string number_of(const ReadCell& read) { return four_decimals(read.value()); }
 
-Term term_of(const MadeCell::Addend& addend) {
+Term term_of(const ComputedCell::Addend& addend) {
     Term term;
     term.value = addend.value;
     if (!addend.cells.empty()) term.left = cell_of(addend.cells.front());
@@ -190,19 +190,20 @@ Term term_of(const MadeCell::Addend& addend) {
 }
 
 /// Adds the computation of this cell by the rule.
-void follow(const WalkView& view, const MadeCell& made, Derivation& derivation) {
+void follow(const WalkView& view, const ComputedCell& computed, Derivation& derivation) {
     const auto name_of = [&](const ReadCell& read) {
         return cell_text(view.plan, view.table, view.ledger, cell_of(read));
     };
-    for (const MadeCell::Addend& addend : made.addends) {
+    for (const ComputedCell::Addend& addend : computed.addends) {
         derivation.terms.push_back(term_of(addend));
         for (const ReadCell& read : addend.cells) derivation.sources.push_back(cell_of(read));
     }
-    const std::string named = filled(made.text, made.cells, name_of);
-    derivation.arithmetic = made.is_copy ? named : filled(made.text, made.cells, number_of);
-    if (made.takes_side && !made.is_copy && !made.cells.empty()) derivation.side = named;
-    for (const ReadCell& read : made.cells) derivation.sources.push_back(cell_of(read));
-    for (const ReadCell& read : made.asked) derivation.sources.push_back(cell_of(read));
+    const std::string named = filled(computed.text, computed.cells, name_of);
+    derivation.arithmetic =
+        computed.is_copy ? named : filled(computed.text, computed.cells, number_of);
+    if (computed.is_branch && !computed.is_copy && !computed.cells.empty()) derivation.side = named;
+    for (const ReadCell& read : computed.cells) derivation.sources.push_back(cell_of(read));
+    for (const ReadCell& read : computed.conditions) derivation.sources.push_back(cell_of(read));
 }
 
 }  // namespace
@@ -216,12 +217,12 @@ Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger
     derivation.rule = rule_of_cell({plan, table, step});
     const std::optional<Rule> rule = rule_of({plan, table, step});
     if (rule && fits(*rule, {plan, table, step}, ledger)) {
-        const MadeCell made = RuleCell(*rule, ledger).at(cell.indices);
-        follow(view, made, derivation);
-        if (made.is_too_long) {
+        const ComputedCell computed = RuleCell(*rule, ledger).at(cell.indices);
+        follow(view, computed, derivation);
+        if (computed.is_too_long) {
             derivation.remarks.push_back(
-                "too large to be traced"_told +
-                (plan.fused() ? ": $variant vectorized keeps the weights that explain it"_told
+                "too large to be traced"_message +
+                (plan.fused() ? ": $variant vectorized keeps the weights that explain it"_message
                               : ""));
         }
     }
@@ -303,7 +304,8 @@ std::size_t index_of(const PlannedStep& of, const Tensor& tensor, std::size_t ax
         }
         if (!places.empty()) return places.front();
     }
-    throw ConfigError(shown(word) + " is not an index of the " + name + " axis: use a number" +
+    throw ConfigError(quoted_text(word) + " is not an index of the " + name +
+                      " axis: use a number" +
                       (!has_words                                ? ""
                        : feature_names(of, tensor, axis).empty() ? ", or a word of the input"
                                                                  : ", or the name of a feature"));
@@ -343,7 +345,7 @@ Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
                 const std::string& text) {
     const std::size_t open = text.find('[');
     if (open == std::string::npos || text.back() != ']') {
-        throw ConfigError(shown(text) +
+        throw ConfigError(quoted_text(text) +
                           " is not a cell: write a step and its indices, weights[0,1]");
     }
     Cell cell{text.substr(0, open), {}, 0};

@@ -110,11 +110,12 @@ std::vector<Cell> next_cells(const StepTable& table, const Derivation& derivatio
 }
 
 /// Returns the derivation of a cell, with the effect of a mistake.
-Derivation told(const Plan& plan, const StepTable& table, const Ledger& ledger, const Cell& cell) {
+Derivation explained(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                     const Cell& cell) {
     Derivation derivation = derive(plan, table, ledger, cell);
     const Step& step = find_step(table, cell.step);
     if (!step.mistake.empty()) derivation.remarks.push_back("! " + step.mistake.visible());
-    for (const auto& [name, ids] : mistakes_behind({plan, table, step})) {
+    for (const auto& [name, ids] : mistakes_in_step({plan, table, step})) {
         derivation.remarks.push_back("! computed from " + name + ", with " +
                                      (ids == users_rule ? "" : "the mistake ") + ids);
     }
@@ -124,7 +125,7 @@ Derivation told(const Plan& plan, const StepTable& table, const Ledger& ledger, 
 void add_derivation(std::string& text, const Plan& plan, const StepTable& table,
                     const Ledger& ledger, const Cell& cell, const WhyOptions& options,
                     std::size_t level) {
-    const Derivation derivation = told(plan, table, ledger, cell);
+    const Derivation derivation = explained(plan, table, ledger, cell);
     const std::string indent(2 * level, ' ');
     const Decimals decimals(derivation);
     const bool boolean = ledger[cell.step].dtype() == DType::boolean;
@@ -153,7 +154,7 @@ void add_derivation(std::string& text, const Plan& plan, const StepTable& table,
 std::optional<Law> law_of(const Plan& plan, const StepTable& table, const Cell& cell) {
     const Step& step = find_step(table, cell.step);
     const bool is_standard = step.file.empty() && step.mistake.empty();
-    return is_standard ? law_behind(cell.step, plan) : std::nullopt;
+    return is_standard ? law_for(cell.step, plan) : std::nullopt;
 }
 
 nlohmann::ordered_json json_of(const Cell& cell) {
@@ -164,7 +165,7 @@ nlohmann::ordered_json json_of(const Cell& cell) {
 
 nlohmann::ordered_json json_of(const Plan& plan, const StepTable& table, const Ledger& ledger,
                                const Cell& cell, const WhyOptions& options, std::size_t level) {
-    const Derivation derivation = told(plan, table, ledger, cell);
+    const Derivation derivation = explained(plan, table, ledger, cell);
     nlohmann::ordered_json json = json_of(cell);
     json["rule"] = derivation.rule;
     json["terms"] = nlohmann::ordered_json::array();

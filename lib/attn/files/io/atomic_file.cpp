@@ -35,7 +35,7 @@ std::optional<int> named_descriptor(std::string_view path) {
 
 // Resolves all symbolic links of a path; the last one may point to a file that does not exist yet.
 // Returns a descriptor's name as it is. Gives up after 40 links, like the system.
-std::optional<std::string> behind_links(std::string path) {
+std::optional<std::string> resolve_links(std::string path) {
     for (int links = 0; links <= 40; ++links) {
         std::array<char, PATH_MAX> text{};
         if (named_descriptor(path)) return path;
@@ -50,7 +50,7 @@ std::optional<std::string> behind_links(std::string path) {
 }  // namespace
 
 OutputFile::OutputFile(const OutputPlace& place) : path_(place.shown) {
-    const std::optional<std::string> resolved = behind_links(place.path);
+    const std::optional<std::string> resolved = resolve_links(place.path);
     if (!resolved) fail("open", ELOOP);
     target_ = *resolved;
 
@@ -70,12 +70,13 @@ OutputFile::OutputFile(const OutputPlace& place) : path_(place.shown) {
     }
     // A rename would replace even a write-protected file.
     if (exists && ::access(target_.c_str(), W_OK) != 0) fail("write", errno);
-    made_ = make_temporary(target_, [](const char* temporary) {
+    temporary_file_ = make_temporary(target_, [](const char* temporary) {
         return ::open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     });
-    descriptor_ = made_.descriptor;
-    if (made_.reason != 0) {
-        fail(made_.path.empty() ? "write" : "create a temporary file beside it", made_.reason);
+    descriptor_ = temporary_file_.descriptor;
+    if (temporary_file_.reason != 0) {
+        fail(temporary_file_.path.empty() ? "write" : "create a temporary file beside it",
+             temporary_file_.reason);
     }
     if (exists) {
         // Only a privileged user may change the owner; for others it is already right.
@@ -86,7 +87,7 @@ OutputFile::OutputFile(const OutputPlace& place) : path_(place.shown) {
 
 OutputFile::~OutputFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
-    if (made_.pending) ::unlink(made_.path.c_str());
+    if (temporary_file_.pending) ::unlink(temporary_file_.path.c_str());
 }
 
 void OutputFile::write(std::string_view bytes) {
@@ -119,10 +120,10 @@ void OutputFile::commit() {
     // keeps other programs from seeing half a file, and waiting for the disk would cost seconds.
     const int descriptor = std::exchange(descriptor_, -1);
     if (::close(descriptor) != 0 && errno != EINTR) fail("write", errno);
-    if (made_.pending && ::rename(made_.path.c_str(), target_.c_str()) != 0) {
+    if (temporary_file_.pending && ::rename(temporary_file_.path.c_str(), target_.c_str()) != 0) {
         fail("rename the finished temporary file to it", errno);
     }
-    made_.pending = {};
+    temporary_file_.pending = {};
 }
 
 void OutputFile::fail(const std::string& action, int reason) const {

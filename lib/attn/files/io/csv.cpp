@@ -240,7 +240,7 @@ public:
                 numbers_.add(*number);
             } else {
                 fail(label_, line,
-                     ", column " + std::to_string(column + 1) + ": " + shown(field) +
+                     ", column " + std::to_string(column + 1) + ": " + quoted_text(field) +
                          " is not a number: write it as 1.5 or 1e-3");
             }
         }
@@ -248,7 +248,7 @@ public:
         if (!layout_.row_names) return;
         if (layout_.words_only && is_like_a_value(fields[0])) {
             fail(label_, line,
-                 ", column 1: " + shown(fields[0]) +
+                 ", column 1: " + quoted_text(fields[0]) +
                      " is a number among names of rows: name every row, or none");
         }
         names_.push_back(fields[0]);

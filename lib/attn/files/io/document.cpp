@@ -40,7 +40,7 @@ public:
                 return true;
         }
         return !groups_.empty() && !groups_.back().is_table &&
-               has_sentence_in(behind_call(std::string_view(text_).substr(groups_.back().end)));
+               has_sentence_in(after_call(std::string_view(text_).substr(groups_.back().end)));
     }
     bool has_lists() const { return !std::ranges::all_of(groups_, &NumberGroup::is_table); }
 
@@ -48,7 +48,7 @@ private:
     /// True for a table that is more than the file of a spreadsheet.
     bool is_named_table(std::size_t i) const {
         const std::string label = label_of(i);
-        return groups_[i].is_printed || says_type(trimmed(line_above(i))) ||
+        return groups_[i].is_printed || names_type(trimmed(line_above(i))) ||
                (!label.empty() &&
                 (label.ends_with(')') || label.find_first_of("#,;|\t") == label.npos));
     }
@@ -67,7 +67,7 @@ private:
                 continue;
             }
             at = group->end;
-            if (group->is_table || !is_aside(*group)) groups_.push_back(*std::move(group));
+            if (group->is_table || !is_side_note(*group)) groups_.push_back(*std::move(group));
         }
     }
     /// False for the bracket of an index or of a shape.
@@ -80,7 +80,7 @@ private:
                !before.ends_with("shape=");
     }
     /// True for a list without a name after a matrix on the same line: a comment on it.
-    bool is_aside(const NumberGroup& group) const {
+    bool is_side_note(const NumberGroup& group) const {
         if (groups_.empty()) return false;
         const std::size_t begin = groups_.back().end;
         const std::string_view link = std::string_view(text_).substr(begin, group.begin - begin);
@@ -90,20 +90,20 @@ private:
     }
     /// True if a line between two groups is neither a name nor Python.
     bool has_sentence(std::size_t i) const {
-        return has_sentence_in(i == 0 ? between(i) : behind_call(between(i)));
+        return has_sentence_in(i == 0 ? between(i) : after_call(between(i)));
     }
     static bool has_sentence_in(std::string_view text) {
         const std::string lines = arrays_alone(text);
         for (std::size_t at = 0; at <= lines.size();) {
             const std::size_t end = std::min(lines.find('\n', at), lines.size());
             const std::string_view line = trimmed(std::string_view(lines).substr(at, end - at));
-            if (!says_type(line) && !is_plain(line)) return true;
+            if (!names_type(line) && !is_plain(line)) return true;
             at = end + 1;
         }
         return false;
     }
     /// Returns the text after the end of a call: `, dtype=float32)`.
-    static std::string_view behind_call(std::string_view text) {
+    static std::string_view after_call(std::string_view text) {
         const std::string_view rest = trimmed(text);
         if (!rest.starts_with(',') && !rest.starts_with(')')) return text;
         const std::size_t line = std::min(text.find('\n', text.find_first_of(",)")), text.size());
@@ -149,7 +149,7 @@ private:
             const std::size_t end = before.rfind('\n');
             const std::string_view line = end == before.npos ? before : before.substr(end + 1);
             if (i > 0 && end == before.npos) break;  // after the matrix above
-            const bool has_name = !says_type(line) && !is_line_of_marks(line);
+            const bool has_name = !names_type(line) && !is_line_of_marks(line);
             if (has_name && !without_marks(line).empty()) return std::string(line);
             before = before.substr(0, end == before.npos ? 0 : end);
         }
@@ -287,7 +287,7 @@ private:
 Document document_in(std::string_view text, const std::string& label) {
     const bool has_empty_fields = text.find("\t\t") != text.npos || text.find(",,") != text.npos ||
                                   text.find(";;") != text.npos;
-    return {in_one_spelling(has_empty_fields ? tables_apart(text) : std::string(text)), label};
+    return {in_one_spelling(has_empty_fields ? split_tables(text) : std::string(text)), label};
 }
 
 }  // namespace

@@ -54,16 +54,16 @@ std::string product_name(std::string_view whole) {
         const std::string first(left.substr(begin));
         std::string second(right.substr(0, end_of_name(right)));
         std::string_view rest = right.substr(second.size());
-        bool is_turned = rest.starts_with('\'') || rest.starts_with("^T") ||
-                         rest.starts_with(".T") || rest.starts_with(".mT") ||
-                         rest.starts_with(".transpose");
+        bool is_transposed = rest.starts_with('\'') || rest.starts_with("^T") ||
+                             rest.starts_with(".T") || rest.starts_with(".mT") ||
+                             rest.starts_with(".transpose");
         if (const std::string call = lower(second); call == "t" || call == "transpose") {
-            is_turned = !rest.empty();
-            rest.remove_prefix(is_turned ? 1 : 0);
+            is_transposed = !rest.empty();
+            rest.remove_prefix(is_transposed ? 1 : 0);
             second = rest.substr(0, end_of_name(rest));
         }
         if (first.empty() || second.empty()) continue;
-        if (is_turned) return first + second + "_T";
+        if (is_transposed) return first + second + "_T";
         const std::string small = lower(second);
         return small == "v" || small == "value" || small == "values" ? "weighted_values" : "";
     }
@@ -192,7 +192,7 @@ std::vector<std::string> names_of_label(std::string_view whole) {
     return names;
 }
 
-bool says_type(std::string_view line) {
+bool names_type(std::string_view line) {
     line = trimmed(line);
     return line == "Parameter containing:" || line == "Tensor" || line.starts_with("shape: (") ||
            line.find(" Matrix{") != line.npos;

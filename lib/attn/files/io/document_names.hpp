@@ -19,7 +19,7 @@ std::vector<std::string> names_of_label(std::string_view label);
 
 /// True for a line that only names the kind of array that follows: `Parameter containing:`, Julia's
 /// `2x2 Matrix{Float64}:`.
-bool says_type(std::string_view line);
+bool names_type(std::string_view line);
 
 /// Returns the name of a row from the text before it.
 struct RowLabel {

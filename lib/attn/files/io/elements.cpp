@@ -43,17 +43,17 @@ Tensor values_of(const StoredType& type, const Shape& shape, const Fetch& fetch,
     constexpr bool stays = std::is_same_v<Result, Stored>;
     Array<Result> values = empty_array<Result>(shape);
     const std::size_t piece = stays ? values.size() : std::size_t{1} << 16U;
-    std::vector<Stored> apart(stays ? 0 : std::min(piece, values.size()));
+    std::vector<Stored> stored(stays ? 0 : std::min(piece, values.size()));
     for (std::size_t start = 0; start < values.size(); start += piece) {
         const std::size_t count = std::min(piece, values.size() - start);
         char* const bytes =
-            stays ? reinterpret_cast<char*>(values.data()) : reinterpret_cast<char*>(apart.data());
+            stays ? reinterpret_cast<char*>(values.data()) : reinterpret_cast<char*>(stored.data());
         fetch(bytes, count * sizeof(Stored));
         for (std::size_t i = 0; type.big_endian && i < count; ++i) {
             std::reverse(bytes + i * sizeof(Stored), bytes + (i + 1) * sizeof(Stored));
         }
         for (std::size_t i = 0; !stays && i < count; ++i) {
-            values.data()[start + i] = convert(apart[i], start + i);
+            values.data()[start + i] = convert(stored[i], start + i);
         }
     }
     return {numbered_axes(shape.size()), std::move(values)};

@@ -112,7 +112,7 @@ std::size_t bytes_of(std::string_view type, std::size_t numbers) {
 
 /// Returns an array that is read on demand, whole or by the rows of its first axis.
 StoredArray array_at(const InputFile& file, const GgufTensor& of, std::uint64_t size) {
-    const std::string label = file.label() + ": array " + shown(of.name);
+    const std::string label = file.label() + ": array " + quoted_text(of.name);
     const BlockType* const in = blocks_of(of.type);
     const auto stored = type_called(of.type, &TypeNames::safetensors);
     const auto read = [=, &file, name = of.name, type = of.type, place = of.place](
@@ -157,23 +157,24 @@ GgufTensor tensor_in(Cursor& cursor, const InputFile& file) {
     GgufTensor tensor;
     tensor.name = cursor.text();
     const std::uint64_t axes = cursor.number(4);
-    if (axes > 4) cursor.fail("array " + shown(tensor.name) + " claims more than 4 axes");
+    if (axes > 4) cursor.fail("array " + quoted_text(tensor.name) + " claims more than 4 axes");
     for (std::uint64_t i = 0; i < axes; ++i) tensor.shape.push_back(cursor.number(8));
     std::ranges::reverse(tensor.shape);  // the file begins with the innermost axis
     const std::uint64_t id = cursor.number(4);
     if (id >= std::size(gguf_types) || gguf_types[id].empty()) {
-        cursor.fail("array " + shown(tensor.name) + " has the unknown type " + std::to_string(id));
+        cursor.fail("array " + quoted_text(tensor.name) + " has the unknown type " +
+                    std::to_string(id));
     }
     tensor.type = gguf_types[id];
     const BlockType* const in = blocks_of(tensor.type);
     const std::size_t width = axes > 0 ? tensor.shape.back() : 1;
     if ((in != nullptr && width % in->numbers != 0) || !byte_count(tensor.shape, 8)) {
-        cursor.fail("array " + shown(tensor.name) + " " + shape_text(tensor.shape) +
+        cursor.fail("array " + quoted_text(tensor.name) + " " + shape_text(tensor.shape) +
                     " does not fit blocks of " + tensor.type);
     }
     tensor.place = cursor.number(8);
     if (tensor.place > file.size()) {
-        cursor.fail("array " + shown(tensor.name) + " is beyond the end of the file");
+        cursor.fail("array " + quoted_text(tensor.name) + " is beyond the end of the file");
     }
     return tensor;
 }
@@ -239,35 +240,36 @@ Gguf read_gguf(const InputFile& file) {
     const std::uint64_t count = cursor.number(8);
     const std::uint64_t keys = cursor.number(8);
     if (count > 1U << 16U) cursor.fail("more than 65536 arrays");
-    Gguf made;
-    made.metadata = Json::object();
+    Gguf result;
+    result.metadata = Json::object();
     for (std::uint64_t i = 0; i < keys; ++i) {
         const std::string key = cursor.text();
         const std::uint64_t kind = cursor.number(4);
         constexpr std::uint64_t of_lists = 9;
-        made.metadata[key] = kind == of_lists ? cursor.list() : cursor.value(kind);
+        result.metadata[key] = kind == of_lists ? cursor.list() : cursor.value(kind);
     }
     std::set<std::string> names;
     for (std::uint64_t i = 0; i < count; ++i) {
-        made.tensors.push_back(tensor_in(cursor, file));
-        if (names.insert(made.tensors.back().name).second) continue;
-        cursor.fail("two arrays are called " + shown(made.tensors.back().name));
+        result.tensors.push_back(tensor_in(cursor, file));
+        if (names.insert(result.tensors.back().name).second) continue;
+        cursor.fail("two arrays are called " + quoted_text(result.tensors.back().name));
     }
-    const Json said = made.metadata.value("general.alignment", Json(usual_alignment));
-    const std::uint64_t alignment = said.is_number_unsigned() ? said.get<std::uint64_t>() : 0;
+    const Json specified = result.metadata.value("general.alignment", Json(usual_alignment));
+    const std::uint64_t alignment =
+        specified.is_number_unsigned() ? specified.get<std::uint64_t>() : 0;
     if (!std::has_single_bit(alignment)) cursor.fail("general.alignment is not a power of two");
     const std::uint64_t values = (cursor.place() + alignment - 1) / alignment * alignment;
-    for (GgufTensor& each : made.tensors) {
+    for (GgufTensor& each : result.tensors) {
         const std::uint64_t size = bytes_of(each.type, *byte_count(each.shape, 1));
         each.place += values;
         if (each.place + size > file.size()) {
-            throw InputError(file.label() + ": array " + shown(each.name) + " ends at " +
+            throw InputError(file.label() + ": array " + quoted_text(each.name) + " ends at " +
                              std::to_string(each.place + size) + ", and the file at " +
                              std::to_string(file.size()) + ": download it again");
         }
         each.array = array_at(file, each, size);
     }
-    return made;
+    return result;
 }
 
 void write_gguf(OutputFile& file, const Json& metadata, const std::vector<TensorRef>& tensors) {
@@ -279,8 +281,8 @@ void write_gguf(OutputFile& file, const Json& metadata, const std::vector<Tensor
                       each.name + " is " + std::string(dtype_name(dtype)) +
                           ", but only float32 and float16 are written as GGUF");
     }
-    const auto text = [](std::string_view said) {
-        return little_endian_bytes(said.size(), 8) + std::string(said);
+    const auto text = [](std::string_view specified) {
+        return little_endian_bytes(specified.size(), 8) + std::string(specified);
     };
     const auto padding = [](std::uint64_t size) {
         return std::string((usual_alignment - size % usual_alignment) % usual_alignment, '\0');

@@ -30,15 +30,15 @@ Group with_d_and_least(const Octet* block, std::size_t) {
 /// four scales and floors are the two top bits of the bytes of the first four.
 Group of_8_scales(const Octet* block, std::size_t group) {
     const Octet* const six = block + 4;
-    Group made{.d = half_at(block), .least = half_at(block + 2)};
+    Group result{.d = half_at(block), .least = half_at(block + 2)};
     if (group < 4) {
-        made.scale = six[group] & 63;
-        made.floor = six[group + 4] & 63;
+        result.scale = six[group] & 63;
+        result.floor = six[group + 4] & 63;
     } else {
-        made.scale = low_half(six[group + 4]) | six[group - 4] >> 6U << 4U;
-        made.floor = high_half(six[group + 4]) | six[group] >> 6U << 4U;
+        result.scale = low_half(six[group + 4]) | six[group - 4] >> 6U << 4U;
+        result.floor = high_half(six[group + 4]) | six[group] >> 6U << 4U;
     }
-    return made;
+    return result;
 }
 Group of_q6_k(const Octet* block, std::size_t group) {
     return {.d = half_at(block + 208), .scale = static_cast<std::int8_t>(block[192 + group])};

@@ -113,14 +113,14 @@ T step_entry(const Json& step, const char* key, const std::string& label) {
         if (step.is_object() && step.contains(key)) return step.at(key).get<T>();
     } catch (const Json::exception&) {
     }
-    fail_json(label, std::string("a step lacks a proper ") + shown(key),
-              "give the output of $format json unchanged"_told);
+    fail_json(label, std::string("a step lacks a proper ") + quoted_text(key),
+              "give the output of $format json unchanged"_message);
 }
 
 NamedTensor step_tensor(const Json& step, const std::string& file_label) {
-    const std::string advice = "give the output of $format json unchanged"_told;
+    const std::string advice = "give the output of $format json unchanged"_message;
     const auto name = step_entry<std::string>(step, "name", file_label);
-    const std::string label = file_label + ": step " + shown(name);
+    const std::string label = file_label + ": step " + quoted_text(name);
 
     const auto type_name = step_entry<std::string>(step, "dtype", label);
     std::optional<DType> dtype;
@@ -128,7 +128,7 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
                        DType::bfloat16}) {
         if (dtype_name(each) == type_name) dtype = each;
     }
-    if (!dtype) fail_json(label, "unknown dtype " + shown(type_name), advice);
+    if (!dtype) fail_json(label, "unknown dtype " + quoted_text(type_name), advice);
 
     // If an axis has length 0, the shape has more information than the lists.
     NumberLists lists(label);
@@ -136,16 +136,16 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
     Shape shape = lists.shape();
     if (step.contains("shape")) {
         const auto claimed = step_entry<std::vector<std::uint64_t>>(step, "shape", label);
-        const Shape said(claimed.begin(), claimed.end());
-        const std::optional<std::size_t> bytes = byte_count(said, 1);
-        const bool both_empty = bytes == 0U && lists.size() == 0 && said.size() <= 32;
-        if (said != shape && !both_empty) {
+        const Shape specified(claimed.begin(), claimed.end());
+        const std::optional<std::size_t> bytes = byte_count(specified, 1);
+        const bool both_empty = bytes == 0U && lists.size() == 0 && specified.size() <= 32;
+        if (specified != shape && !both_empty) {
             fail_json(label,
-                      "the given shape is " + shape_text(said) + ", but the data has " +
+                      "the given shape is " + shape_text(specified) + ", but the data has " +
                           shape_text(shape),
                       advice);
         }
-        shape = said;
+        shape = specified;
     }
     Axes axes = numbered_axes(shape.size());
     if (step.contains("axes")) {
@@ -190,7 +190,7 @@ public:
     }
     bool key(std::string& name) {
         if (!keys_.back().insert(name).second) {
-            fail_json(label_, "the key " + shown(name) + " occurs twice in one object",
+            fail_json(label_, "the key " + quoted_text(name) + " occurs twice in one object",
                       "keep one of them");
         }
         return Base::key(name);
@@ -240,7 +240,7 @@ std::optional<Shape> sizes_in(const Json& value) {
 std::vector<std::string> walk_step_names(std::string_view text, const std::string& label) {
     const Json root = parse_json(text, label);
     if (!is_walk(root))
-        fail_json(label, "this is not a walk", "give the output of $format json"_told);
+        fail_json(label, "this is not a walk", "give the output of $format json"_message);
     std::vector<std::string> names;
     for (const Json& step : root.at("steps")) {
         names.push_back(step_entry<std::string>(step, "name", label));
@@ -257,7 +257,8 @@ std::vector<StoredArray> json_arrays(std::string_view text, const std::string& l
         for (const Json& step : root->at("steps")) {
             const auto name = step_entry<std::string>(step, "name", label);
             if (!names.insert(name).second) {
-                fail_json(label, "the step " + shown(name) + " occurs twice", "keep one of them");
+                fail_json(label, "the step " + quoted_text(name) + " occurs twice",
+                          "keep one of them");
             }
             arrays.push_back({name, [root, &step, label] { return step_tensor(step, label); }});
         }
@@ -270,7 +271,7 @@ std::vector<StoredArray> json_arrays(std::string_view text, const std::string& l
     for (const auto& [name, value] : root->items()) {
         if (are_tokens(name, value)) continue;
         const auto read = [root, &value = value, name = name, label, words]() -> NamedTensor {
-            const std::string array_label = label + ": array " + shown(name);
+            const std::string array_label = label + ": array " + quoted_text(name);
             NumberLists lists(array_label);
             collect(lists, value, array_label);
             const Shape& shape = lists.shape();

@@ -64,7 +64,7 @@ StoredType type_of(const Json& descr, std::string_view header, std::size_t place
     }
     const bool has_order = !word.empty() && std::string_view("<>=|").find(word[0]) != word.npos;
     std::optional<StoredType> type = type_called(word.substr(has_order ? 1 : 0), &TypeNames::numpy);
-    if (!type) refuse(at, "the type " + shown(word) + " is not supported");
+    if (!type) refuse(at, "the type " + quoted_text(word) + " is not supported");
     type->big_endian = word[0] == '>';
     return *type;
 }
@@ -74,7 +74,7 @@ NpyLayout parse_header(std::string_view header, std::size_t place, const std::st
     const auto take_key = [&](int, Json::parse_event_t event, const Json& key) {
         if (event == Json::parse_event_t::key && missing.erase(key.get<std::string>()) == 0) {
             const auto name = key.get<std::string>();
-            fail(label, "the header has an unexpected key " + shown(name),
+            fail(label, "the header has an unexpected key " + quoted_text(name),
                  place + header.rfind(name) - 1);
         }
         return true;
@@ -245,11 +245,11 @@ std::vector<StoredArray> npz_arrays(const InputFile& file) {
         const std::string name =
             entry.name.substr(0, entry.name.size() - (is_array ? ending.size() : 0));
         if (!names.insert(name).second) {
-            throw InputError(file.label() + ": holds " + shown(name) +
+            throw InputError(file.label() + ": holds " + quoted_text(name) +
                              " twice: save it again with numpy.savez");
         }
         const auto read = [&file, entry, is_array, name]() {
-            const std::string label = file.label() + ": array " + shown(name);
+            const std::string label = file.label() + ": array " + quoted_text(name);
             if (!is_array) {
                 throw NotATensor(label, "it is not a NumPy array",
                                  "save the arrays with numpy.savez");

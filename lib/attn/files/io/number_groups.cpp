@@ -32,7 +32,7 @@ public:
             if (at_ == text_.size()) return std::nullopt;
             const char letter = text_[at_];
             if (letter == '[') {
-                if (!has_room()) return std::nullopt;
+                if (!has_space()) return std::nullopt;
                 lists_.open();
                 ++depth;
                 is_after_row = false;
@@ -51,7 +51,8 @@ public:
             } else if (!take_value()) {
                 // A matrix is not text in brackets: a letter in it is a typing error.
                 if (text_.compare(begin_, 2, "[[") != 0 || lists_.size() == 0) return std::nullopt;
-                throw InputError(label_ + ": " + place_in(text_, at_) + ": " + shown(token()) +
+                throw InputError(label_ + ": " + place_in(text_, at_) + ": " +
+                                 quoted_text(token()) +
                                  " is not a number: write it as 1.5 or 1e-3");
             } else {
                 is_after_row = false;
@@ -71,7 +72,7 @@ public:
     }
 
 private:
-    bool has_room() const { return lists_.shape().size() < 8; }
+    bool has_space() const { return lists_.shape().size() < 8; }
     bool is_number_here() const {
         return parse_number(std::string(token())).has_value() || text_[at_] == '[';
     }

@@ -27,7 +27,7 @@ std::string in_one_spelling(std::string_view text);
 
 /// Moves tables of a spreadsheet that are side by side, separated by an empty column, one below the
 /// other.
-std::string tables_apart(std::string_view text);
+std::string split_tables(std::string_view text);
 
 /// Reads the list that begins at the bracket at `begin`; nullopt if it is not a list of numbers or
 /// of words.

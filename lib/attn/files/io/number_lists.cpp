@@ -110,7 +110,8 @@ bool NumberLists::add_word(std::string_view word) {
 void NumberLists::add_quoted(std::string_view text) {
     const std::optional<double> number = parse_number(text);
     if (!number || *number - *number == 0.0) {
-        throw NotATensor(label_, shown(text) + " is not a number", "give nested lists of numbers");
+        throw NotATensor(label_, quoted_text(text) + " is not a number",
+                         "give nested lists of numbers");
     }
     add(*number);
 }
@@ -214,7 +215,7 @@ public:
     }
 
     NotATensor no_tensor(const std::string& word) const {
-        return {label_, shown(word) + " is not a number", "give nested lists of numbers"};
+        return {label_, quoted_text(word) + " is not a number", "give nested lists of numbers"};
     }
 
     // Returns the end of the array.
@@ -279,7 +280,7 @@ private:
                  "print it whole: torch.set_printoptions(profile='full') or "
                  "numpy.set_printoptions(threshold=sys.maxsize)");
         } else if (!lists_.add_word(word)) {
-            fail(shown(word) + " is not a number", "write it as 1.5 or 1e-3");
+            fail(quoted_text(word) + " is not a number", "write it as 1.5 or 1e-3");
         }
         place_ = end;
     }

@@ -165,7 +165,7 @@ std::string fault_of(const TableLine& line, const TableLine& row) {
                std::to_string(row.numbers()) + " as the rows above it";
     }
     if (count == 0 || other == line.cells.end() || line.cells.size() != row.cells.size()) return "";
-    return shown(*other) + " is not a number, beside numbers of its row: write it as 1.5";
+    return quoted_text(*other) + " is not a number, beside numbers of its row: write it as 1.5";
 }
 
 /// The fields of a line, empty ones included.
@@ -181,9 +181,9 @@ std::vector<std::string> fields_of(std::string_view line, char mark) {
 
 }  // namespace
 
-std::string tables_apart(std::string_view text) {
+std::string split_tables(std::string_view text) {
     const std::vector<std::string> lines = lines_of(text);
-    std::string apart;
+    std::string separated;
     for (std::size_t first = 0; first < lines.size();) {
         const auto mark_at = lines[first].find_first_of("\t;,");
         const char mark = mark_at == std::string::npos ? '\n' : lines[first][mark_at];
@@ -212,12 +212,12 @@ std::string tables_apart(std::string_view text) {
             begin = column + 1;
             tables += "\n";
         }
-        if (count > 1) apart += "\n" + tables;
+        if (count > 1) separated += "\n" + tables;
         for (std::size_t i = 0; i < std::max<std::size_t>(rows.size(), 1); ++i, ++first) {
-            if (count < 2) apart += lines[first] + "\n";
+            if (count < 2) separated += lines[first] + "\n";
         }
     }
-    return apart;
+    return separated;
 }
 
 std::optional<NumberGroup> read_number_table(std::string_view text, std::size_t begin,

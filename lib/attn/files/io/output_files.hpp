@@ -45,15 +45,15 @@ public:
     const std::string& path() const { return path_; }
     /// Returns the target of commit(), with all symbolic links resolved; empty for files that are
     /// written directly.
-    std::string replaced() const { return made_.pending ? target_ : ""; }
+    std::string replaced() const { return temporary_file_.pending ? target_ : ""; }
 
 private:
     [[noreturn]] void fail(const std::string& action, int reason) const;
     void send(std::string_view bytes);
 
-    std::string path_;    // as given by the caller, for messages
-    std::string target_;  // with all symbolic links resolved
-    Temporary made_;      // not pending if the target is written directly
+    std::string path_;          // as given by the caller, for messages
+    std::string target_;        // with all symbolic links resolved
+    Temporary temporary_file_;  // not pending if the target is written directly
     std::string gathered_;
     int descriptor_ = -1;
 };

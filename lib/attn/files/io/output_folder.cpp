@@ -66,14 +66,15 @@ void OutputFolder::check_replaced() {
          entry.increment(error)) {
         const std::string name = entry->path().filename().string();
         if (!fs::is_regular_file(entry->symlink_status(error)) || error) {
-            fail("it holds " + shown(name) + ", which is not from $save-dir"_told, advice);
+            fail("it holds " + quoted_text(name) + ", which is not from $save-dir"_message, advice);
         }
         files.insert(name);
     }
     if (error) fail(error.message(), "choose another place");
     if (files.empty()) return;
     if (!files.contains("walk.json")) {
-        fail("it holds " + shown(*files.begin()) + " and no walk.json from $save-dir"_told, advice);
+        fail("it holds " + quoted_text(*files.begin()) + " and no walk.json from $save-dir"_message,
+             advice);
     }
 
     // The walk lists its steps, each with one file.
@@ -82,11 +83,11 @@ void OutputFolder::check_replaced() {
         InputFile walk(target_ + "/walk.json");
         for (const std::string& name : walk_step_names(walk.all(), "walk.json")) steps.insert(name);
     } catch (const InputError&) {
-        fail("its walk.json is not from $save-dir"_told, advice);
+        fail("its walk.json is not from $save-dir"_message, advice);
     }
     for (const std::string& file : files) {
         if (file != "walk.json" && steps.erase(step_of(file)) == 0) {
-            fail("it holds " + shown(file) + ", which its walk.json does not name", advice);
+            fail("it holds " + quoted_text(file) + ", which its walk.json does not name", advice);
         }
     }
     replaced_.assign(files.begin(), files.end());
@@ -109,9 +110,9 @@ OutputPlace OutputFolder::file(const std::string& name) const {
 
 void OutputFolder::commit() {
     const Turn turn(folder_of(target_));
-    const std::string made = temporary_->path(), older = made + ".old";
+    const std::string text = temporary_->path(), older = text + ".old";
     int reason = replaces_ && ::rename(target_.c_str(), older.c_str()) != 0 ? errno : 0;
-    if (reason == 0 && ::rename(made.c_str(), target_.c_str()) != 0) {
+    if (reason == 0 && ::rename(text.c_str(), target_.c_str()) != 0) {
         reason = errno;
         if (replaces_) ::rename(older.c_str(), target_.c_str());
     }

@@ -38,9 +38,9 @@ void OutputSet::commit() {
     for (const Member& member : members_) {
         struct stat status {};
         if (::stat(member.target.c_str(), &status) != 0) continue;
-        const char* const made = member.temporary.c_str();
-        [[maybe_unused]] const int changed = ::chown(made, status.st_uid, status.st_gid);
-        ::chmod(made, status.st_mode & 0777);
+        const char* const result = member.temporary.c_str();
+        [[maybe_unused]] const int changed = ::chown(result, status.st_uid, status.st_gid);
+        ::chmod(result, status.st_mode & 0777);
     }
     if (!members_.empty()) rename_all();
     members_.clear();
@@ -50,14 +50,14 @@ void OutputSet::commit() {
 void OutputSet::rename_all() {
     const Turn turn(folder_of(members_.front().target));
     for (std::size_t i = 0; i < members_.size(); ++i) {
-        const char* const made = members_[i].temporary.c_str();
+        const char* const result = members_[i].temporary.c_str();
         const char* const target = members_[i].target.c_str();
         // Exchange is possible for a folder that was created in the meantime, too.
         std::error_code ignored;
         const bool is_folder = std::filesystem::is_directory(target, ignored);
         members_[i].exchanged =
-            !is_folder && ::renameat2(AT_FDCWD, made, AT_FDCWD, target, RENAME_EXCHANGE) == 0;
-        if (members_[i].exchanged || (!is_folder && ::rename(made, target) == 0)) continue;
+            !is_folder && ::renameat2(AT_FDCWD, result, AT_FDCWD, target, RENAME_EXCHANGE) == 0;
+        if (members_[i].exchanged || (!is_folder && ::rename(result, target) == 0)) continue;
         const int reason = is_folder ? EISDIR : errno;
         const std::string failed = members_[i].path;
         while (i-- > 0) {

@@ -12,7 +12,7 @@
 namespace attn {
 namespace {
 
-using Sort = PickleValue::Sort;
+using PickleType = PickleValue::PickleType;
 
 constexpr std::string_view dictionary_name{"collections OrderedDict"};
 constexpr std::string_view size_name{"torch Size"};
@@ -72,7 +72,7 @@ private:
     // Pops the values above the last mark, and the mark.
     std::vector<std::size_t> above_mark() {
         std::vector<std::size_t> items;
-        while (values_[top()].sort != Sort::mark) items.push_back(pop());
+        while (values_[top()].value_type != PickleType::mark) items.push_back(pop());
         pop();
         std::reverse(items.begin(), items.end());
         return items;
@@ -85,9 +85,11 @@ private:
         return items;
     }
 
-    void extend(Sort sort, const std::vector<std::size_t>& items) {
+    void extend(PickleType value_type, const std::vector<std::size_t>& items) {
         PickleValue& whole = values_[top()];
-        if (whole.sort != sort || (sort == Sort::dictionary && items.size() % 2 != 0)) damaged();
+        if (whole.value_type != value_type ||
+            (value_type == PickleType::dictionary && items.size() % 2 != 0))
+            damaged();
         whole.items.insert(whole.items.end(), items.begin(), items.end());
     }
 
@@ -104,32 +106,34 @@ private:
         const bool known = name == dictionary_name || name == size_name || name == tensor_name ||
                            name == parameter_name || type_called(name, &TypeNames::torch);
         if (!known)
-            throw InputError(label_ + ": it contains more than tensors, " + shown(name) + ": " +
-                             pickle_advice);
-        push({Sort::name, 0, name, {}});
+            throw InputError(label_ + ": it contains more than tensors, " + quoted_text(name) +
+                             ": " + pickle_advice);
+        push({PickleType::name, 0, name, {}});
     }
 
     // ('storage', class, key, device, size)
     void push_storage() {
         const PickleValue& id = values_[pop()];
-        if (id.sort != Sort::tuple || id.items.size() != 5 ||
-            values_[id.items[1]].sort != Sort::name || values_[id.items[2]].sort != Sort::text ||
+        if (id.value_type != PickleType::tuple || id.items.size() != 5 ||
+            values_[id.items[1]].value_type != PickleType::name ||
+            values_[id.items[2]].value_type != PickleType::text ||
             values_[id.items[2]].text.size() > 1000) {
             damaged();
         }
-        push({Sort::storage, 0, values_[id.items[2]].text, {id.items[1]}});
+        push({PickleType::storage, 0, values_[id.items[2]].text, {id.items[1]}});
     }
 
     void call() {
         const PickleValue& arguments = values_[pop()];
         const PickleValue& function = values_[pop()];
-        if (arguments.sort != Sort::tuple || function.sort != Sort::name) damaged();
+        if (arguments.value_type != PickleType::tuple || function.value_type != PickleType::name)
+            damaged();
         if (function.text == dictionary_name && arguments.items.empty()) {
-            push(Sort::dictionary, {});
+            push(PickleType::dictionary, {});
         } else if (function.text == size_name && arguments.items.size() == 1) {
             stack_.push_back(arguments.items[0]);
         } else if (function.text == tensor_name && arguments.items.size() >= 4) {
-            push(Sort::tensor, {arguments.items.begin(), arguments.items.begin() + 4});
+            push(PickleType::tensor, {arguments.items.begin(), arguments.items.begin() + 4});
         } else if (function.text == parameter_name && !arguments.items.empty()) {
             stack_.push_back(arguments.items[0]);
         } else {
@@ -158,18 +162,18 @@ private:
             {0x8A, 1, [](Reader& of, auto n) { of.push_long(n); }},
             {'X', 4, [](Reader& of, auto n) { of.push_text(n); }},
             {0x8C, 1, [](Reader& of, auto n) { of.push_text(n); }},
-            {'}', 0, [](Reader& of, auto) { of.push(Sort::dictionary, {}); }},
-            {']', 0, [](Reader& of, auto) { of.push(Sort::list, {}); }},
-            {')', 0, [](Reader& of, auto) { of.push(Sort::tuple, {}); }},
-            {'(', 0, [](Reader& of, auto) { of.push(Sort::mark, {}); }},
-            {'t', 0, [](Reader& of, auto) { of.push(Sort::tuple, of.above_mark()); }},
-            {0x85, 0, [](Reader& of, auto) { of.push(Sort::tuple, of.popped(1)); }},
-            {0x86, 0, [](Reader& of, auto) { of.push(Sort::tuple, of.popped(2)); }},
-            {0x87, 0, [](Reader& of, auto) { of.push(Sort::tuple, of.popped(3)); }},
-            {'a', 0, [](Reader& of, auto) { of.extend(Sort::list, of.popped(1)); }},
-            {'e', 0, [](Reader& of, auto) { of.extend(Sort::list, of.above_mark()); }},
-            {'s', 0, [](Reader& of, auto) { of.extend(Sort::dictionary, of.popped(2)); }},
-            {'u', 0, [](Reader& of, auto) { of.extend(Sort::dictionary, of.above_mark()); }},
+            {'}', 0, [](Reader& of, auto) { of.push(PickleType::dictionary, {}); }},
+            {']', 0, [](Reader& of, auto) { of.push(PickleType::list, {}); }},
+            {')', 0, [](Reader& of, auto) { of.push(PickleType::tuple, {}); }},
+            {'(', 0, [](Reader& of, auto) { of.push(PickleType::mark, {}); }},
+            {'t', 0, [](Reader& of, auto) { of.push(PickleType::tuple, of.above_mark()); }},
+            {0x85, 0, [](Reader& of, auto) { of.push(PickleType::tuple, of.popped(1)); }},
+            {0x86, 0, [](Reader& of, auto) { of.push(PickleType::tuple, of.popped(2)); }},
+            {0x87, 0, [](Reader& of, auto) { of.push(PickleType::tuple, of.popped(3)); }},
+            {'a', 0, [](Reader& of, auto) { of.extend(PickleType::list, of.popped(1)); }},
+            {'e', 0, [](Reader& of, auto) { of.extend(PickleType::list, of.above_mark()); }},
+            {'s', 0, [](Reader& of, auto) { of.extend(PickleType::dictionary, of.popped(2)); }},
+            {'u', 0, [](Reader& of, auto) { of.extend(PickleType::dictionary, of.above_mark()); }},
             {'q', 1, [](Reader& of, auto n) { of.remember(n); }},
             {'r', 4, [](Reader& of, auto n) { of.remember(n); }},
             {0x94, 0, [](Reader& of, auto) { of.remember(of.memory_.size()); }},
@@ -192,7 +196,7 @@ private:
     /// Ignores the versions of a state dictionary's modules, which do not affect its tensors.
     void build() {
         pop();
-        if (values_[top()].sort != Sort::dictionary) damaged();
+        if (values_[top()].value_type != PickleType::dictionary) damaged();
     }
 
     void push_long(std::size_t size) {
@@ -206,9 +210,11 @@ private:
         push_integer(std::bit_cast<std::int64_t>(bits));
     }
 
-    void push(Sort sort, std::vector<std::size_t> items) { push({sort, 0, "", std::move(items)}); }
-    void push_integer(std::int64_t value) { push({Sort::integer, value, "", {}}); }
-    void push_text(std::size_t size) { push({Sort::text, 0, std::string(take(size)), {}}); }
+    void push(PickleType value_type, std::vector<std::size_t> items) {
+        push({value_type, 0, "", std::move(items)});
+    }
+    void push_integer(std::int64_t value) { push({PickleType::integer, value, "", {}}); }
+    void push_text(std::size_t size) { push({PickleType::text, 0, std::string(take(size)), {}}); }
     void remember(std::uint64_t place) { memory_[place] = top(); }
 
     std::string_view rest_;

@@ -15,8 +15,19 @@ inline constexpr const char* pickle_advice =
 /// A value created by a pickle, of the kinds used here. Values refer to each other by index, so
 /// that one that contains itself is harmless.
 struct PickleValue {
-    enum class Sort { other, integer, text, name, mark, tuple, list, dictionary, storage, tensor };
-    Sort sort = Sort::other;
+    enum class PickleType {
+        other,
+        integer,
+        text,
+        name,
+        mark,
+        tuple,
+        list,
+        dictionary,
+        storage,
+        tensor
+    };
+    PickleType value_type = PickleType::other;
     std::int64_t integer = 0;
     std::string text;                // text, the name of a class or function, the key of a storage
     std::vector<std::size_t> items;  // a dictionary: key, value, key, ...; a storage: its class;

@@ -43,7 +43,7 @@ Spec split_spec(const std::string& spec) {
 
 std::string listed_names(const std::vector<StoredArray>& arrays) {
     std::vector<std::string> names;
-    for (const StoredArray& each : arrays) names.push_back(shown(each.name));
+    for (const StoredArray& each : arrays) names.push_back(quoted_text(each.name));
     return some_of(names);
 }
 
@@ -160,7 +160,7 @@ NamedTensor TensorFile::read(const std::string& name) const {
     });
     if (found == arrays_.end()) {
         throw InputError(
-            label() + ": no array is called " + shown(name) + ": " +
+            label() + ": no array is called " + quoted_text(name) + ": " +
             (arrays_.empty() ? "it contains none" : "choose one of " + listed_names(arrays_)));
     }
     NamedTensor array = found->read();
@@ -178,7 +178,8 @@ std::vector<NamedTensor> TensorFile::read_all(const Sink& note) const {
             tensors.back().name = each.name;
         } catch (const NotATensor& reason) {
             if (arrays_.size() == 1) throw;
-            left_out.push_back(label() + ": left out " + shown(each.name) + ": " + reason.reason());
+            left_out.push_back(label() + ": left out " + quoted_text(each.name) + ": " +
+                               reason.reason());
         }
     }
     if (tensors.empty() && !left_out.empty()) {

@@ -59,8 +59,8 @@ Entry parse_entry(const std::string& name, const Json& value, const std::string&
     if (value["dtype"].is_string()) entry.type_word = value["dtype"].get<std::string>();
     entry.type = type_called(entry.type_word, &TypeNames::safetensors);
     if (!entry.type && std::ranges::find(other_types, entry.type_word) == std::end(other_types)) {
-        fail_safetensors(place,
-                         "the type " + shown(entry.type_word) + " is not one of the format's");
+        fail_safetensors(
+            place, "the type " + quoted_text(entry.type_word) + " is not one of the format's");
     }
     entry.shape = parse_sizes(value["shape"], "'shape'", place);
     if (entry.shape.size() > most_axes) fail_safetensors(place, "the shape has more than 32 axes");
@@ -90,7 +90,7 @@ std::vector<Entry> entries_in(const Json& header, const std::string& label) {
                 fail_safetensors(label, "'__metadata__' does not hold texts by their names");
             continue;
         }
-        entries.push_back(parse_entry(name, value, label + ": array " + shown(name)));
+        entries.push_back(parse_entry(name, value, label + ": array " + quoted_text(name)));
     }
     std::sort(entries.begin(), entries.end(), [](const Entry& left, const Entry& right) {
         return std::pair(left.begin, left.end) < std::pair(right.begin, right.end);
@@ -130,7 +130,7 @@ StoredArray stored_array(Entry described, std::uint64_t values_offset, const Inp
         const Entry& entry = *shared;
         if (!entry.type) {
             throw NotATensor(
-                entry.place, "the type " + shown(entry.type_word) + " is not supported",
+                entry.place, "the type " + quoted_text(entry.type_word) + " is not supported",
                 "convert it to F32, as python3 -c \"from safetensors.torch import load_file, "
                 "save_file; save_file({n: t.float() for n, t in load_file('" +
                     file.label() + "').items()}, 'OUT.safetensors')\" does");

@@ -21,7 +21,7 @@ struct FileSettings {
     /// Only in this program's output with `--format json`: the other settings of the walk. `all`
     /// then has the given ones, from `explicit_settings` in its `config` (named said before version
     /// 2).
-    std::vector<FileSetting> beside_said{};
+    std::vector<FileSetting> derived_settings{};
 };
 
 /// Reads an object of settings, or this program's output.

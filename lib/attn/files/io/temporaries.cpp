@@ -86,24 +86,24 @@ Temporary make_temporary(const std::string& target, const std::function<int(cons
     const std::string folder = folder_of(target);
     // A name of the maximal length has no space for a suffix.
     const std::string name = target.substr(folder.size()).substr(0, 200);
-    Temporary made{.reason = name.empty() ? ENOENT : EEXIST};
-    for (int attempt = 0; attempt < 100 && made.reason == EEXIST; ++attempt) {
-        made.path = folder + "." + name + "." + std::to_string(::getpid()) + "-" +
-                    std::to_string(counter++) + ".part";
-        made.pending = Pending(made.path);
-        if (!made.pending) {
-            made.reason = made.path.size() >= PATH_MAX ? ENAMETOOLONG : EMFILE;
+    Temporary result{.reason = name.empty() ? ENOENT : EEXIST};
+    for (int attempt = 0; attempt < 100 && result.reason == EEXIST; ++attempt) {
+        result.path = folder + "." + name + "." + std::to_string(::getpid()) + "-" +
+                      std::to_string(counter++) + ".part";
+        result.pending = Pending(result.path);
+        if (!result.pending) {
+            result.reason = result.path.size() >= PATH_MAX ? ENAMETOOLONG : EMFILE;
             break;
         }
-        made.descriptor = make(made.path.c_str());
-        made.reason = made.descriptor < 0 ? errno : 0;
-        if (made.reason != 0) made.pending = {};
+        result.descriptor = make(result.path.c_str());
+        result.reason = result.descriptor < 0 ? errno : 0;
+        if (result.reason != 0) result.pending = {};
     }
-    return made;
+    return result;
 }
 
 TemporaryFolder::TemporaryFolder(const std::string& target)
-    : made_(make_temporary(target, [](const char* path) {
+    : temporary_file_(make_temporary(target, [](const char* path) {
           if (::mkdir(path, 0777) != 0) return -1;
           const int opened = ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
           if (opened < 0) {
@@ -113,18 +113,20 @@ TemporaryFolder::TemporaryFolder(const std::string& target)
           }
           return opened;
       })) {
-    if (made_.descriptor >= 0) made_.pending.is_folder(made_.descriptor);
+    if (temporary_file_.descriptor >= 0)
+        temporary_file_.pending.is_folder(temporary_file_.descriptor);
 }
 
 TemporaryFolder::~TemporaryFolder() {
-    if (made_.pending) {
-        remove_files_in(made_.descriptor);
+    if (temporary_file_.pending) {
+        remove_files_in(temporary_file_.descriptor);
         // A program that ran in it may have created folders.
         std::error_code ignored;
-        if (::rmdir(made_.path.c_str()) != 0) std::filesystem::remove_all(made_.path, ignored);
+        if (::rmdir(temporary_file_.path.c_str()) != 0)
+            std::filesystem::remove_all(temporary_file_.path, ignored);
     }
-    made_.pending = {};
-    if (made_.descriptor >= 0) ::close(made_.descriptor);
+    temporary_file_.pending = {};
+    if (temporary_file_.descriptor >= 0) ::close(temporary_file_.descriptor);
 }
 
 Turn::Turn(const std::string& folder)

@@ -52,14 +52,14 @@ public:
     TemporaryFolder(const TemporaryFolder&) = delete;
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-    const std::string& path() const { return made_.path; }
+    const std::string& path() const { return temporary_file_.path; }
     /// Returns errno if there is none; 0 otherwise.
-    int reason() const { return made_.reason; }
+    int reason() const { return temporary_file_.reason; }
     /// Keeps the folder, which was renamed.
-    void keep() { made_.pending = {}; }
+    void keep() { temporary_file_.pending = {}; }
 
 private:
-    Temporary made_;
+    Temporary temporary_file_;
 };
 
 /// The lock under which one program at a time renames files in a folder, with signals blocked. If

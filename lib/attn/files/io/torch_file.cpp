@@ -22,7 +22,7 @@ constexpr std::size_t most_expanded = std::size_t{1} << 24U;
     throw InputError(label + ": " + what + ": " + pickle_advice);
 }
 
-using Sort = PickleValue::Sort;
+using PickleType = PickleValue::PickleType;
 
 // A tensor as described in the pickle.
 struct Described {
@@ -35,14 +35,15 @@ struct Described {
 };
 
 std::size_t natural(const PickleValue& value, const std::string& label) {
-    if (value.sort != Sort::integer || value.integer < 0) {
+    if (value.value_type != PickleType::integer || value.integer < 0) {
         refuse(label, "its offset, shape or strides are not whole numbers of 0 or more");
     }
     return static_cast<std::size_t>(value.integer);
 }
 
 Shape naturals(const Pickle& pickle, const PickleValue& list, const std::string& label) {
-    if ((list.sort != Sort::tuple && list.sort != Sort::list) || list.items.size() > most_axes) {
+    if ((list.value_type != PickleType::tuple && list.value_type != PickleType::list) ||
+        list.items.size() > most_axes) {
         refuse(label, "its shape or strides are not a list of at most 32 numbers");
     }
     Shape numbers;
@@ -52,7 +53,7 @@ Shape naturals(const Pickle& pickle, const PickleValue& list, const std::string&
 
 Described described(const Pickle& pickle, const PickleValue& tensor, const std::string& label) {
     const PickleValue& storage = pickle[tensor.items[0]];
-    if (storage.sort != Sort::storage) refuse(label, "it has no storage");
+    if (storage.value_type != PickleType::storage) refuse(label, "it has no storage");
     Described result;
     result.type_name = pickle[storage.items[0]].text;
     const std::optional<StoredType> type = type_called(result.type_name, &TypeNames::torch);
@@ -93,7 +94,7 @@ struct Archive {
     const ZipEntry& storage(const Described& tensor, const std::string& label) const {
         const auto found = entries.find(folder + "/data/" + tensor.key);
         if (found != entries.end()) return found->second;
-        refuse(label, "its storage " + shown(tensor.key) + " is missing");
+        refuse(label, "its storage " + quoted_text(tensor.key) + " is missing");
     }
     // Small files may claim a large size by many tensors of one storage, and by strides of 0.
     void take(const Described& tensor, const std::string& label) {
@@ -177,15 +178,16 @@ std::vector<StoredArray> torch_arrays(const InputFile& file) {
     const auto archive = opened(file);
     const Pickle pickle = pickle_in(*archive);
     const PickleValue& result = pickle.result();
-    if (result.sort == Sort::tensor) {
+    if (result.value_type == PickleType::tensor) {
         const Described tensor = described(pickle, result, label);
         archive->take(tensor, label);
         return {{"", [archive, tensor] {
                      return read_described(*archive, tensor, archive->file.label());
                  }}};
     }
-    const bool has_keys = result.sort == Sort::dictionary;
-    const bool is_list = result.sort == Sort::list || result.sort == Sort::tuple;
+    const bool has_keys = result.value_type == PickleType::dictionary;
+    const bool is_list =
+        result.value_type == PickleType::list || result.value_type == PickleType::tuple;
     if (!has_keys && !is_list) refuse(label, "it contains no tensor, list or dictionary");
 
     // The last of equal keys wins, as in Python.
@@ -195,14 +197,15 @@ std::vector<StoredArray> torch_arrays(const InputFile& file) {
         const PickleValue& key = pickle[result.items[i]];
         const PickleValue& value = pickle[result.items[has_keys ? i + 1 : i]];
         const std::string number = result.items.size() > 1 ? "matrix_" + std::to_string(i + 1) : "";
-        const std::string name = !has_keys                   ? number
-                                 : key.sort == Sort::integer ? std::to_string(key.integer)
-                                                             : key.text;
-        const std::string array_label = label + ": array " + shown(name);
+        const std::string name = !has_keys ? number
+                                 : key.value_type == PickleType::integer
+                                     ? std::to_string(key.integer)
+                                     : key.text;
+        const std::string array_label = label + ": array " + quoted_text(name);
         StoredArray array{name, [array_label]() -> NamedTensor {
                               throw NotATensor(array_label, "it is not a tensor", pickle_advice);
                           }};
-        if (value.sort == Sort::tensor) {
+        if (value.value_type == PickleType::tensor) {
             const Described tensor = described(pickle, value, array_label);
             archive->take(tensor, array_label);
             array.read = [archive, tensor, array_label] {

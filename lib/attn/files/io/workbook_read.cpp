@@ -131,7 +131,7 @@ public:
         const auto& [name, range, moves, kind] = of;
         const std::string where = ranges_.contains(range) ? ranges_[range] : "";
         const std::size_t mark = where.rfind('!');
-        if (mark == where.npos) fail("no range is called " + shown(range) + " any more");
+        if (mark == where.npos) fail("no range is called " + quoted_text(range) + " any more");
         std::string sheet = where.substr(0, mark);
         std::erase(sheet, '\'');
         const auto origin = std::ranges::find(sheets_, sheet) - sheets_.begin();
@@ -174,7 +174,7 @@ public:
             const ReadCell& read = cell == cells.end() ? empty : cell->second;
             const std::optional<double> typed = read.number ? read.number : typed_number(read.text);
             if (!typed && !read.is_error && !trimmed(read.text).empty()) {
-                fail(name + index_text(indices) + " is " + shown(read.text) +
+                fail(name + index_text(indices) + " is " + quoted_text(read.text) +
                      ", which is not a number");
             }
             const double value = typed.value_or(std::numeric_limits<double>::quiet_NaN());
@@ -207,7 +207,7 @@ private:
         const auto entry = entries_.find(name);
         if (entry == entries_.end()) return {};
         constexpr std::uint64_t most = std::uint64_t{256} << 20U;
-        if (entry->second.unpacked > most) fail(shown(name) + " has more than 256 MiB");
+        if (entry->second.unpacked > most) fail(quoted_text(name) + " has more than 256 MiB");
         std::string text(entry->second.unpacked, '\0');
         ZipEntryReader reader(file_, entry->second, file_.label());
         reader.read(text.data(), text.size());

@@ -136,7 +136,7 @@ std::vector<ZipEntry> zip_directory(const InputFile& file) {
         if (!take_zip64_numbers(entry, rest.substr(entry_size + name, extra))) damaged();
         // Entries that share compressed bytes would multiply the unpacked size.
         if (entry.packed > file.size() - claimed) {
-            fail_in(file.label() + ": array " + shown(entry.name),
+            fail_in(file.label() + ": array " + quoted_text(entry.name),
                     "the arrays claim more compressed bytes than the file has");
         }
         claimed += entry.packed;
@@ -145,7 +145,7 @@ std::vector<ZipEntry> zip_directory(const InputFile& file) {
             entry.unpacked / usual_unpacked_per_byte > std::max<std::uint64_t>(entry.packed, 1);
         swollen += swells ? std::min(entry.unpacked, 2 * large) : 0;
         if (swollen > large) {
-            fail_in(file.label() + ": array " + shown(entry.name),
+            fail_in(file.label() + ": array " + quoted_text(entry.name),
                     "with it the archive claims to unpack from " + std::to_string(claimed) +
                         " to more than " + std::to_string(large) + " bytes");
         }

@@ -20,7 +20,7 @@ double NumpyGenerator::unit() {
 
 /// Draws a standard normal by Marsaglia's polar method.
 double NumpyGenerator::standard_normal() {
-    if (kept_normal_) return *std::exchange(kept_normal_, std::nullopt);
+    if (spare_normal_) return *std::exchange(spare_normal_, std::nullopt);
     // Draw points in the square until one lies in the circle.
     double x = 0.0;
     double y = 0.0;
@@ -32,7 +32,7 @@ double NumpyGenerator::standard_normal() {
     } while (square >= 1.0 || square == 0.0);
     // Scale its coordinates and return the second one first.
     const double factor = std::sqrt(-2.0 * std::log(square) / square);
-    kept_normal_ = factor * x;
+    spare_normal_ = factor * x;
     return factor * y;
 }
 

@@ -38,7 +38,7 @@ private:
     double standard_normal() override;
 
     MersenneTwister engine_;
-    std::optional<double> kept_normal_;
+    std::optional<double> spare_normal_;
 };
 
 /// NumPy's `np.random.default_rng(seed)`. Each call fills its span as the corresponding method

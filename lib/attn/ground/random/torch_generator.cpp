@@ -104,10 +104,10 @@ void TorchGenerator::uniform(std::span<float> out, double low, double high, DTyp
 /// Draws a standard normal in double precision. Unlike in the blocks, the first uniform is the
 /// angle.
 double TorchGenerator::single_normal() {
-    if (kept_normal_) return *std::exchange(kept_normal_, std::nullopt);
+    if (spare_normal_) return *std::exchange(spare_normal_, std::nullopt);
     const double angle = 2.0 * std::numbers::pi * unit();
     const double radius = std::sqrt(-2.0 * std::log(1.0 - unit()));
-    kept_normal_ = radius * std::sin(angle);
+    spare_normal_ = radius * std::sin(angle);
     return radius * std::cos(angle);
 }
 

@@ -45,7 +45,7 @@ private:
 
     MersenneTwister engine_;
     TorchBuild build_;
-    std::optional<double> kept_normal_;
+    std::optional<double> spare_normal_;
 };
 
 }  // namespace attn

@@ -27,13 +27,13 @@ void multiply_rows(const T* a, std::size_t a_stride, const T* b, T* result,
         prepare_blas(1);
         return blas_multiply(a, a_stride, b, result, result_stride, m, k, n, second);
     }
-    Array<T> turned;
+    Array<T> transposed_copy;
     if (second == Second::transposed) {
-        turned = empty_array<T>({k, n});
+        transposed_copy = empty_array<T>({k, n});
         for (std::size_t c = 0; c < n; ++c) {
-            for (std::size_t i = 0; i < k; ++i) turned(i, c) = b[c * k + i];
+            for (std::size_t i = 0; i < k; ++i) transposed_copy(i, c) = b[c * k + i];
         }
-        b = turned.data();
+        b = transposed_copy.data();
     }
     // A row of the result is a sum of rows of b.
     const RowOperations<T>& rows = simd::kernels_for().of<T>().rows;

@@ -125,7 +125,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
     return meant.empty() ? otherwise : "; did you mean " + meant + "?";
 }
 
-std::string called_here(std::string_view word, const std::vector<std::string>& candidates) {
+std::string known_name_for(std::string_view word, const std::vector<std::string>& candidates) {
     const std::string name = " " + plain(word) + " ";
     if (name == "  ") return {};
     for (const auto& [here, others] : synonyms) {
@@ -140,7 +140,7 @@ std::string called_here(std::string_view word, const std::vector<std::string>& c
 
 std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
     const std::string name = plain(word);
-    const std::string here = called_here(word, candidates);
+    const std::string here = known_name_for(word, candidates);
     const std::size_t most = std::max<std::size_t>(1, (name.size() + 1) / 3);
     std::string best;
     std::size_t fewest = std::min(most + 1, name.size());
@@ -155,8 +155,8 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
         }
     }
     // Or a misspelt synonym: `qiet`.
-    for (const auto& [ours, others] : synonyms) {
-        const std::string first = plain(ours.substr(0, ours.find(' ')));
+    for (const auto& [correct, others] : synonyms) {
+        const std::string first = plain(correct.substr(0, correct.find(' ')));
         const auto meant = std::ranges::find(candidates, first, plain);
         std::istringstream words{std::string(others)};
         for (std::string each; meant != candidates.end() && best.empty() && words >> each;) {

@@ -63,22 +63,23 @@ std::string json_member(std::string_view key, std::string_view value,
 
 /// The JSON text of a value, converted implicitly.
 struct JsonText {
-    JsonText(const std::string& said) : text(json_string(said)) {}
-    JsonText(std::string_view said) : text(json_string(said)) {}
-    JsonText(const char* said) : text(json_string(said)) {}
-    JsonText(std::integral auto said) : text(std::to_string(said)) {
-        if constexpr (std::same_as<decltype(said), bool>) text = said ? "true" : "false";
+    JsonText(const std::string& source) : text(json_string(source)) {}
+    JsonText(std::string_view source) : text(json_string(source)) {}
+    JsonText(const char* source) : text(json_string(source)) {}
+    JsonText(std::integral auto source) : text(std::to_string(source)) {
+        if constexpr (std::same_as<decltype(source), bool>) text = source ? "true" : "false";
     }
-    JsonText(double said) : text(json_number(said)) {}
+    JsonText(double source) : text(json_number(source)) {}
     template <class T>
-    JsonText(const std::optional<T>& said) : text(said ? JsonText(*said).text : "null") {}
-    JsonText(const std::vector<std::string>& said) : text(json_list(said)) {}
+    JsonText(const std::optional<T>& source) : text(source ? JsonText(*source).text : "null") {}
+    JsonText(const std::vector<std::string>& source) : text(json_list(source)) {}
     /// Constructs an object with these members, in this order.
     JsonText(std::initializer_list<std::pair<std::string_view, JsonText>> members,
              std::string_view between = ", ");
     /// Constructs a list, by default one value per line.
     JsonText(const std::vector<JsonText>& values, std::string_view between = ",\n ");
-    JsonText(const std::vector<std::int64_t>& said) : JsonText({said.begin(), said.end()}, ", ") {}
+    JsonText(const std::vector<std::int64_t>& source)
+        : JsonText({source.begin(), source.end()}, ", ") {}
 
     /// Returns an object with one more member at its end.
     JsonText with(std::string_view key, const JsonText& value,

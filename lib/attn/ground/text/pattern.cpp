@@ -31,15 +31,15 @@ Pattern::Pattern(std::string_view text, const std::string& label)
     : shown_((label.empty() ? "" : label + ": ") + "the pattern '" + std::string(text) + "'") {
     int code = 0;
     std::size_t place = 0;
-    pcre2_code* const made =
+    pcre2_code* const outcome =
         pcre2_compile(bytes_of(text), text.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C,
                       &code, &place, nullptr);
-    if (made == nullptr) {
+    if (outcome == nullptr) {
         throw InputError(shown_ + " cannot be parsed from '" +
                          std::string(text.substr(std::min(place, text.size()))) + "' on, " +
                          reason_of(code) + ": write another one");
     }
-    compiled_ = std::shared_ptr<pcre2_code>(made, &pcre2_code_free);
+    compiled_ = std::shared_ptr<pcre2_code>(outcome, &pcre2_code_free);
 }
 
 std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_view text) const {

@@ -228,7 +228,7 @@ std::string visible_lines(std::string_view text, bool keeps_colors) {
     return result;
 }
 
-std::string shown(std::string_view text) {
+std::string quoted_text(std::string_view text) {
     constexpr std::size_t limit = 40;
     // A character takes at least one byte, and rarely more than eight.
     std::vector<std::string> characters = visible_characters(text.substr(0, 8 * limit));

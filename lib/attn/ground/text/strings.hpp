@@ -83,7 +83,7 @@ std::string visible_labels(std::string_view text);
 std::string visible_lines(std::string_view text, bool keeps_colors);
 
 /// Returns `visible` text in quotes, cut to 40 characters: foreign text for a one-line message.
-std::string shown(std::string_view text);
+std::string quoted_text(std::string_view text);
 
 /// The prefix of settings in messages. Empty by default, because callers of the library write
 /// `heads`; a program with options sets it to `--` at its start.
@@ -91,16 +91,16 @@ inline std::string_view setting_prefix;
 
 /// A text with a dollar before each setting: `"pass $head-dim 4"_told`. User text must be appended
 /// afterwards, so that its dollars are kept.
-inline std::string operator""_told(const char* text, std::size_t size) {
-    std::string told;
+inline std::string operator""_message(const char* text, std::size_t size) {
+    std::string expanded;
     for (const char letter : std::string_view(text, size)) {
         if (letter == '$') {
-            told += setting_prefix;
+            expanded += setting_prefix;
         } else {
-            told += letter;
+            expanded += letter;
         }
     }
-    return told;
+    return expanded;
 }
 
 /// Returns the number of terminal columns of UTF-8 text: 2 for wide East Asian characters and
@@ -126,7 +126,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 
 /// Returns the candidate, with its value, for which `word` is another name, without leading dashes:
 /// `kv-heads` for `num_kv_heads`, `mask causal` for `is_causal`; empty if there is none.
-std::string called_here(std::string_view word, const std::vector<std::string>& candidates);
+std::string known_name_for(std::string_view word, const std::vector<std::string>& candidates);
 
 /// Escapes prose so that no character starts formatting, a tag or a script, since tokens may
 /// contain anything.

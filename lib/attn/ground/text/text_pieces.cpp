@@ -20,7 +20,7 @@ void TextPieces::repeat(std::size_t count, char letter) { *this << std::string(c
 
 void TextPieces::send(std::size_t length) {
     if (length > 0) sink_(std::string_view(text_).substr(0, length));
-    sent_ += length;
+    flushed_ += length;
     text_.erase(0, length);
 }
 

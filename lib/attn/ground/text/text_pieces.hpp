@@ -29,7 +29,7 @@ public:
     void drop_blanks() { text_.resize(text_.find_last_not_of(' ') + 1); }
 
     /// Returns the number of bytes written so far.
-    std::size_t size() const { return sent_ + text_.size(); }
+    std::size_t size() const { return flushed_ + text_.size(); }
 
     void flush() { send(text_.size()); }
 
@@ -38,7 +38,7 @@ private:
 
     const Sink& sink_;
     std::string text_{};
-    std::size_t sent_ = 0;
+    std::size_t flushed_ = 0;
 };
 
 /// Returns the text that `write(pieces)` writes, as one string.

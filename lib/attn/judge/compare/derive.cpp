@@ -52,7 +52,7 @@ public:
         if (!needs_pairs(*target)) {
             throw ConfigError(
                 "the context of this form is computed without weights: choose a form "
-                "with $form that has them"_told);
+                "with $form that has them"_message);
         }
         const Rule whole = inlined(*rule(*target), [&](const std::string& name) {
             const Step& step = find_step(table_, name);
@@ -65,10 +65,10 @@ public:
             if (each != query_) free_.push_back(each);
         }
         context.value = rewritten(whole.value, free_);
-        if (made_.empty()) throw ConfigError("the context has no sum over keys to derive");
-        made_.push_back(std::move(context));
-        for (Rule& each : made_) each = readable(each);
-        return made_;
+        if (derived_.empty()) throw ConfigError("the context has no sum over keys to derive");
+        derived_.push_back(std::move(context));
+        for (Rule& each : derived_) each = readable(each);
+        return derived_;
     }
 
     /// True for steps that the derived form replaces.
@@ -116,9 +116,11 @@ private:
         return whole;
     }
 
-    static std::string letter_of(const Rule& rule, const Outline& made, const char* axis) {
+    static std::string letter_of(const Rule& rule, const Outline& result_outline,
+                                 const char* axis) {
         for (std::size_t i = 0; i < rule.indices.size(); ++i) {
-            if (made.axes[i] == axis || made.axes[i] == "token") return rule.indices[i];
+            if (result_outline.axes[i] == axis || result_outline.axes[i] == "token")
+                return rule.indices[i];
         }
         throw ConfigError("the context has no axis of queries");
     }
@@ -168,7 +170,7 @@ private:
             if (weight.of_key.empty()) weight.of_key.push_back(number_node(1));
             if (!weight.is_causal && (!weight.fades.empty() || form_.chunk > 0)) {
                 throw ConfigError(
-                    "there is no such form without a causal mask: add $mask causal"_told);
+                    "there is no such form without a causal mask: add $mask causal"_message);
             }
             const RuleTree read =
                 form_.chunk > 0 ? chunked(weight, *sum, scope) : recurrent(weight, *sum, scope);
@@ -202,20 +204,20 @@ private:
         const bool has_values = std::ranges::count(letters, free_.back()) > 0;
         std::string stem = form_.chunk > 0 ? "chunk_" : "";
         stem += has_values ? "state" : "norm";
-        const auto is_taken = [&](const std::string& name) {
+        const auto is_in_use = [&](const std::string& name) {
             return std::ranges::count(table_, name, &Step::name) > 0 ||
-                   std::ranges::count(made_, name, &Rule::step) > 0;
+                   std::ranges::count(derived_, name, &Rule::step) > 0;
         };
         std::string name = stem;
-        for (int number = 2; is_taken(name); ++number) name = stem + "_" + std::to_string(number);
+        for (int number = 2; is_in_use(name); ++number) name = stem + "_" + std::to_string(number);
         return name;
     }
 
     /// Renames the features that have a letter of the form.
     void keep_letters_free(SplitWeight& weight) const {
         for (FeatureSum& each : weight.features) {
-            const std::string taken = form_.chunk > 0 ? form_.letter + "rst" : "t";
-            if (each.index.size() > 1 || taken.find(each.index) == taken.npos) continue;
+            const std::string name_in_use = form_.chunk > 0 ? form_.letter + "rst" : "t";
+            if (each.index.size() > 1 || name_in_use.find(each.index) == name_in_use.npos) continue;
             rename_feature(weight, each, each.index + "_");
         }
     }
@@ -270,8 +272,9 @@ private:
         if (!weight.is_causal) {
             std::erase(letters, "t");
             const std::string name = state_name(letters);
-            made_.push_back(Rule("", name, letters,
-                                 reduce_node("sum", sum.index, sum.parts[0], sum.parts[1], added)));
+            derived_.push_back(
+                Rule("", name, letters,
+                     reduce_node("sum", sum.index, sum.parts[0], sum.parts[1], added)));
             return read_by_query(weight, over_features(weight, {cell(name, letters, t)}));
         }
         const std::string name = state_name(letters);
@@ -279,7 +282,7 @@ private:
         Trees faded = weight.fades;
         faded.push_back(before);
         const RuleTree is_first = operate_node("==", {t, number_node(0)});
-        made_.push_back(
+        derived_.push_back(
             Rule("", name, letters,
                  operate_node("+", {choose_node(is_first, number_node(0), factors(faded)),
                                     with_index(added, sum.index, t)})));
@@ -327,7 +330,7 @@ private:
             "sum", "r", begin, end,
             factors(faded_between(weight, plus(r, 1), end, minus(plus(end, -1), r), added)));
         const RuleTree is_first = operate_node("==", {n, number_node(0)});
-        made_.push_back(
+        derived_.push_back(
             Rule("", name, letters,
                  choose_node(is_first, number_node(0), operate_node("+", {kept, own}))));
         const RuleTree chunk = operate_node("//", {q, size});
@@ -377,7 +380,7 @@ private:
     mutable std::map<std::string, bool> pairs_;
     std::string target_, query_;
     std::vector<std::string> free_;
-    std::vector<Rule> made_;
+    std::vector<Rule> derived_;
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ std::vector<Paragraph> paragraphs_of(const std::string& text) {
         const std::size_t end = std::min(text.find('\n', at), text.size() - 1);
         const std::string line = text.substr(at, end + 1 - at);
         std::string_view rest = trimmed(line);
-        const std::string word(taken_word(rest));
+        const std::string word(next_token(rest));
         if (std::ranges::find(begins, word) != std::end(begins)) {
             all.push_back({word, std::string(rest.substr(0, rest.find_first_of("[ #"))), {}});
         }
@@ -46,8 +46,8 @@ DerivedForm derived_form(const std::string& word) {
 }
 
 std::string with_derived_form(const AttentionFile& file, const Plan& plan,
-                              const DerivedForm& asked) {
-    DerivedForm form = asked;
+                              const DerivedForm& requested) {
+    DerivedForm form = requested;
     const auto has_letter = [&] {
         return std::ranges::count(file.axes, form.letter, &AttentionNumber::name) > 0;
     };

@@ -43,14 +43,14 @@ ExactNumber infinite(int sign) { return {0, 0, State::infinite, static_cast<sign
 const ExactNumber not_a_number{0, 0, State::not_a_number};
 
 ExactNumber small(Word number) {
-    ExactNumber made{number, number, State::finite, 1};
-    made.constant = static_cast<double>(number);
-    return made;
+    ExactNumber outcome{number, number, State::finite, 1};
+    outcome.constant = static_cast<double>(number);
+    return outcome;
 }
 ExactNumber zero() {
-    ExactNumber made = small(0);
-    made.sign = 0;
-    return made;
+    ExactNumber outcome = small(0);
+    outcome.sign = 0;
+    return outcome;
 }
 const ExactNumber exact_zero = zero(), exact_one = small(1), exact_two = small(2);
 
@@ -171,9 +171,10 @@ ExactNumber root_of(const ExactNumber& x) {
 }
 
 ExactNumber cos_or_sin(bool is_cos, const ExactNumber& x) {
-    const ExactNumber forth = rotation(x), back = exact_one / forth;
-    ExactNumber result = is_cos ? (forth + back) / exact_two
-                                : (forth + -back) / (exact_two * ExactNumber{imaginary, 1});
+    const ExactNumber rotated_forward = rotation(x), back = exact_one / rotated_forward;
+    ExactNumber result = is_cos
+                             ? (rotated_forward + back) / exact_two
+                             : (rotated_forward + -back) / (exact_two * ExactNumber{imaginary, 1});
     if (x.turns == 0) return result;
     for (const Word square : {0, 1, 2, 3, 4}) {  // 0, 1 / 2, sqrt(2) / 2, sqrt(3) / 2, 1
         const ExactNumber known = square == 0 ? exact_zero : root_of_whole(square) / exact_two;

@@ -13,7 +13,7 @@ std::string FormComparison::text() const {
     }
     if (equal()) {
         const double most = step.distance.absolute;
-        const std::string apart =
+        const std::string separated =
             most == 0      ? "to the last bit"
             : step.equal() ? brief(most) + " apart at most, and rounding explains up to " +
                                  brief(step.tolerance.absolute)
@@ -21,13 +21,14 @@ std::string FormComparison::text() const {
                                  (is_rounding ? ", which float64 shows to be rounding" : "");
         const std::string more =
             (shapes.empty() ? "" : "; proved with other sizes, too: " + joined(shapes, ", ")) +
-            (held.empty() ? "" : "; the same in float64 with " + joined(held, ", "));
+            (float64_shapes.empty() ? ""
+                                    : "; the same in float64 with " + joined(float64_shapes, ", "));
         if (proof.verdict == Proof::Verdict::proved) {
             return step.name + " is the same" + both + right +
-                   ", proved for every input of these shapes" + proof.limits() + ": here " + apart +
-                   more;
+                   ", proved for every input of these shapes" + proof.limits() + ": here " +
+                   separated + more;
         }
-        return step.name + " is the same" + both + right + " on this walk: " + apart +
+        return step.name + " is the same" + both + right + " on this walk: " + separated +
                (proof.why.empty() ? "" : " (undecided for other inputs: " + proof.why + ")") + more;
     }
     const std::string cell = step.name + index_text(indices_of(proof.cell, proof.shape));
@@ -72,7 +73,7 @@ JsonText json_of(const FormComparison& compared) {
                                           : "holds"},
             {"why", proof.why + compared.refuted_at},
             {"shapes", compared.shapes},
-            {"float64_shapes", compared.held},
+            {"float64_shapes", compared.float64_shapes},
             {"cell", compared.equal() ? std::vector<std::int64_t>() : cell}};
 }
 

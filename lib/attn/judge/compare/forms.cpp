@@ -26,14 +26,14 @@ namespace {
 struct WalkedForm {
     const Plan& plan;
     StepTable table;
-    const Ledger& made;
+    const Ledger& walked;
 };
 
 /// Returns the tensors that both forms share, which count as exact.
 Ledger shared_by(const WalkedForm& one, const WalkedForm& other) {
     Ledger shared;
-    for (const auto& [name, tensor] : one.made.entries()) {
-        const Tensor* const same = other.made.find(name);
+    for (const auto& [name, tensor] : one.walked.entries()) {
+        const Tensor* const same = other.walked.find(name);
         const bool is_step = std::ranges::count(one.table, name, &Step::name) > 0;
         if (is_step && same != nullptr && same_numbers(tensor, *same)) shared.record(name, tensor);
     }
@@ -51,9 +51,9 @@ double usual_scatter(const Plan& plan, const Tensor& tensor, const Rounding& rou
 /// `usual`, which is not certain. Returns nullopt if a rule has no bound.
 std::optional<Tensor> allowed_between(const WalkedForm& one, const WalkedForm& other,
                                       const std::string& step, double usual, bool& is_certain) {
-    const Tensor& tensor = one.made[step];
+    const Tensor& tensor = one.walked[step];
     const Ledger shared = shared_by(one, other);
-    const Rounding rounding = rounding_of(coarser_type(tensor, other.made[step]));
+    const Rounding rounding = rounding_of(coarser_type(tensor, other.walked[step]));
     auto both = Array<double>::filled(tensor.shape(), 0);
     for (const WalkedForm* form : {&one, &other}) {
         Bounds bounds(form->plan, form->table, shared, rounding);
@@ -71,7 +71,7 @@ std::optional<Tensor> allowed_between(const WalkedForm& one, const WalkedForm& o
 
 void compare_step(const WalkedForm& one, const WalkedForm& other, FormBounds bounds,
                   StepComparison& step) {
-    const Tensor &left = one.made[step.name], &right = other.made[step.name];
+    const Tensor &left = one.walked[step.name], &right = other.walked[step.name];
     step.left = left.shape();
     step.right = right.shape();
     if (!step.same_shape() || left.size() == 0) return;
@@ -111,9 +111,9 @@ Plan with_form(const Plan& plan, const AttentionFile& file, const std::string& f
 namespace {
 
 /// Returns the table of a plan's form, and its backward pass.
-StepTable table_of(const Plan& plan, bool goes_back) {
+StepTable table_of(const Plan& plan, bool has_backward) {
     StepTable table = step_table(plan);
-    if (!goes_back) return table;
+    if (!has_backward) return table;
     Loss loss{Loss::Kind::upstream};
     for (const Step& step : table) {
         const bool may_be_last = step.kind == Step::Kind::computed && step.applies(plan);
@@ -138,10 +138,11 @@ struct FormPair {
 
 class Forms {
 public:
-    Forms(const Plan& plan, const Ledger& given, bool goes_back)
-        : plan_(plan), given_(given), goes_back_(goes_back) {
+    Forms(const Plan& plan, const Ledger& given, bool has_backward)
+        : plan_(plan), given_(given), has_backward_(has_backward) {
         for (const auto& file : plan.config.attentions) {
-            for (const std::string& form : goes_back ? file->forms : std::vector<std::string>()) {
+            for (const std::string& form :
+                 has_backward ? file->forms : std::vector<std::string>()) {
                 for (const Step& step : table_of(with_form(plan, *file, form), true)) {
                     const bool is_gradient = step.name == "d_" + step.gradient_of;
                     if (is_gradient && given.has(step.gradient_of))
@@ -155,8 +156,8 @@ public:
     /// Calls `use` for each pair with the walks of both forms.
     template <class Use>
     void each_pair(const Ledger* ledger, Use use) {
-        const Ledger made = ledger == nullptr ? walk(plan_, given_, table_) : *ledger;
-        ExactWalk exact(plan_, table_, given_, made);
+        const Ledger walked = ledger == nullptr ? walk(plan_, given_, table_) : *ledger;
+        ExactWalk exact(plan_, table_, given_, walked);
         for (const auto& file : plan_.config.attentions) {
             if (file->same.empty()) continue;
             const std::string own = file->walked_form(plan_.config.form);
@@ -164,9 +165,9 @@ public:
                 if (form == own) continue;
                 const Plan other = with_form(plan_, *file, form);
                 const StepTable table = this->table(other);
-                const Ledger other_made = walk(other, given_, table);
-                ExactWalk other_exact(other, table, given_, other_made);
-                const WalkedForm one{plan_, table_, made}, another{other, table, other_made};
+                const Ledger other_computed = walk(other, given_, table);
+                ExactWalk other_exact(other, table, given_, other_computed);
+                const WalkedForm one{plan_, table_, walked}, another{other, table, other_computed};
                 for (const std::string& name : shared(*file)) {
                     use(FormPair{*file, own, form}, name, one, another, exact, other_exact);
                 }
@@ -177,7 +178,7 @@ public:
 private:
     /// Returns the tensors that should be equal in both forms.
     std::vector<std::string> shared(const AttentionFile& file) const {
-        if (!goes_back_) return file.same;
+        if (!has_backward_) return file.same;
         std::vector<std::string> names;
         for (const std::string& leaf : leaves_) names.push_back("d_" + leaf);
         return names;
@@ -185,7 +186,7 @@ private:
 
     /// Returns the table of a form, with gradients of 0 for what only other forms depend on.
     StepTable table(const Plan& plan) const {
-        StepTable table = table_of(plan, goes_back_);
+        StepTable table = table_of(plan, has_backward_);
         for (const std::string& leaf : leaves_) {
             if (has_step(table, plan, "d_" + leaf)) continue;
             Step none;
@@ -201,20 +202,20 @@ private:
 
     const Plan& plan_;
     const Ledger& given_;
-    bool goes_back_;
+    bool has_backward_;
     std::set<std::string> leaves_;  ///< inputs and parameters that some form depends on
     StepTable table_;
 };
 
 /// Compares steps in float64, where rounding hides fewer differences and explains fewer. `shape`
 /// describes the plan if it has other sizes.
-void try_float64(const Plan& plan, bool goes_back, const std::string& shape,
+void try_float64(const Plan& plan, bool has_backward, const std::string& shape,
                  const std::vector<FormComparison*>& open) {
     if (open.empty() || (shape.empty() && plan.compute_dtype == DType::float64)) return;
     Plan finer = plan;
     finer.config.compute_dtype = finer.compute_dtype = DType::float64;
     const Ledger given = draw(finer);
-    Forms(finer, given, goes_back)
+    Forms(finer, given, has_backward)
         .each_pair(nullptr, [&](const FormPair& pair, const std::string& name,
                                 const WalkedForm& one, const WalkedForm& other, auto&, auto&) {
             for (FormComparison* each : open) {
@@ -224,7 +225,7 @@ void try_float64(const Plan& plan, bool goes_back, const std::string& shape,
                 compare_step(one, other, FormBounds::all, step);
                 if (step.equal()) {
                     if (shape.empty()) each->is_rounding = !each->step.equal();
-                    if (!shape.empty()) each->held.push_back(shape);
+                    if (!shape.empty()) each->float64_shapes.push_back(shape);
                 } else if (each->equal() &&
                            !(shape.empty() && each->proof.verdict == Proof::Verdict::proved)) {
                     each->refuted_at = (shape.empty() ? "" : "with " + shape + ", ") +
@@ -241,14 +242,14 @@ void try_float64(const Plan& plan, bool goes_back, const std::string& shape,
 }
 
 /// Tries to prove the comparisons at other shapes, too; undecided ones are compared in float64.
-void try_other_shapes(const Plan& plan, bool goes_back, std::vector<FormComparison>& all) {
+void try_other_shapes(const Plan& plan, bool has_backward, std::vector<FormComparison>& all) {
     for (const OtherShape& shape : shapes_of(plan)) {
         const std::optional<Plan> other = reshaped(plan, shape);
         if (!other) continue;
         try {
             const Ledger given = draw(*other);
             std::vector<FormComparison*> open;
-            Forms(*other, given, goes_back)
+            Forms(*other, given, has_backward)
                 .each_pair(nullptr, [&](const FormPair& pair, const std::string& name, auto&, auto&,
                                         ExactWalk& exact, ExactWalk& other_exact) {
                     const Proof proof = prove_same(exact, other_exact, name);
@@ -264,7 +265,7 @@ void try_other_shapes(const Plan& plan, bool goes_back, std::vector<FormComparis
                         }
                     }
                 });
-            try_float64(*other, goes_back, shape.text, open);
+            try_float64(*other, has_backward, shape.text, open);
         } catch (const Error&) {
             continue;  // the file fixes the sizes
         }
@@ -272,10 +273,10 @@ void try_other_shapes(const Plan& plan, bool goes_back, std::vector<FormComparis
 }
 
 std::vector<FormComparison> compared(const Plan& plan, const Ledger& given, const Ledger* ledger,
-                                     FormBounds bounds, bool goes_back) {
+                                     FormBounds bounds, bool has_backward) {
     std::vector<FormComparison> all;
     const bool proves = bounds == FormBounds::all;
-    Forms(plan, given, goes_back)
+    Forms(plan, given, has_backward)
         .each_pair(ledger, [&](const FormPair& pair, const std::string& name, const WalkedForm& one,
                                const WalkedForm& other, ExactWalk& exact, ExactWalk& other_exact) {
             FormComparison found{pair.file.name, pair.left, pair.right, {}};
@@ -290,8 +291,8 @@ std::vector<FormComparison> compared(const Plan& plan, const Ledger& given, cons
         const bool is_open = each.step.equal() ? proves && !is_decided : !each.step.is_bounded;
         if (is_open && each.step.same_shape()) open.push_back(&each);
     }
-    try_float64(plan, goes_back, "", open);
-    if (proves) try_other_shapes(plan, goes_back, all);
+    try_float64(plan, has_backward, "", open);
+    if (proves) try_other_shapes(plan, has_backward, all);
     return all;
 }
 
@@ -331,16 +332,16 @@ std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
 }
 
 FormComparison compare_rule(const Plan& plan, std::size_t n, const Ledger& given,
-                            const Ledger& made) {
+                            const Ledger& walked) {
     Plan before = plan;
     before.config.rules.erase(before.config.rules.begin() + static_cast<std::ptrdiff_t>(n));
     const StepTable &table = step_table(before), &with_rule = step_table(plan);
-    const Ledger made_before = walk(before, given, table);
+    const Ledger computed_before = walk(before, given, table);
     FormComparison found;
     found.step.name = Rule(plan.config.rules[n]).step;
-    compare_step({before, table, made_before}, {plan, with_rule, made}, FormBounds::where_far,
+    compare_step({before, table, computed_before}, {plan, with_rule, walked}, FormBounds::where_far,
                  found.step);
-    ExactWalk one(before, table, given, made_before), other(plan, with_rule, given, made);
+    ExactWalk one(before, table, given, computed_before), other(plan, with_rule, given, walked);
     found.proof = prove_same(one, other, found.step.name);
     return found;
 }

@@ -18,7 +18,7 @@ struct FormComparison {
     Proof proof{};
     /// Other shapes at which it is proved, too: `$seq-len 7`; and those at which it is undecided,
     /// but float64 finds no difference.
-    std::vector<std::string> shapes{}, held{};
+    std::vector<std::string> shapes{}, float64_shapes{};
     /// No rule bounds the difference, but float64 shows that it is rounding.
     bool is_rounding = false;
     /// Where it is refuted if that is not this walk: another shape, or float64.
@@ -58,9 +58,10 @@ std::vector<FormComparison> compare_forms(const Plan& plan, const Ledger& given,
 /// Compares the gradients of inputs and parameters in the same way, for a loss that multiplies each
 /// number of the last step by one of its own.
 std::vector<FormComparison> compare_gradients(const Plan& plan, const Ledger& given);
-/// Compares the n-th rule of the user with the rule that it replaces. `made` is the walk with it.
+/// Compares the n-th rule of the user with the rule that it replaces. `computed` is the walk with
+/// it.
 FormComparison compare_rule(const Plan& plan, std::size_t n, const Ledger& given,
-                            const Ledger& made);
+                            const Ledger& computed);
 /// Returns the plan with another form of a file.
 Plan with_form(const Plan& plan, const AttentionFile& file, const std::string& form);
 

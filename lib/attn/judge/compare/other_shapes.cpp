@@ -31,7 +31,7 @@ std::optional<Plan> reshaped(const Plan& plan, const OtherShape& shape) {
 }
 
 OtherShape with_length(std::int64_t tokens) {
-    return {"$seq-len "_told + std::to_string(tokens),
+    return {"$seq-len "_message + std::to_string(tokens),
             [=](WalkConfig& config) { config.query_len = tokens; }};
 }
 
@@ -78,9 +78,9 @@ std::vector<OtherShape> shapes_of(const Plan& plan) {
     const auto try_heads = [&](std::int64_t of_queries, std::int64_t of_keys) {
         if (!tried.emplace(of_queries, of_keys).second) return;
         std::vector<std::string> words;
-        if (of_queries != heads) words.push_back("$heads "_told + std::to_string(of_queries));
+        if (of_queries != heads) words.push_back("$heads "_message + std::to_string(of_queries));
         if (of_keys != (has_groups ? kv_heads : of_queries))
-            words.push_back("$kv-heads "_told + std::to_string(of_keys));
+            words.push_back("$kv-heads "_message + std::to_string(of_keys));
         all.push_back({joined(words, " "), [=](WalkConfig& config) {
                            config.heads = of_queries;
                            if (of_keys != of_queries || config.kv_heads) config.kv_heads = of_keys;
@@ -97,13 +97,14 @@ std::vector<OtherShape> shapes_of(const Plan& plan) {
         try_heads(heads, 1);
         try_heads(heads, heads);
     }
-    all.push_back({"$value-dim "_told + std::to_string(value_dim + 1),
+    all.push_back({"$value-dim "_message + std::to_string(value_dim + 1),
                    [=](WalkConfig& config) { config.value_dim = value_dim + 1; }});
     for (const std::int64_t wider : {width + 1, width + 2}) {  // odd, unless features are in pairs
-        all.push_back({"$embed-dim "_told + std::to_string(wider * heads), [=](WalkConfig& config) {
-                           config.embed_dim = wider * heads;
-                           if (config.head_dim) *config.head_dim += wider - width;
-                       }});
+        all.push_back(
+            {"$embed-dim "_message + std::to_string(wider * heads), [=](WalkConfig& config) {
+                 config.embed_dim = wider * heads;
+                 if (config.head_dim) *config.head_dim += wider - width;
+             }});
     }
     const std::map<std::string, double> settings = rule_settings(plan);
     for (const auto& file : plan.config.attentions) {
@@ -111,12 +112,13 @@ std::vector<OtherShape> shapes_of(const Plan& plan) {
             const double number = settings.at(each.name);
             const bool is_size = each.value->kind == RuleNode::Kind::number;
             if (!is_size || number != std::floor(number) || std::abs(number) > 1e9) continue;
-            all.push_back({"$set "_told + each.name + "=" + std::to_string(std::lround(number + 1)),
-                           [=, name = each.name](WalkConfig& config) {
-                               std::erase_if(config.attention_settings,
-                                             [&](const auto& said) { return said.first == name; });
-                               config.attention_settings.emplace_back(name, number + 1);
-                           }});
+            all.push_back(
+                {"$set "_message + each.name + "=" + std::to_string(std::lround(number + 1)),
+                 [=, name = each.name](WalkConfig& config) {
+                     std::erase_if(config.attention_settings,
+                                   [&](const auto& specified) { return specified.first == name; });
+                     config.attention_settings.emplace_back(name, number + 1);
+                 }});
         }
     }
     add_other_parameters(plan, all);

@@ -46,11 +46,12 @@ void add_lost(const Plan& plan, const AttentionFile& file, std::int64_t tokens,
     const Ledger exact = walk(finer, given, step_table(finer));
     precision.steps.clear();
     for (const Step& step : table) {
-        const Tensor* const made = walked.find(step.name);
+        const Tensor* const computed = walked.find(step.name);
         const bool is_own = !step.file.empty() || std::ranges::count(file.same, step.name) > 0;
-        if (!is_own || !made || !made->is_floating() || given.has(step.name)) continue;
+        if (!is_own || !computed || !computed->is_floating() || given.has(step.name)) continue;
         precision.steps.push_back(step.name);
-        precision.lost[tokens].push_back(digits_lost(*made, exact[step.name], plan.compute_dtype));
+        precision.lost[tokens].push_back(
+            digits_lost(*computed, exact[step.name], plan.compute_dtype));
     }
 }
 

@@ -255,8 +255,8 @@ struct ExactWalk::ExactTensor {
 };
 
 ExactWalk::ExactWalk(const Plan& plan, const StepTable& table, const Ledger& given,
-                     const Ledger& made)
-    : plan_(plan), table_(table), given_(given), made_(made) {}
+                     const Ledger& outcome)
+    : plan_(plan), table_(table), given_(given), walked_(outcome) {}
 ExactWalk::~ExactWalk() = default;
 
 bool ExactWalk::follows_from_numbers(const std::string& step, std::set<std::string>& inputs) {
@@ -289,7 +289,7 @@ ExactNumber ExactWalk::constant(double number) {
         const RuleNames names{[](const std::string& name) { return name; },
                               [](const std::string&) { return Outline(); }, settings};
         const RuleScope scope{
-            [this](const std::string& name) -> const Tensor& { return made_[name]; }, {}};
+            [this](const std::string& name) -> const Tensor& { return walked_[name]; }, {}};
         for (const auto& file : plan_.config.attentions) {
             for (const AttentionNumber& each : file->settings) {
                 const double value = settings.at(each.name);
@@ -305,29 +305,29 @@ ExactNumber ExactWalk::constant(double number) {
 }
 
 ExactWalk::ExactTensor& ExactWalk::tensor(const std::string& name) {
-    std::unique_ptr<ExactTensor>& held = tensors_[name];
-    if (held) return *held;
-    const Tensor& made = made_[name];
+    std::unique_ptr<ExactTensor>& cached = tensors_[name];
+    if (cached) return *cached;
+    const Tensor& outcome = walked_[name];
     auto tensor = std::make_unique<ExactTensor>(ExactTensor{name});
-    tensor->cells.resize(made.size());
-    tensor->known.resize(made.size(), 0);
+    tensor->cells.resize(outcome.size());
+    tensor->known.resize(outcome.size(), 0);
     // Parameters that training changes are random, even if they begin as an expression.
     if (!given_.has(name)) tensor->rule = rule_of({plan_, table_, find_step(table_, name)});
     if (tensor->rule) {
         const RuleScope scope{
-            [this](const std::string& read) -> const Tensor& { return made_[read]; }, {}};
+            [this](const std::string& read) -> const Tensor& { return walked_[read]; }, {}};
         tensor->evaluates = std::make_unique<ExactRule>(
-            *this, *tensor->rule, bind_rule(*tensor->rule, made.axes(), made.shape(), scope));
+            *this, *tensor->rule, bind_rule(*tensor->rule, outcome.axes(), outcome.shape(), scope));
     }
-    held = std::move(tensor);  // not before its rule is known to be decidable
-    return *held;
+    cached = std::move(tensor);  // not before its rule is known to be decidable
+    return *cached;
 }
 
 const ExactNumber& ExactWalk::cell(ExactTensor& tensor, std::size_t place) {
     if (!tensor.known[place]) {
-        const ExactNumber made =
+        const ExactNumber outcome =
             tensor.evaluates ? tensor.evaluates->at(place) : exact_variable(tensor.step, place);
-        tensor.cells[place] = made;
+        tensor.cells[place] = outcome;
         tensor.known[place] = 1;
     }
     return tensor.cells[place];
@@ -346,7 +346,7 @@ void ExactWalk::take(const std::string& step, const std::vector<ExactNumber>& ce
 
 std::vector<ExactNumber> ExactWalk::cells_without_extremes(const std::string& step,
                                                            std::uint64_t draw) const {
-    ExactWalk other(plan_, table_, given_, made_);
+    ExactWalk other(plan_, table_, given_, walked_);
     other.draw_ = draw;
     return other.cells_of(step);
 }

@@ -15,10 +15,11 @@ namespace attn {
 /// are random elements, and all other numbers follow from them (exact_number.hpp).
 class ExactWalk {
 public:
-    /// The tensors of `given` are random elements. `made` is the same walk in floating point:
+    /// The tensors of `given` are random elements. `computed` is the same walk in floating point:
     /// integers and booleans that no rule computes, such as ids and masks, are read from it. All
     /// must outlive this.
-    ExactWalk(const Plan& plan, const StepTable& table, const Ledger& given, const Ledger& made);
+    ExactWalk(const Plan& plan, const StepTable& table, const Ledger& given,
+              const Ledger& computed);
     ~ExactWalk();
 
     /// Returns the cells of a step, in row-major order.
@@ -26,7 +27,7 @@ public:
     /// Errors  Undecided if a rule compares numbers to choose an index, or if the walk is too
     ///         large; ConfigError like the rules.
     const std::vector<ExactNumber>& cells_of(const std::string& step);
-    Shape shape_of(const std::string& step) const { return made_[step].shape(); }
+    Shape shape_of(const std::string& step) const { return walked_[step].shape(); }
     /// Uses equal cells of another walk, so that later steps read exactly the same numbers.
     void take(const std::string& step, const std::vector<ExactNumber>& cells);
     /// Returns a step's cells with random numbers in place of maxima and minima: if two draws
@@ -60,7 +61,7 @@ private:
     const Plan& plan_;
     const StepTable& table_;
     const Ledger& given_;
-    const Ledger& made_;
+    const Ledger& walked_;
     std::map<std::string, std::unique_ptr<ExactTensor>> tensors_;
     std::map<double, ExactNumber> constants_;
     std::size_t work_ = 0;

@@ -114,14 +114,15 @@ private:
 
     /// `if k > q then 0 else ...`.
     Weights choice(const RuleNode& node) const {
-        const RuleNode& asked = *node.parts[0];
-        const auto says = [&](const char* word, const std::string& left, const std::string& right) {
-            return is_operation(asked, word) && is_name(asked.parts[0], left) &&
-                   is_name(asked.parts[1], right);
+        const RuleNode& requested = *node.parts[0];
+        const auto compares = [&](const char* word, const std::string& left,
+                                  const std::string& right) {
+            return is_operation(requested, word) && is_name(requested.parts[0], left) &&
+                   is_name(requested.parts[1], right);
         };
-        const bool hides = says(">", k_, q_) || says("<", q_, k_);
-        const bool shows = says("<=", k_, q_) || says(">=", q_, k_);
-        if ((!hides && !shows) || !is_number(*node.parts[hides ? 1 : 2], 0)) refuse(asked);
+        const bool hides = compares(">", k_, q_) || compares("<", q_, k_);
+        const bool shows = compares("<=", k_, q_) || compares(">=", q_, k_);
+        if ((!hides && !shows) || !is_number(*node.parts[hides ? 1 : 2], 0)) refuse(requested);
         Weights all = weights(node.parts[hides ? 2 : 1]);
         for (SplitWeight& each : all) each.is_causal = true;
         return all;

@@ -30,10 +30,10 @@ double rounded_up(double number) {
 /// addition.
 Tolerance tolerance_of(const Ball& ball, double sides) {
     std::vector<double> shares;
-    const auto each = [&](const auto& say) {
+    const auto each = [&](const auto& append_sentence) {
         for (std::size_t i = 0; i < ball.middle.size(); ++i) {
             const double middle = std::abs(ball.middle.at(i)), radius = sides * ball.radius.at(i);
-            if (std::isfinite(middle) && std::isfinite(radius)) say(middle, radius);
+            if (std::isfinite(middle) && std::isfinite(radius)) append_sentence(middle, radius);
         }
     };
     each([&](double middle, double radius) {
@@ -112,25 +112,25 @@ std::map<std::string, Ball> usual_errors(const Plan& plan, const Ledger& given,
         Ledger ledger(chains_of(table));
         for (const Step& step : table) {
             perform({&step, 1}, table, plan, given, Details::kept, ledger);
-            const Tensor* const made = right.find(step.name);
-            if (step.kind != Step::Kind::computed || !made || !made->is_floating()) continue;
+            const Tensor* const result = right.find(step.name);
+            if (step.kind != Step::Kind::computed || !result || !result->is_floating()) continue;
             const std::optional<Ball> own = alone.of(step.name);
             if (own) ledger.record(step.name, moved(ledger[step.name], own->radius, random));
-            Array<double> squares = empty_array<double>(made->shape());
+            Array<double> squares = empty_array<double>(result->shape());
             Ball& error = errors.try_emplace(step.name).first->second;
             for (std::size_t i = 0; i < squares.size(); ++i) {
-                const double apart = ledger[step.name].at(i) - made->at(i);
+                const double difference = ledger[step.name].at(i) - result->at(i);
                 const double before = n == 0 ? 0 : error.radius.at(i);
-                squares.data()[i] = std::sqrt(before * before + apart * apart / walks);
+                squares.data()[i] = std::sqrt(before * before + difference * difference / walks);
             }
-            error = {*made, Tensor(made->axes(), std::move(squares))};
+            error = {*result, Tensor(result->axes(), std::move(squares))};
         }
     }
     return errors;
 }
 
-bool passes(const Tensor& theirs, const Tensor& right, const Tolerance& tolerance) {
-    return theirs.shape() == right.shape() && distance(theirs, right, tolerance).within();
+bool passes(const Tensor& actual, const Tensor& right, const Tolerance& tolerance) {
+    return actual.shape() == right.shape() && distance(actual, right, tolerance).within();
 }
 
 /// Counts the keys of a head whose omission would not be noticed in any query.
@@ -210,10 +210,10 @@ std::vector<Hidden> hidden_by(const std::vector<Tolerance>& tolerances, const Pl
     for (const Mistake& mistake : mistakes()) {
         if (!tries || mistake.by_chance || !mistake.applies(plan)) continue;
         const std::optional<Ledger> wrong = walk_with(mistake, plan, given);
-        const Tensor* const made = wrong ? wrong->find(step) : nullptr;
-        if (made == nullptr || same_numbers(*made, right)) continue;
+        const Tensor* const result = wrong ? wrong->find(step) : nullptr;
+        if (result == nullptr || same_numbers(*result, right)) continue;
         for (std::size_t i = 0; i < all.size(); ++i) {
-            if (passes(*made, right, tolerances[i])) {
+            if (passes(*result, right, tolerances[i])) {
                 all[i].mistakes.push_back(&mistake);
             } else {
                 ++all[i].shown;

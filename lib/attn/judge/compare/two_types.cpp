@@ -51,7 +51,7 @@ bool OfTwoTypes::explains(const Step& step) {
         return distance(a, b, {}, &bound).within();
     };
     const bool is_rounding = !follows && !std::isinf(distance(a, b, {}).absolute) &&
-                             (is_start(step) ? is_near() : follows_from_its_own(step.name));
+                             (is_start(step) ? is_near() : follows_from_own_inputs(step.name));
     if (!is_rounding) unexplained_.push_back(step.name);
     return is_rounding;
 }
@@ -103,7 +103,7 @@ Tensor OfTwoTypes::near(const Tensor& a, const Tensor& b) const {
     });
 }
 
-bool OfTwoTypes::follows_from_its_own(const std::string& step) const {
+bool OfTwoTypes::follows_from_own_inputs(const std::string& step) const {
     return std::ranges::all_of(sides_, [&](const auto& side) {
         return std::ranges::any_of(ways_of(side.second), [&](const Rounding& way) {
             return follows(step, *side.first, way);

@@ -33,7 +33,7 @@ private:
     bool reads_unexplained(const Step& step) const;
     /// Returns the difference of two starts that storing them explains.
     Tensor near(const Tensor& a, const Tensor& b) const;
-    bool follows_from_its_own(const std::string& step) const;
+    bool follows_from_own_inputs(const std::string& step) const;
     bool follows(const std::string& step, const Ledger& own, const Rounding& way) const;
 
     const Plan& plan_;

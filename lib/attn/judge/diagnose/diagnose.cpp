@@ -26,7 +26,7 @@ struct Exactness {
 };
 
 /// Returns the precisions that the user's numbers may have been printed with, if it is low.
-std::vector<Exactness> printed_in(const Ledger& theirs) {
+std::vector<Exactness> printed_in(const Ledger& user_tensors) {
     std::vector<Exactness> all;
     const auto counted = [](int count, const std::string& unit) {
         return std::to_string(count) + " " + unit + (count == 1 ? "" : "s");
@@ -34,10 +34,10 @@ std::vector<Exactness> printed_in(const Ledger& theirs) {
     const auto remark = [](const std::string& digits) {
         return "your numbers have " + digits + " and are compared at that precision";
     };
-    if (are_whole(theirs)) return all;
+    if (are_whole(user_tensors)) return all;
     // PyTorch prints each tensor in decimals, or its largest or smallest numbers as 1.2345e-03.
     Ledger fixed, other;
-    for (const auto& [name, tensor] : theirs.entries()) {
+    for (const auto& [name, tensor] : user_tensors.entries()) {
         (printed_alone(tensor).are_significant ? other : fixed).record(name, tensor);
     }
     const int decimals = decimals_of(fixed), digits = digits_of(other);
@@ -47,10 +47,11 @@ std::vector<Exactness> printed_in(const Ledger& theirs) {
                        .remark = remark(counted(decimals, "decimal") + " or " +
                                         counted(digits, "significant digit"))});
     }
-    if (const int count = decimals_of(theirs); count > 0) {
+    if (const int count = decimals_of(user_tensors); count > 0) {
         all.push_back({.decimals = count, .remark = remark(counted(count, "decimal"))});
     }
-    if (const int count = digits_of(theirs); count > 0 && has_cut_decimals(theirs, count)) {
+    if (const int count = digits_of(user_tensors);
+        count > 0 && has_cut_decimals(user_tensors, count)) {
         all.push_back({.digits = count, .remark = remark(counted(count, "significant digit"))});
     }
     return all;
@@ -62,12 +63,12 @@ const std::vector<Exactness>& of_short_types() {
          .remark = "your numbers are right to 3 digits, as TF32 and float16 give them",
          .doubt = "your numbers are stored with more digits than that. If your code computes in "
                   "TF32 or float16, "
-                  "pass $compute-dtype float16; if not, something small is wrong"_told},
+                  "pass $compute-dtype float16; if not, something small is wrong"_message},
         {.epsilon = fewest_digits,
          .remark = "your numbers are right to 2 digits, as bfloat16 gives them",
          .doubt = "your numbers are stored with more digits than that. If your code computes in "
                   "bfloat16, pass "
-                  "$compute-dtype bfloat16; if not, something small is wrong"_told}};
+                  "$compute-dtype bfloat16; if not, something small is wrong"_message}};
     return all;
 }
 
@@ -88,30 +89,32 @@ bool has_digits_of_double(const Ledger& tensors) {
 /// for its name.
 std::vector<std::string> steps_meant(const std::string& name, const Plan& plan,
                                      const DiagnoseOptions& options) {
-    const auto said = options.steps.find(name);
-    return said != options.steps.end() ? std::vector{said->second} : steps_called(name, plan);
+    const auto specified = options.steps.find(name);
+    return specified != options.steps.end() ? std::vector{specified->second}
+                                            : steps_called(name, plan);
 }
 
 /// Returns the number of samples that the user saved if all tensors agree on fewer than the walk's.
-std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
+std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& user_tensors,
                                       const DiagnoseOptions& options) {
     std::optional<std::size_t> samples;
-    bool is_told = false;  // by a tensor that could be nothing of all samples
-    for (const auto& [name, tensor] : theirs.entries()) {
+    bool is_reported = false;  // by a tensor that could be nothing of all samples
+    for (const auto& [name, tensor] : user_tensors.entries()) {
         std::vector<std::string> steps = steps_meant(name, plan, options);
-        if (steps.empty() && theirs.entries().size() == 1) steps = steps_called("output", plan);
+        if (steps.empty() && user_tensors.entries().size() == 1)
+            steps = steps_called("output", plan);
         if (steps.empty() || steps.front() == "mask") continue;
         bool fits = false;
         for (const std::string& step : steps) {
-            const Outline ours = find_step(kept_table(plan), step).outline(plan);
-            if (tensor.size() == element_count(ours.shape)) return std::nullopt;
-            if (ours.axes.empty() || ours.axes.front() != "batch") continue;
-            const std::size_t each = element_count(ours.shape) / plan.batch;
+            const Outline correct = find_step(kept_table(plan), step).outline(plan);
+            if (tensor.size() == element_count(correct.shape)) return std::nullopt;
+            if (correct.axes.empty() || correct.axes.front() != "batch") continue;
+            const std::size_t each = element_count(correct.shape) / plan.batch;
             if (each == 0 || tensor.size() % each != 0 || tensor.size() / each >= plan.batch)
                 continue;
-            Shape part = ours.shape;
+            Shape part = correct.shape;
             part.front() = tensor.size() / each;
-            if (readings(tensor, ours.axes, part, plan.compute_dtype).empty()) continue;
+            if (readings(tensor, correct.axes, part, plan.compute_dtype).empty()) continue;
             if (samples && *samples != tensor.size() / each) continue;
             samples = tensor.size() / each;
             fits = true;
@@ -119,24 +122,24 @@ std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
                 const Step& card = find_step(kept_table(plan), kept);
                 return card.applies(plan) && card.outline(plan).shape == tensor.shape();
             };
-            is_told = is_told || std::ranges::none_of(kept_of(step), is_kept);
+            is_reported = is_reported || std::ranges::none_of(kept_of(step), is_kept);
         }
         if (!fits) return std::nullopt;
     }
-    return is_told ? samples : std::nullopt;
+    return is_reported ? samples : std::nullopt;
 }
 
 /// Returns the user's tensor for each of query, key and value: the one whose name allows the fewest
 /// other steps, or the first of several. The others remain to be judged.
-std::map<std::string, std::string> projections_in(const Plan& plan, const Ledger& theirs,
+std::map<std::string, std::string> projections_in(const Plan& plan, const Ledger& user_tensors,
                                                   const DiagnoseOptions& options) {
     std::map<std::string, std::pair<std::size_t, std::string>> best;
-    for (const auto& [name, tensor] : theirs.entries()) {
+    for (const auto& [name, tensor] : user_tensors.entries()) {
         const std::vector<std::string> steps = steps_meant(name, plan, options);
         const std::string step = steps.empty() ? "" : steps.front();
         if (step != "query" && step != "key" && step != "value") continue;
-        const Outline ours = find_step(kept_table(plan), step).outline(plan);
-        if (readings(tensor, ours.axes, ours.shape, plan.compute_dtype).empty()) continue;
+        const Outline correct = find_step(kept_table(plan), step).outline(plan);
+        if (readings(tensor, correct.axes, correct.shape, plan.compute_dtype).empty()) continue;
         const std::size_t choices = name == step ? 0 : steps.size();
         const auto [place, is_new] = best.try_emplace(step, choices, name);
         if (!is_new && choices < place->second.first) place->second = {choices, name};
@@ -147,58 +150,59 @@ std::map<std::string, std::string> projections_in(const Plan& plan, const Ledger
 }
 
 /// Takes the user's query, key and value as given if no parameters make them.
-Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
-                const DiagnoseOptions& options) {
-    if (!options.takes_projections) return {given, theirs};
+Intake read_tensors_of(const Plan& plan, const Ledger& given, const Ledger& user_tensors,
+                       const DiagnoseOptions& options) {
+    if (!options.takes_projections) return {given, user_tensors};
     Intake intake{given, {}};
-    std::set<std::string> taken;
-    const std::map<std::string, std::string> step_of = projections_in(plan, theirs, options);
-    for (const auto& [name, tensor] : theirs.entries()) {
+    std::set<std::string> read_inputs;
+    const std::map<std::string, std::string> step_of = projections_in(plan, user_tensors, options);
+    for (const auto& [name, tensor] : user_tensors.entries()) {
         const auto step = step_of.find(name);
         if (step == step_of.end()) {
-            intake.theirs.record(name, tensor);
+            intake.actual.record(name, tensor);
             continue;
         }
-        const Outline ours = find_step(kept_table(plan), step->second).outline(plan);
-        std::vector<Reading> ways = readings(tensor, ours.axes, ours.shape, plan.compute_dtype);
+        const Outline correct = find_step(kept_table(plan), step->second).outline(plan);
+        std::vector<Reading> ways =
+            readings(tensor, correct.axes, correct.shape, plan.compute_dtype);
         // A square one is read with its tokens before its features.
         std::ranges::stable_partition(ways, [](const Reading& each) {
             return each.layout.empty() || each.layout.ends_with("feature)");
         });
         intake.given.record(step->second, ways.front().tensor);
-        taken.insert(name);
+        read_inputs.insert(name);
     }
-    if (!taken.empty() && options.reports_inputs_as_given) {
+    if (!read_inputs.empty() && options.reports_inputs_as_given) {
         intake.remarks.push_back(
-            joined({taken.begin(), taken.end()}) +
+            joined({read_inputs.begin(), read_inputs.end()}) +
             " are taken as given: there are no parameters to compute them from x");
     }
     return intake;
 }
 
 /// Reports that no tensor matches a step, and how to map names.
-[[noreturn]] void refuse_tensors(const Ledger& theirs, const Ledger& reference) {
+[[noreturn]] void refuse_tensors(const Ledger& user_tensors, const Ledger& reference) {
     std::vector<std::string> names;
-    for (const auto& entry : theirs.entries()) {
+    for (const auto& entry : user_tensors.entries()) {
         names.push_back(entry.name + " " + shape_text(entry.tensor.shape()));
     }
-    std::vector<std::string> ours;
-    for (const auto& entry : reference.entries()) ours.push_back(entry.name);
+    std::vector<std::string> correct;
+    for (const auto& entry : reference.entries()) correct.push_back(entry.name);
     throw ConfigError((names.empty() ? "there is no tensor to compare"
                                      : "none of " + some_of(names) + " is a step of this walk") +
-                      ": name them with $map NAME:STEP; the steps are "_told + joined(ours));
+                      ": name them with $map NAME:STEP; the steps are "_message + joined(correct));
 }
 
 /// State shared by all readings, and the tensors to be read.
 struct CaseTensors {
     Case about;
     std::vector<Skipped> skipped{};
-    std::vector<TheirTensor> tensors;
+    std::vector<UserTensor> tensors;
 
     CaseTensors(const Plan& plan, const Intake& intake, const DiagnoseOptions& options,
                 double epsilon)
         : about(plan, options, intake, epsilon),
-          tensors(their_tensors(plan, about.judge, intake.theirs, options, skipped)) {}
+          tensors(read_user_tensors(plan, about.judge, intake.actual, options, skipped)) {}
 };
 
 /// True if a finding that is called harmless may still be a mistake in the visible scores: the
@@ -226,13 +230,13 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOpti
     const auto is_before = [](const StepVerdict& step) { return step.name == "merged"; };
     const bool saves_before = std::ranges::any_of(diagnosis.steps, is_before);
     for (Finding& finding : diagnosis.findings) {
-        const std::string& name = row_of(diagnosis, finding).theirs_name;
-        if (finding.asked) {
+        const std::string& name = row_of(diagnosis, finding).name_in_file;
+        if (finding.is_question) {
             open.push_back("the results are correct but do not follow from " + name +
                            ": save the tensor that they were computed from");
         } else if (finding.mistake() && finding.mistake()->id == "no-output-projection" &&
                    name != "output" && !saves_before) {
-            finding.asked = true;
+            finding.is_question = true;
             open.push_back("if you saved " + name +
                            " before w_output was applied to it, nothing is wrong");
         }
@@ -257,32 +261,33 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOpti
     return open;
 }
 
-Diagnosis diagnosed(const CaseTensors& taken) {
-    const Intake& intake = taken.about.intake;
-    const bool is_empty = taken.tensors.empty();
-    const DiagnoseOptions& options = taken.about.options;
-    if (is_empty && !options.goes_back && !options.may_be_empty) {
-        refuse_tensors(intake.theirs, taken.about.judge.reference());
+Diagnosis diagnosed(const CaseTensors& read_inputs) {
+    const Intake& intake = read_inputs.about.intake;
+    const bool is_empty = read_inputs.tensors.empty();
+    const DiagnoseOptions& options = read_inputs.about.options;
+    if (is_empty && !options.has_backward && !options.may_be_empty) {
+        refuse_tensors(intake.actual, read_inputs.about.judge.reference());
     }
     Diagnosis diagnosis;
     if (is_empty) {
         diagnosis.read = intake.given;
     } else {
-        diagnosis = best_reading(taken.about, taken.tensors);
+        diagnosis = best_reading(read_inputs.about, read_inputs.tensors);
     }
-    diagnosis.plan = taken.about.plan;
-    diagnosis.open = open_questions(diagnosis, taken.about.options);
+    diagnosis.plan = read_inputs.about.plan;
+    diagnosis.open = open_questions(diagnosis, read_inputs.about.options);
     diagnosis.given = intake.given;
     diagnosis.remarks = intake.remarks;
-    diagnosis.skipped.insert(diagnosis.skipped.begin(), taken.skipped.begin(), taken.skipped.end());
+    diagnosis.skipped.insert(diagnosis.skipped.begin(), read_inputs.skipped.begin(),
+                             read_inputs.skipped.end());
     return diagnosis;
 }
 
 /// True if some tensor differs, and 16 bits could explain all that does.
-bool may_be_rounded(const CaseTensors& taken) {
-    Judge judge = taken.about.judge;
+bool may_be_rounded(const CaseTensors& read_inputs) {
+    Judge judge = read_inputs.about.judge;
     judge.loosen(fewest_digits);
-    return std::ranges::any_of(taken.tensors, [&](const TheirTensor& each) {
+    return std::ranges::any_of(read_inputs.tensors, [&](const UserTensor& each) {
         return !each.is_right && std::ranges::any_of(each.options, [&](const std::string& step) {
             return step != "mask" && judge.right_reading(each, step).has_value();
         });
@@ -304,7 +309,7 @@ const Mistake* StepExplanation::mistake() const {
     return makes != named.end() ? makes->second : nullptr;
 }
 
-std::vector<const Mistake*> StepExplanation::made() const {
+std::vector<const Mistake*> StepExplanation::applied() const {
     std::vector<const Mistake*> all = as(Role::beside);
     std::ranges::copy(as(Role::makes), std::back_inserter(all));
     return all;
@@ -312,7 +317,7 @@ std::vector<const Mistake*> StepExplanation::made() const {
 
 bool Diagnosis::has_mistake() const {
     return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-        return finding.mistake() != nullptr && !finding.harmless && !finding.asked;
+        return finding.mistake() != nullptr && !finding.harmless && !finding.is_question;
     });
 }
 
@@ -333,21 +338,22 @@ bool Diagnosis::has_open_end() const {
 }
 
 bool Diagnosis::is_right() const {
-    return !has_mistake() && !has_unknown() && std::ranges::none_of(findings, &Finding::asked);
+    return !has_mistake() && !has_unknown() &&
+           std::ranges::none_of(findings, &Finding::is_question);
 }
 
-Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
+Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& user_tensors,
                    const DiagnoseOptions& options) {
-    if (const auto samples = samples_in(plan, theirs, options)) {
+    if (const auto samples = samples_in(plan, user_tensors, options)) {
         if (const auto part = prefix_of(plan, given, *samples, plan.query_len)) {
-            Diagnosis diagnosis = diagnose(part->plan, part->given, theirs, options);
+            Diagnosis diagnosis = diagnose(part->plan, part->given, user_tensors, options);
             diagnosis.remarks.push_back("yours has the first " + std::to_string(*samples) + " of " +
                                         std::to_string(plan.batch) + " samples");
             return diagnosis;
         }
     }
-    const Intake intake = taken_in(plan, given, theirs, options);
-    const bool is_said = options.tolerance || options.decimals || options.digits;
+    const Intake intake = read_tensors_of(plan, given, user_tensors, options);
+    const bool is_specified = options.tolerance || options.decimals || options.digits;
     const auto with = [&](const Exactness& exactness, double bound) {
         DiagnoseOptions within = options;
         within.decimals = exactness.decimals;
@@ -359,21 +365,22 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
     };
     // Weights of 1.0000 and 0.0000 have the decimals of the scores that they were made of.
     const std::vector<Exactness> printed =
-        is_said ? std::vector<Exactness>()
-                : printed_in(are_whole(theirs) ? plan.config.parameters : theirs);
+        is_specified ? std::vector<Exactness>()
+                     : printed_in(are_whole(user_tensors) ? plan.config.parameters : user_tensors);
     const CaseTensors exact(plan, intake, options, 0);
     Diagnosis best = diagnosed(exact);
     // A long search may still explain a difference that a quick one could not.
     const auto bound = [&] { return best.has_unknown() ? HUGE_VAL : best.cost; };
     const bool is_settled = printed.empty() || best.cost < options.bound;  // and not given up
-    if (is_said || (!best.has_unknown() && !best.has_mistake() && is_settled)) return best;
+    if (is_specified || (!best.has_unknown() && !best.has_mistake() && is_settled)) return best;
     const double in_full = best.cost;
     for (const Exactness& each : printed) {
         Diagnosis other = with(each, bound());
         if (other.cost < best.cost) best = std::move(other);
     }
     if (best.cost < in_full) return best;
-    if (best.cost < cost::few_digits || has_digits_of_double(theirs) || !may_be_rounded(exact)) {
+    if (best.cost < cost::few_digits || has_digits_of_double(user_tensors) ||
+        !may_be_rounded(exact)) {
         return best;
     }
     for (const Exactness& each : of_short_types()) {

@@ -9,13 +9,13 @@ namespace attn {
 
 /// Finds where the user's tensors leave the reference, and which catalogued mistake explains it.
 ///
-/// `given` has the inputs and parameters that both sides start from; `theirs` has any of the steps,
-/// under common names and in common layouts (their_tensors.hpp). Each step is replayed from the
-/// user's own earlier tensors, first without a mistake, then with each one of the catalogue: a
+/// `given` has the inputs and parameters that both sides start from; `user_tensors` has any of the
+/// steps, under common names and in common layouts (user_tensors.hpp). Each step is replayed from
+/// the user's own earlier tensors, first without a mistake, then with each one of the catalogue: a
 /// mistake upstream does not hide one downstream. Replays use only tensors with the planned shape
 /// and dtype; other steps are compared with the reference alone.
-/// Errors  ConfigError, listing both sides' names, if `theirs` has no step of this walk.
-Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
+/// Errors  ConfigError, listing both sides' names, if `user_tensors` has no step of this walk.
+Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& user_tensors,
                    const DiagnoseOptions& options = {});
 
 /// Formats the diagnosis as text for people, and as JSON.

@@ -15,29 +15,33 @@ bool is_row_dot(const std::string& name) {
 }
 
 /// Finds the user's gradients, and reads each as the step that its own tensor was read as.
-std::vector<TheirGradient> gradients_in(const GradientsAsked& asked, const WayBack& way,
-                                        const Ledger& theirs, std::vector<Skipped>& skipped) {
-    std::vector<TheirGradient> all;
-    for (const auto& [name, tensor] : theirs.entries()) {
-        const std::string of = differentiated(name, theirs);
-        std::vector<std::string> steps =
-            of == "row_dot" ? std::vector{of} : known_steps(of, kept_table(*asked.forward.plan));
-        if (const auto said = asked.options.steps.find(name); said != asked.options.steps.end()) {
-            steps = {said->second};
+std::vector<UserGradient> gradients_in(const RequestedGradients& requested, const BackwardPass& way,
+                                       const Ledger& user_tensors, std::vector<Skipped>& skipped) {
+    std::vector<UserGradient> all;
+    for (const auto& [name, tensor] : user_tensors.entries()) {
+        const std::string of = differentiated(name, user_tensors);
+        std::vector<std::string> steps = of == "row_dot"
+                                             ? std::vector{of}
+                                             : known_steps(of, kept_table(*requested.forward.plan));
+        if (const auto specified = requested.options.steps.find(name);
+            specified != requested.options.steps.end()) {
+            steps = {specified->second};
         }
         if (of.empty() && steps.empty()) continue;
-        const auto read = std::ranges::find_if(asked.forward.steps, [&](const StepVerdict& each) {
-            return each.theirs_name == of || (of.size() == 1 && each.theirs_name == lower(of)) ||
-                   (of.size() == 1 && lower(each.theirs_name) == of);
-        });
-        const bool turned = read != asked.forward.steps.end() && !read->layout.empty();
-        if (read != asked.forward.steps.end()) {
+        const auto read =
+            std::ranges::find_if(requested.forward.steps, [&](const StepVerdict& each) {
+                return each.name_in_file == of ||
+                       (of.size() == 1 && each.name_in_file == lower(of)) ||
+                       (of.size() == 1 && lower(each.name_in_file) == of);
+            });
+        const bool turned = read != requested.forward.steps.end() && !read->layout.empty();
+        if (read != requested.forward.steps.end()) {
             const bool scores =
-                is_scores(*asked.forward.plan, read->name) || read->name == "weights";
+                is_scores(*requested.forward.plan, read->name) || read->name == "weights";
             if (!scores) steps.clear();
             std::erase(steps, read->name);
             steps.insert(steps.begin(), read->name);
-        } else if (asked.options.takes_projections && !steps.empty() &&
+        } else if (requested.options.takes_projections && !steps.empty() &&
                    (steps[0] == "query" || steps[0] == "key" || steps[0] == "value")) {
             steps.resize(1);
         }
@@ -47,8 +51,8 @@ std::vector<TheirGradient> gradients_in(const GradientsAsked& asked, const WayBa
         }
         std::erase_if(steps, [&, &tensor = tensor](const std::string& step) {
             if (!way.has(step)) return true;
-            const Outline ours = find_step(way.table, step).outline(way.plan);
-            return readings(tensor, ours.axes, ours.shape, DType::float64).empty();
+            const Outline correct = find_step(way.table, step).outline(way.plan);
+            return readings(tensor, correct.axes, correct.shape, DType::float64).empty();
         });
         if (steps.empty()) {
             skipped.push_back({name, "this walk has no such gradient of that shape"});
@@ -56,9 +60,9 @@ std::vector<TheirGradient> gradients_in(const GradientsAsked& asked, const WayBa
         }
         all.push_back({name, tensor, steps, epsilon_of_half(tensor), turned});
     }
-    const DType type = asked.forward.plan->compute_dtype;
+    const DType type = requested.forward.plan->compute_dtype;
     share_types(all, is_16_bit(type) ? epsilon(type) : 0);
-    for (TheirGradient& each : all) {
+    for (UserGradient& each : all) {
         const bool coarse = each.tensor.dtype() != DType::float64 || type != DType::float64;
         if (each.epsilon == 0) each.epsilon = coarse ? 0x1p-24 : 0x1p-53;
     }
@@ -91,33 +95,37 @@ std::string differentiated(const std::string& name, const Ledger& file) {
     return {};
 }
 
-GradientDiagnosis diagnose_gradients(const GradientsAsked& asked, const Ledger& theirs) {
+GradientDiagnosis diagnose_gradients(const RequestedGradients& requested,
+                                     const Ledger& user_tensors) {
     Ledger others;
-    for (const Skipped& each : asked.forward.skipped) {
-        if (const Tensor* tensor = theirs.find(each.name)) others.record(each.name, *tensor);
+    for (const Skipped& each : requested.forward.skipped) {
+        if (const Tensor* tensor = user_tensors.find(each.name)) others.record(each.name, *tensor);
     }
     std::optional<GradientDiagnosis> best;
-    const std::vector<Finding>& findings = asked.forward.findings;
+    const std::vector<Finding>& findings = requested.forward.findings;
     for (const bool with_mistakes : {true, false}) {
         if (!with_mistakes && findings.empty()) continue;
-        StepTable table = step_table(*asked.forward.plan);
+        StepTable table = step_table(*requested.forward.plan);
         for (const Finding& each : findings) {
-            for (const Mistake* made : each.made()) {
-                if (with_mistakes) table = made->apply(std::move(table), *asked.forward.plan);
+            for (const Mistake* mistake : each.applied()) {
+                if (with_mistakes)
+                    table = mistake->apply(std::move(table), *requested.forward.plan);
             }
         }
         try {
-            const Ledger& from = with_mistakes ? asked.forward.read : asked.forward.given;
-            WayBack way(*asked.forward.plan, from, std::move(table), asked.loss.value_or(Loss()));
+            const Ledger& from = with_mistakes ? requested.forward.read : requested.forward.given;
+            BackwardPass way(*requested.forward.plan, from, std::move(table),
+                             requested.loss.value_or(Loss()));
             std::vector<Skipped> skipped;
-            std::vector<TheirGradient> gradients = gradients_in(asked, way, theirs, skipped);
+            std::vector<UserGradient> gradients =
+                gradients_in(requested, way, user_tensors, skipped);
             if (gradients.empty() && skipped.empty()) return {};
             GradientDiagnosis found;
             if (!gradients.empty()) {
-                found = GradientSearch(asked, way, std::move(gradients), others).best();
+                found = GradientSearch(requested, way, std::move(gradients), others).best();
             }
             found.skipped.insert(found.skipped.begin(), skipped.begin(), skipped.end());
-            found.of_theirs = with_mistakes && !findings.empty();
+            found.of_user_pass = with_mistakes && !findings.empty();
             const auto cost_of = [](const GradientDiagnosis& each) {
                 return cost::harmless *
                            static_cast<double>(each.wrong.size() + each.skipped.size()) +

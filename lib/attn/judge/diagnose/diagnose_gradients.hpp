@@ -9,7 +9,7 @@
 namespace attn {
 
 /// The reference that the user's gradients are judged by.
-struct GradientsAsked {
+struct RequestedGradients {
     const Diagnosis& forward;  ///< of the forward pass: the plan and the tensors as they were read
     const DiagnoseOptions& options;
     std::optional<Loss> loss{};  ///< if the user named one; else it is inferred from the gradients
@@ -26,10 +26,10 @@ struct GradientDiagnosis {
     std::vector<std::string> wrong{};     ///< those that differ from ours
     std::vector<GradientFinding> findings{};
     std::vector<Skipped> skipped{};
-    std::string assumed{};   ///< the inferred loss, unless it is the plain sum
-    std::string used{};      ///< the user's tensor that this loss uses
-    bool open = false;       ///< no loss reproduces the gradients, or the user did not name it
-    bool of_theirs = false;  ///< gradients of a forward pass that has the user's mistakes
+    std::string assumed{};      ///< the inferred loss, unless it is the plain sum
+    std::string used{};         ///< the user's tensor that this loss uses
+    bool open = false;          ///< no loss reproduces the gradients, or the user did not name it
+    bool of_user_pass = false;  ///< gradients of a forward pass that has the user's mistakes
 
     bool right() const { return wrong.empty() && !open; }
 };
@@ -41,7 +41,8 @@ struct GradientDiagnosis {
 /// from a sum, a mean or squares that the gradients fit.
 ///
 /// Shapes  as `readings` accepts them.  Errors  ConfigError under the fused variant.
-GradientDiagnosis diagnose_gradients(const GradientsAsked& asked, const Ledger& theirs);
+GradientDiagnosis diagnose_gradients(const RequestedGradients& requested,
+                                     const Ledger& user_tensors);
 
 /// Returns the tensor that a name is the gradient of: `q` for `dq`, `grad_q` and `q.grad`, if it is
 /// a step's name or in the file; empty for other names.

@@ -11,7 +11,7 @@
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/diagnose.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace attn {
 namespace {
@@ -139,11 +139,11 @@ std::string fix_for(const Diagnosis& diagnosis, const Finding& finding) {
         for (const StepVerdict& each : diagnosis.steps) {
             const bool is_it = std::ranges::count(steps->second, each.name) > 0;
             const bool is_later = place_of(table, each.name) >= end;
-            const std::string theirs = variable_in(each.theirs_name);
-            const bool is_word = std::ranges::all_of(theirs, is_of_name);
-            const bool is_usable = !theirs.empty() && (is_word || !is_assigned);
+            const std::string actual = variable_in(each.name_in_file);
+            const bool is_word = std::ranges::all_of(actual, is_of_name);
+            const bool is_usable = !actual.empty() && (is_word || !is_assigned);
             if (!is_it || !is_usable || (is_found && is_later)) continue;
-            name = theirs;
+            name = actual;
             is_found = true;
         }
         return name;
@@ -192,7 +192,7 @@ void add_finding(std::string& text, const Diagnosis& diagnosis, const Finding& f
     const std::string fix = fix_of(diagnosis, finding);
     if (!fix.empty()) text += "  fix       " + fix + "\n";
     add_paragraph(text, "  lesson    ", mistake->lesson.visible());
-    if (const auto law = law_behind(mistake->id)) {
+    if (const auto law = law_for(mistake->id)) {
         add_paragraph(text, "  law       ", law->text());
     }
 }
@@ -224,7 +224,7 @@ nlohmann::ordered_json json_of(const Finding& finding) {
         json["fix_torch"] = mistake->fix_torch.raw();
         json["fix_numpy"] = mistake->fix_numpy.raw();
         json["lesson"] = mistake->lesson.raw();
-        if (const auto law = law_behind(mistake->id)) json["law"] = law->name;
+        if (const auto law = law_for(mistake->id)) json["law"] = law->name;
     }
     for (const Mistake* nearest : finding.as(Role::nearest)) {
         json["runner_up"] = nearest->id;
@@ -264,7 +264,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
     std::array<std::size_t, 3> widths{};
     std::vector<std::array<std::string, 3>> rows{{"step", "shape", "vs reference"}};
     for (const StepVerdict& step : diagnosis.steps) {
-        rows.push_back({step.name, shape_text(step.theirs),
+        rows.push_back({step.name, shape_text(step.actual),
                         verdict_text(step.global, step.global_difference, step.harmless)});
     }
     for (const auto& row : rows) {
@@ -302,8 +302,8 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
         } else if (step.within) {
             text += "  " + step.within->text(step.expected) + "\n";
         }
-        if (step.theirs_name != step.name) {
-            names.push_back(visible(step.theirs_name) + " is " + step.name);
+        if (step.name_in_file != step.name) {
+            names.push_back(visible(step.name_in_file) + " is " + step.name);
         }
     }
     if (!names.empty()) add_paragraph(text, "names         ", joined(names));
@@ -333,13 +333,13 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
     json["steps"] = nlohmann::ordered_json::array();
     for (const StepVerdict& step : diagnosis.steps) {
         json["steps"].push_back({{"name", step.name},
-                                 {"shape", step.theirs},
+                                 {"shape", step.actual},
                                  {"expected_shape", step.expected},
                                  {"global", words[static_cast<std::size_t>(step.global)]},
                                  {"global_difference", number(step.global_difference)},
                                  {"local", words[static_cast<std::size_t>(step.local)]},
                                  {"local_difference", number(step.local_difference)},
-                                 {"tensor", step.theirs_name},
+                                 {"tensor", step.name_in_file},
                                  {"layout", step.layout},
                                  {"harmless", step.harmless}});
         if (!step.within) continue;

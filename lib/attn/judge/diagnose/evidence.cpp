@@ -31,54 +31,54 @@ std::pair<double, double> sums_along(const Tensor& tensor, std::size_t axis) {
     return {low, high};
 }
 
-void sums_of_weights(const Tensor& theirs, std::vector<std::string>& found) {
-    const std::size_t last = theirs.dimension() - 1;
-    const auto [low, high] = sums_along(theirs, last);
+void sums_of_weights(const Tensor& actual, std::vector<std::string>& found) {
+    const std::size_t last = actual.dimension() - 1;
+    const auto [low, high] = sums_along(actual, last);
     if (near(low, 1) && near(high, 1)) return;
     const std::string least = four_decimals(low), most = four_decimals(high);
     found.push_back((least == most ? "each row sums to " + least
                                    : "rows sum to between " + least + " and " + most) +
                     ", not to 1");
     for (std::size_t axis = 0; axis < last; ++axis) {
-        const auto [lowest, highest] = sums_along(theirs, axis);
+        const auto [lowest, highest] = sums_along(actual, axis);
         if (near(lowest, 1) && near(highest, 1)) {
-            found.push_back("sums along the " + theirs.axes()[axis] + " axis are all 1");
+            found.push_back("sums along the " + actual.axes()[axis] + " axis are all 1");
         }
     }
 }
 
 /// Returns the constant that was added to every number, if there is one.
-std::optional<double> addend_between(const Tensor& theirs, const Tensor& expected) {
+std::optional<double> addend_between(const Tensor& actual, const Tensor& expected) {
     std::optional<double> addend;
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
-        const double apart = theirs.at(i) - expected.at(i);
-        if (!std::isfinite(apart)) continue;
-        if (!addend) addend = apart;
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+        const double distance = actual.at(i) - expected.at(i);
+        if (!std::isfinite(distance)) continue;
+        if (!addend) addend = distance;
         // Rounding is relative to the numbers, not to their small difference.
-        if (std::abs(apart - *addend) > 1e-5 * (1 + std::abs(theirs.at(i)))) return std::nullopt;
+        if (std::abs(distance - *addend) > 1e-5 * (1 + std::abs(actual.at(i)))) return std::nullopt;
     }
     return addend;
 }
 
 }  // namespace
 
-std::optional<DropoutTraces> dropout_in(const Tensor& theirs, const Tensor& expected,
+std::optional<DropoutTraces> dropout_in(const Tensor& actual, const Tensor& expected,
                                         const Tolerance& tolerance) {
     DropoutTraces found;
     double after = 0, before = 0;
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
-        after += std::abs(theirs.at(i));
-        before += theirs.at(i) != 0 ? std::abs(expected.at(i)) : 0;
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+        after += std::abs(actual.at(i));
+        before += actual.at(i) != 0 ? std::abs(expected.at(i)) : 0;
     }
     found.factor = after / before > 0 ? after / before : 0;
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
+    for (std::size_t i = 0; i < actual.size(); ++i) {
         const double should_be = found.factor * expected.at(i);
-        if (theirs.at(i) == 0) {
+        if (actual.at(i) == 0) {
             if (std::abs(expected.at(i)) > tolerance.absolute) ++found.dropped;
             continue;
         }
-        const double difference = std::abs(theirs.at(i) - should_be);
+        const double difference = std::abs(actual.at(i) - should_be);
         if (!(difference <= tolerance.absolute + tolerance.relative * std::abs(should_be)))
             return {};
         found.difference = std::max(found.difference, difference);
@@ -144,9 +144,9 @@ int digits_of(const Ledger& tensors) {
 
 namespace {
 
-void same_numbers_elsewhere(const Tensor& theirs, const Tensor& expected,
+void same_numbers_elsewhere(const Tensor& actual, const Tensor& expected,
                             std::vector<std::string>& found) {
-    std::vector<double> a = theirs.numbers();
+    std::vector<double> a = actual.numbers();
     std::vector<double> b = expected.numbers();
     const auto is_nan = [](double number) { return std::isnan(number); };
     if (std::any_of(a.begin(), a.end(), is_nan) || std::any_of(b.begin(), b.end(), is_nan)) return;
@@ -157,11 +157,11 @@ void same_numbers_elsewhere(const Tensor& theirs, const Tensor& expected,
         in_place = in_place && (a[i] == b[i] || near(a[i], b[i]));
     }
     Ledger alone;
-    alone.record("theirs", theirs);
+    alone.record("theirs", actual);
     if (const int decimals = decimals_of(alone);
         decimals > 0 && farthest <= std::pow(10, -decimals)) {
         const std::string many = std::to_string(decimals);
-        found.push_back("the numbers are right to " + many + " decimals: pass $decimals "_told +
+        found.push_back("the numbers are right to " + many + " decimals: pass $decimals "_message +
                         many);
     }
     constexpr std::size_t too_many_to_sort = 1'000'000;
@@ -175,16 +175,16 @@ void same_numbers_elsewhere(const Tensor& theirs, const Tensor& expected,
 }
 
 /// Reports whether the matrices are transposed or symmetric.
-void shape_of_matrices(const Tensor& theirs, const Tensor& expected,
+void shape_of_matrices(const Tensor& actual, const Tensor& expected,
                        std::vector<std::string>& found) {
-    const auto [groups, rows, columns] = groups_of(theirs.shape());
+    const auto [groups, rows, columns] = groups_of(actual.shape());
     if (rows != columns || rows < 2) return;
     bool transposed = true, symmetric = true;
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
+    for (std::size_t i = 0; i < actual.size(); ++i) {
         const std::size_t row = i / columns % rows, column = i % columns;
         const std::size_t across = i - row * columns - column + column * columns + row;
-        transposed = transposed && near(theirs.at(i), expected.at(across));
-        symmetric = symmetric && near(theirs.at(i), theirs.at(across));
+        transposed = transposed && near(actual.at(i), expected.at(across));
+        symmetric = symmetric && near(actual.at(i), actual.at(across));
     }
     if (symmetric || transposed) {
         found.push_back(symmetric ? "each matrix equals its transpose"
@@ -194,11 +194,11 @@ void shape_of_matrices(const Tensor& theirs, const Tensor& expected,
 
 }  // namespace
 
-std::optional<double> ratio_between(const Tensor& theirs, const Tensor& expected) {
-    if (theirs.shape() != expected.shape()) return std::nullopt;
+std::optional<double> ratio_between(const Tensor& actual, const Tensor& expected) {
+    if (actual.shape() != expected.shape()) return std::nullopt;
     std::optional<double> ratio;
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
-        const double a = theirs.at(i);
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+        const double a = actual.at(i);
         const double b = expected.at(i);
         if (!std::isfinite(a) || !std::isfinite(b) || std::abs(b) < 1e-6) continue;
         if (!ratio) ratio = a / b;
@@ -207,34 +207,34 @@ std::optional<double> ratio_between(const Tensor& theirs, const Tensor& expected
     return ratio && *ratio != 0 ? ratio : std::nullopt;
 }
 
-std::vector<std::string> evidence_of(const std::string& step, const Tensor& theirs,
+std::vector<std::string> evidence_of(const std::string& step, const Tensor& actual,
                                      const Tensor& expected) {
     std::vector<std::string> found;
-    if (theirs.shape() != expected.shape()) {
-        found.push_back("its shape is " + shape_text(theirs.shape()) + ", not " +
+    if (actual.shape() != expected.shape()) {
+        found.push_back("its shape is " + shape_text(actual.shape()) + ", not " +
                         shape_text(expected.shape()));
         return found;
     }
-    if (!theirs.is_floating() || theirs.dimension() < 2) return found;
+    if (!actual.is_floating() || actual.dimension() < 2) return found;
     std::size_t missing = 0;
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
-        missing += std::isnan(theirs.at(i)) && !std::isnan(expected.at(i)) ? 1U : 0U;
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+        missing += std::isnan(actual.at(i)) && !std::isnan(expected.at(i)) ? 1U : 0U;
     }
     if (missing > 0) {
-        found.push_back(std::to_string(missing) + " of " + std::to_string(theirs.size()) +
+        found.push_back(std::to_string(missing) + " of " + std::to_string(actual.size()) +
                         " cells are nan that should be numbers");
     }
-    if (step == "weights") sums_of_weights(theirs, found);
-    if (const auto ratio = ratio_between(theirs, expected); ratio && !near(*ratio, 1)) {
+    if (step == "weights") sums_of_weights(actual, found);
+    if (const auto ratio = ratio_between(actual, expected); ratio && !near(*ratio, 1)) {
         found.push_back("every number is " + brief(*ratio) + " times what it should be");
     }
-    if (const auto addend = addend_between(theirs, expected); addend && std::abs(*addend) > 1e-3) {
+    if (const auto addend = addend_between(actual, expected); addend && std::abs(*addend) > 1e-3) {
         found.push_back("every number is " + brief(std::abs(*addend)) +
                         (*addend > 0 ? " more" : " less") + " than it should be");
     }
-    same_numbers_elsewhere(theirs, expected, found);
+    same_numbers_elsewhere(actual, expected, found);
     if (step.find("scores") != std::string::npos || step == "weights") {
-        shape_of_matrices(theirs, expected, found);
+        shape_of_matrices(actual, expected, found);
     }
     return found;
 }

@@ -6,19 +6,19 @@
 #include <utility>
 #include <vector>
 
+#include "attn/judge/diagnose/backward_pass.hpp"
 #include "attn/judge/diagnose/diagnose_gradients.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
-#include "attn/judge/diagnose/way_back.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace attn {
 
 /// One of the user's gradients, and the steps that it may belong to, the likeliest first.
-struct TheirGradient {
+struct UserGradient {
     std::string name;
     Tensor tensor;
     std::vector<std::string> steps;
     double epsilon;
-    bool may_turn;  ///< its tensor had another layout, so the gradient may have it, too
+    bool may_be_transposed;  ///< its tensor had another layout, so the gradient may have it, too
 };
 
 /// A gradient to start backpropagation from.
@@ -34,11 +34,11 @@ struct BackwardStart {
 /// Judges the gradients of one forward pass.
 class GradientSearch {
 public:
-    GradientSearch(const GradientsAsked& asked, WayBack& way, std::vector<TheirGradient> theirs,
-                   Ledger others)
-        : asked_(asked),
+    GradientSearch(const RequestedGradients& requested, BackwardPass& way,
+                   std::vector<UserGradient> actual, Ledger others)
+        : requested_(requested),
           way_(way),
-          theirs_(std::move(theirs)),
+          actual_(std::move(actual)),
           others_(std::move(others)),
           last_("d_" + last_of(Chain::contexts)) {
         find_chance();
@@ -56,24 +56,24 @@ private:
     void find_chance();
 
     /// Returns a tensor that the step needs and that was not given; empty if there is none.
-    std::string unknown_behind(const std::string& step) const;
-    std::string unknown_behind(const std::string& name, std::set<std::string>& seen) const;
+    std::string missing_input(const std::string& step) const;
+    std::string missing_input(const std::string& name, std::set<std::string>& seen) const;
 
     void leave_out_unknown();
 
-    void skip(const TheirGradient& each, const std::string& missing);
+    void skip(const UserGradient& each, const std::string& missing);
 
     /// Reads the user's gradient as `factor` times a step of ours; nullopt if it differs.
-    std::optional<Reading> as(const TheirGradient& theirs, const std::string& step,
-                              const Ledger& ours, double factor = 1) const;
-    static std::vector<Reading> ways(const TheirGradient& theirs, const std::string& step,
-                                     const Tensor& ours);
-    bool is_near(const TheirGradient& theirs, const std::string& step, const Tensor& tensor,
-                 const Tensor& ours, double factor = 1) const;
-    std::optional<std::pair<std::string, Reading>> right(const TheirGradient& theirs,
-                                                         const Ledger& ours,
+    std::optional<Reading> as(const UserGradient& actual, const std::string& step,
+                              const Ledger& correct, double factor = 1) const;
+    static std::vector<Reading> ways(const UserGradient& actual, const std::string& step,
+                                     const Tensor& correct);
+    bool is_near(const UserGradient& actual, const std::string& step, const Tensor& tensor,
+                 const Tensor& correct, double factor = 1) const;
+    std::optional<std::pair<std::string, Reading>> right(const UserGradient& actual,
+                                                         const Ledger& correct,
                                                          double factor = 1) const;
-    std::size_t count_right(const Ledger& ours, double factor = 1) const;
+    std::size_t count_right(const Ledger& correct, double factor = 1) const;
 
     // The start of the backward pass.
 
@@ -98,10 +98,10 @@ private:
 
     // Mistakes.
 
-    Ledger with(const Mistakes& made, StepTable table, const Ledger& taken) const;
+    Ledger with(const Mistakes& result, StepTable table, const Ledger& user_gradients) const;
 
     /// Returns the mistakes that can show in this walk, one or two at a time.
-    std::vector<Mistakes> all_made(std::size_t count) const;
+    std::vector<Mistakes> mistake_sets(std::size_t count) const;
 
     /// True if one mistake, or two if pairs are requested, explains every difference and leaves the
     /// other gradients right.
@@ -111,29 +111,30 @@ private:
     void one_by_one(const Ledger& whole, bool is_open);
 
     /// Reads an unexplained gradient as the step from which the most later ones follow.
-    void take_likeliest(const TheirGradient& each, std::span<const TheirGradient> later,
+    void take_likeliest(const UserGradient& each, std::span<const UserGradient> later,
                         const StepTable& table);
 
     /// Finds the mistake that makes a gradient from the user's gradients before it, preferring one
     /// that explains the most later ones, and makes it in all later steps.
-    std::optional<std::pair<std::string, Reading>> name(const TheirGradient& each,
-                                                        std::span<const TheirGradient> later,
-                                                        const Ledger& whole, const Ledger& ours,
+    std::optional<std::pair<std::string, Reading>> name(const UserGradient& each,
+                                                        std::span<const UserGradient> later,
+                                                        const Ledger& whole, const Ledger& correct,
                                                         StepTable& table);
 
     /// Looks for a rule in the numbers of an unknown gradient.
-    void follow(const TheirGradient& each, const Ledger& ours, const StepTable& table,
+    void follow(const UserGradient& each, const Ledger& correct, const StepTable& table,
                 GradientFinding& finding) const;
     /// Returns the largest difference from the likeliest step; infinity if that step is missing.
-    static double distance_of(const TheirGradient& each, const Ledger& made);
+    static double distance_of(const UserGradient& each, const Ledger& result);
 
-    const GradientsAsked& asked_;
-    WayBack& way_;
-    std::vector<TheirGradient> theirs_;
+    const RequestedGradients& requested_;
+    BackwardPass& way_;
+    std::vector<UserGradient> actual_;
     Ledger others_;
     const std::string last_;  ///< the gradient of attention's result
     std::set<std::string> unknown_;
-    Ledger begun_, taken_;  ///< the user's gradients: the first ones, and all so far
+    Ledger first_gradients_,
+        user_gradients_;  ///< the user's gradients: the first ones, and all so far
     GradientDiagnosis result_;
 };
 

@@ -12,8 +12,8 @@ namespace attn {
 namespace {
 
 /// True if no mistake in the scores reaches it.
-bool is_of_values(const TheirGradient& theirs) {
-    const std::string& step = theirs.steps.front();
+bool is_of_values(const UserGradient& actual) {
+    const std::string& step = actual.steps.front();
     return step == "d_weights" || step.ends_with("value") || step.ends_with("output");
 }
 
@@ -21,33 +21,34 @@ bool is_of_values(const TheirGradient& theirs) {
 
 void GradientSearch::find_chance() {
     const WalkConfig& config = way_.plan.config;
-    const bool takes = asked_.options.takes_projections;
+    const bool takes = requested_.options.takes_projections;
     if (!takes && config.parameters.entries().empty()) return;
     for (const DrawnTensor& row : draw_list(way_.plan)) {
         const bool is_side = row.name == "query" || row.name == "key" || row.name == "value";
-        const bool is_said = row.taken != nullptr || config.parameters.has(row.name) ||
-                             row.name.empty() || (takes && is_side);
+        const bool is_specified = row.given_source != nullptr || config.parameters.has(row.name) ||
+                                  row.name.empty() || (takes && is_side);
         const bool counts = takes || (way_.has(row.name) && find_step(way_.table, row.name).kind ==
                                                                 Step::Kind::parameter);
-        if (!is_said && counts) unknown_.insert(row.name);
+        if (!is_specified && counts) unknown_.insert(row.name);
     }
 }
 
 bool GradientSearch::begin() {
-    if (asked_.loss) {
-        way_.shake(taken_);
+    if (requested_.loss) {
+        way_.perturb(user_gradients_);
         return true;
     }
     const std::vector<BackwardStart> given = given_starts();
     if (!given.empty() && given.front().step == last_) {
         take_best(given);
-        if (!taken_.has(last_)) begin_before_last();
+        if (!user_gradients_.has(last_)) begin_before_last();
         return true;
     }
     const std::vector<BackwardStart> all = starts_of_losses();
     if (!given.empty()) {
         // A loss that explains all gradients is better evidence than a gradient in the middle.
-        if (take_best(all) && count_right(way_.gradients(way_.table, taken_)) == theirs_.size()) {
+        if (take_best(all) &&
+            count_right(way_.gradients(way_.table, user_gradients_)) == actual_.size()) {
             return true;
         }
         unknown_.insert(last_);
@@ -59,7 +60,7 @@ bool GradientSearch::begin() {
         if (!start.usual) continue;
         take(start);
         const bool is_sum = &start == &all.front();
-        if ((is_sum || theirs_.size() > 1) && explained_together()) return true;
+        if ((is_sum || actual_.size() > 1) && explained_together()) return true;
     }
     return take_a_multiple(all);
 }
@@ -67,7 +68,7 @@ bool GradientSearch::begin() {
 /// With as many heads as tokens, the gradient is that of a step before the last one.
 void GradientSearch::begin_before_last() {
     unknown_.insert(last_);
-    for (TheirGradient& each : theirs_) {
+    for (UserGradient& each : actual_) {
         if (each.steps.size() == 1 || each.steps.front() != last_) continue;
         each.steps.erase(each.steps.begin());
         std::replace(result_.compared.begin(), result_.compared.end(), last_, each.steps.front());
@@ -75,10 +76,10 @@ void GradientSearch::begin_before_last() {
 }
 
 void GradientSearch::take(const BackwardStart& start) {
-    taken_ = Ledger();
-    taken_.record(start.step,
-                  mapped(start.tensor, [&](double cell) { return cell * start.factor; }));
-    way_.shake(taken_);
+    user_gradients_ = Ledger();
+    user_gradients_.record(start.step,
+                           mapped(start.tensor, [&](double cell) { return cell * start.factor; }));
+    way_.perturb(user_gradients_);
     result_.assumed = start.words;
     result_.used = start.other;
 }
@@ -87,23 +88,23 @@ bool GradientSearch::take_best(const std::vector<BackwardStart>& all) {
     std::size_t most = 0;
     const BackwardStart* best = &all.front();
     const Tensor::Values* before = nullptr;
-    Ledger ours;
+    Ledger correct;
     double by = 1;
     for (const BackwardStart& each : all) {
         if (&each.tensor.values() != before) {
             take(each);
-            ours = way_.gradients(way_.table, taken_);
+            correct = way_.gradients(way_.table, user_gradients_);
             before = &each.tensor.values();
             by = each.factor;
         }
         std::size_t count = 0, values = 0;
-        for (const TheirGradient& theirs : theirs_) {
-            if (!right(theirs, ours, each.factor / by)) continue;
+        for (const UserGradient& actual : actual_) {
+            if (!right(actual, correct, each.factor / by)) continue;
             ++count;
-            if (is_of_values(theirs)) ++values;
+            if (is_of_values(actual)) ++values;
         }
         if (!each.usual && values == 0) continue;
-        const std::size_t worth = count + theirs_.size() * values;
+        const std::size_t worth = count + actual_.size() * values;
         if (worth <= most) continue;
         most = worth;
         best = &each;
@@ -119,7 +120,7 @@ std::vector<BackwardStart> GradientSearch::given_starts() const {
                                find_step(way_.table, step.gradient_of).chain == Chain::contexts;
         if (!is_result) continue;
         const Outline outline = step.outline(way_.plan);
-        for (const TheirGradient& each : theirs_) {
+        for (const UserGradient& each : actual_) {
             const Step& likeliest = find_step(way_.table, each.steps.front());
             const bool may_be =
                 std::ranges::count(each.steps, step.name) > 0 && likeliest.name != "row_dot" &&
@@ -136,8 +137,8 @@ std::vector<BackwardStart> GradientSearch::given_starts() const {
 
 std::vector<BackwardStart> GradientSearch::starts_of_losses() const {
     const std::string last = last_.substr(2);
-    const Ledger ours = way_.gradients(way_.table, Ledger());
-    const Tensor out = ours[last];
+    const Ledger correct = way_.gradients(way_.table, Ledger());
+    const Tensor out = correct[last];
     const auto cells = static_cast<double>(out.size());
     const auto samples = static_cast<double>(way_.plan.batch);
     std::vector<BackwardStart> all;
@@ -167,17 +168,17 @@ std::vector<BackwardStart> GradientSearch::starts_of_losses() const {
 }
 
 bool GradientSearch::take_a_multiple(const std::vector<BackwardStart>& all) {
-    if (theirs_.size() < 2 || !std::ranges::any_of(theirs_, is_of_values)) return false;
+    if (actual_.size() < 2 || !std::ranges::any_of(actual_, is_of_values)) return false;
     for (const BackwardStart& start : all) {
         if (!start.usual) continue;
         take(start);
-        const Ledger ours = way_.gradients(way_.table, taken_);
-        for (const TheirGradient& each : theirs_) {
-            const Tensor* of = ours.find(each.steps.front());
+        const Ledger correct = way_.gradients(way_.table, user_gradients_);
+        for (const UserGradient& each : actual_) {
+            const Tensor* of = correct.find(each.steps.front());
             if (of == nullptr) continue;
             const std::vector<Reading> read = ways(each, each.steps.front(), *of);
             const auto ratio = read.empty() ? std::nullopt : ratio_between(read[0].tensor, *of);
-            if (!ratio || count_right(ours, *ratio) < theirs_.size()) continue;
+            if (!ratio || count_right(correct, *ratio) < actual_.size()) continue;
             BackwardStart scaled = start;
             scaled.factor *= *ratio;
             scaled.words = brief(*ratio) + " times " +

@@ -8,7 +8,7 @@
 #include "attn/judge/diagnose/diagnose.hpp"
 #include "attn/judge/diagnose/judged_tensors.hpp"
 #include "attn/judge/diagnose/replay.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace attn {
 namespace {
@@ -22,7 +22,7 @@ constexpr double drawn_units = 4;
 /// which it does not. May also call it for equal numbers: equality is tested last, because a
 /// processor cannot predict that branch.
 template <class Holds>
-bool every_difference(const Tensor& theirs, const Tensor& expected, Holds holds) {
+bool every_difference(const Tensor& actual, const Tensor& expected, Holds holds) {
     return std::visit(
         [&](const auto& a, const auto& b) {
             for (std::size_t i = 0; i < a.size(); ++i) {
@@ -32,17 +32,17 @@ bool every_difference(const Tensor& theirs, const Tensor& expected, Holds holds)
             }
             return true;
         },
-        theirs.values(), expected.values());
+        actual.values(), expected.values());
 }
 
 /// Returns the largest difference of two tensors of one shape, infinity if only one of two numbers
 /// is finite. Stops at a difference of at least `enough`.
-double farthest_apart(const Tensor& theirs, const Tensor& expected, double enough) {
+double greatest_difference(const Tensor& actual, const Tensor& expected, double enough) {
     double farthest = 0;
-    every_difference(theirs, expected, [&](double x, double y) {
-        double apart = std::abs(x - y);
-        if (!(apart < HUGE_VAL)) apart = same_number(x, y) ? 0 : HUGE_VAL;
-        farthest = std::max(farthest, apart);
+    every_difference(actual, expected, [&](double x, double y) {
+        double distance = std::abs(x - y);
+        if (!(distance < HUGE_VAL)) distance = same_number(x, y) ? 0 : HUGE_VAL;
+        farthest = std::max(farthest, distance);
         return farthest < enough;
     });
     return farthest;
@@ -50,21 +50,21 @@ double farthest_apart(const Tensor& theirs, const Tensor& expected, double enoug
 
 }  // namespace
 
-bool same_cells(const Tensor& theirs, const Tensor& expected) {
-    return theirs.shape() == expected.shape() &&
-           every_difference(theirs, expected, [](double x, double y) { return x == y; });
+bool same_cells(const Tensor& actual, const Tensor& expected) {
+    return actual.shape() == expected.shape() &&
+           every_difference(actual, expected, [](double x, double y) { return x == y; });
 }
 
-Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tolerance) {
-    if (theirs.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
+Judged judged(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
+    if (actual.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
     Judged answer{Verdict::right};
-    every_difference(theirs, expected, [&](double x, double y) {
-        double apart = std::abs(x - y);
-        const bool is_finite = apart < HUGE_VAL;
-        if (!is_finite) apart = same_number(x, y) ? 0 : HUGE_VAL;
-        answer.difference = std::max(answer.difference, apart);
+    every_difference(actual, expected, [&](double x, double y) {
+        double distance = std::abs(x - y);
+        const bool is_finite = distance < HUGE_VAL;
+        if (!is_finite) distance = same_number(x, y) ? 0 : HUGE_VAL;
+        answer.difference = std::max(answer.difference, distance);
         const double most = tolerance.absolute + tolerance.relative * std::abs(y);
-        if (apart != 0 && !(is_finite && apart <= most)) answer.verdict = Verdict::wrong;
+        if (distance != 0 && !(is_finite && distance <= most)) answer.verdict = Verdict::wrong;
         return true;
     });
     return answer;
@@ -81,8 +81,8 @@ void Judge::accept(const Mistake& harmless) {
     balls_.clear();
 }
 
-void Judge::take(const std::string& step, const Tensor& theirs) {
-    taken_.record(step, theirs);
+void Judge::take(const std::string& step, const Tensor& actual) {
+    read_so_far_.record(step, actual);
     std::erase_if(balls_, [](const auto& each) { return std::get<0>(each.first); });
 }
 
@@ -91,24 +91,24 @@ double Judge::most_of(const Rounding& rounding) const {
     return has_few_digits ? most_of_few : most_of_float;
 }
 
-Rounding Judge::rounding(const TheirTensor& theirs, const Tensor& expected) const {
-    const double ours = is_16_bit(expected.dtype()) ? epsilon(expected.dtype()) : 0;
-    const double coarsest = std::max(epsilon_of(theirs), ours);
+Rounding Judge::rounding(const UserTensor& actual, const Tensor& expected) const {
+    const double correct = is_16_bit(expected.dtype()) ? epsilon(expected.dtype()) : 0;
+    const double coarsest = std::max(epsilon_of(actual), correct);
     return coarsest != 0 ? rounding_of_half(coarsest)
-                         : rounding_of(coarser_type(theirs.tensor, expected));
+                         : rounding_of(coarser_type(actual.tensor, expected));
 }
 
 const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& rounding,
-                                     bool from_theirs) const {
+                                     bool from_user) const {
     std::shared_ptr<Balls>& balls =
-        balls_[{from_theirs, rounding.unit, rounding.sums, rounding.kept_more}];
+        balls_[{from_user, rounding.unit, rounding.sums, rounding.kept_more}];
     if (balls == nullptr) {
         Ledger used = given_;
         for (const auto& [name, tensor] : reference_.entries()) {
             if (!tensor.is_floating()) used.record(name, tensor);
         }
-        for (const auto& [name, tensor] : taken_.entries()) {
-            if (from_theirs) used.record(name, tensor);
+        for (const auto& [name, tensor] : read_so_far_.entries()) {
+            if (from_user) used.record(name, tensor);
         }
         Ledger radii = printed_radii(used);
         balls = std::make_shared<Balls>(plan_, table_, std::move(used), rounding, std::move(radii));
@@ -148,16 +148,16 @@ double Judge::relative(const Allowed* allowed, const Rounding& rounding) const {
     return std::min(2 * allowed->relative, most_of(rounding));
 }
 
-Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
-                           const Tensor& expected, bool from_theirs) const {
+Tolerance Judge::tolerance(const std::string& step, const UserTensor& actual,
+                           const Tensor& expected, bool from_user) const {
     if (options_.tolerance) return *options_.tolerance;
     if (!expected.is_floating()) return {};
-    const Rounding kind = rounding(theirs, expected);
-    const Allowed* const usual = allowed(step, kind, from_theirs);
+    const Rounding kind = rounding(actual, expected);
+    const Allowed* const usual = allowed(step, kind, from_user);
     const double relative = this->relative(usual, kind);
     const Tolerance bounded{relative * usual_size(expected), relative};
     if (!options_.decimals && !options_.digits) return bounded;
-    return printed_tolerance(theirs, usual, usual_size(expected),
+    return printed_tolerance(actual, usual, usual_size(expected),
                              std::min(relative, 64 * kind.unit));
 }
 
@@ -198,18 +198,18 @@ Ball Judge::ball_around(const Tensor& expected, const Allowed* allowed,
 /// True if some cell is off by more than any bound allows. Called first because it needs no bound,
 /// unless the only such cells are infinite in one of the two tensors.
 bool Judge::is_beyond_all(const std::string& step, const Tensor& tensor, const Tensor& expected,
-                          const Rounding& rounding, bool from_theirs) const {
+                          const Rounding& rounding, bool from_user) const {
     const double most = 2 * most_of(rounding);
     const double least = most * usual_size(expected) + rounding.least;
     bool is_finite = true;
     const bool is_beyond = !every_difference(tensor, expected, [&](double x, double y) {
-        const double apart = std::abs(x - y);
-        if (apart < HUGE_VAL) return apart <= least + most * std::abs(y);
+        const double distance = std::abs(x - y);
+        if (distance < HUGE_VAL) return distance <= least + most * std::abs(y);
         is_finite = is_finite && same_number(x, y);
         return true;
     });
     if (is_beyond || is_finite) return is_beyond;
-    const Allowed* const usual = allowed(step, rounding, from_theirs);
+    const Allowed* const usual = allowed(step, rounding, from_user);
     return usual == nullptr || usual->is_finite;
 }
 
@@ -217,20 +217,20 @@ bool Judge::is_beyond_all(const std::string& step, const Tensor& tensor, const T
 /// 16-bit numbers are assumed to be float32, or 16 bits if that explains more; code may also
 /// compute in float64 and save float32, so its later steps read more digits than were saved.
 Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
-                          const Rounding& rounding, bool from_theirs, const Depth& depth) const {
+                          const Rounding& rounding, bool from_user, const Depth& depth) const {
     if (same_cells(tensor, expected)) return {Verdict::right};
     Judged answer;
-    const bool is_far = is_beyond_all(step, tensor, expected, rounding, from_theirs);
+    const bool is_far = is_beyond_all(step, tensor, expected, rounding, from_user);
     const bool is_refused = is_far && !depth.in_full;
-    answer.difference = farthest_apart(tensor, expected, is_refused ? depth.enough : HUGE_VAL);
+    answer.difference = greatest_difference(tensor, expected, is_refused ? depth.enough : HUGE_VAL);
     if (is_refused) return answer;
     Rounding way = rounding;
-    Ball ball = ball_around(expected, allowed(step, way, from_theirs), way);
+    Ball ball = ball_around(expected, allowed(step, way, from_user), way);
     answer.within = within(tensor, ball);
-    if (answer.within->beyond > 0 && !is_far && (rounding.is_half || from_theirs)) {
+    if (answer.within->beyond > 0 && !is_far && (rounding.is_half || from_user)) {
         way.sums = rounding.is_half ? way.unit : way.sums;
         way.kept_more = !rounding.is_half;
-        const Ball wider = ball_around(expected, allowed(step, way, from_theirs), way);
+        const Ball wider = ball_around(expected, allowed(step, way, from_user), way);
         WithinBall again = within(tensor, wider);
         if (again.beyond == 0) {
             again.way =
@@ -241,89 +241,89 @@ Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const T
     }
     const std::optional<Slope> slope = slope_of(tensor, ball, rounding);
     // Earlier rounding changes many cells alike.
-    const double deviations = from_theirs ? 5 : 10;
+    const double deviations = from_user ? 5 : 10;
     if (slope && slope->is_all && !slope->is_one(rounding, deviations)) answer.slope = slope;
     const bool is_right = answer.within->beyond == 0 && !answer.slope;
     answer.verdict = is_right ? Verdict::right : Verdict::wrong;
     return answer;
 }
 
-Judged Judge::answer(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                     const Tensor& expected, bool from_theirs, const Depth& depth) const {
+Judged Judge::answer(const std::string& step, const UserTensor& actual, const Tensor& tensor,
+                     const Tensor& expected, bool from_user, const Depth& depth) const {
     if (tensor.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
-    const bool varies = looks_away_ && find_step(table_, step).varies_where_hidden;
+    const bool varies = ignores_hidden_ && find_step(table_, step).varies_where_hidden;
     const bool may_shift = varies && step == "position_bias" && !plan_.has_sink() &&
                            !plan_.config.sigmoid && plan_.config.softmax_axis == SoftmaxAxis::key;
     Tensor seen = may_shift ? as_shifted(tensor, expected, causal_offset(plan_)) : tensor;
     if (varies && reference_.has("mask")) seen = as_seen(seen, expected, reference_["mask"]);
     if (options_.tolerance || !expected.is_floating()) {
-        return judged(seen, expected, tolerance(step, theirs, expected, from_theirs));
+        return judged(seen, expected, tolerance(step, actual, expected, from_user));
     }
     if (options_.decimals || options_.digits) {
-        return as_printed(step, theirs, seen, expected, from_theirs);
+        return as_printed(step, actual, seen, expected, from_user);
     }
     const auto by = [&](const Rounding& rounding) {
-        return by_rounding(step, seen, expected, rounding, from_theirs, depth);
+        return by_rounding(step, seen, expected, rounding, from_user, depth);
     };
-    const Rounding own = rounding_of(coarser_type(theirs.tensor, expected));
-    const bool is_guessed = guesses(theirs);
+    const Rounding own = rounding_of(coarser_type(actual.tensor, expected));
+    const bool is_guessed = guesses(actual);
     const auto looks_so = [&] { return looks_rounded(seen, expected, epsilon_); };
     // Called first if only the verdict counts, because it needs no bound.
     if (is_guessed && !depth.in_full && !looks_so()) return by(own);
-    const Judged answer = by(rounding(theirs, expected));
+    const Judged answer = by(rounding(actual, expected));
     const bool is_refused =
         is_guessed && depth.in_full && answer.right() && answer.difference != 0 && !looks_so();
     return is_refused ? by(own) : answer;
 }
 
-bool Judge::may_look_away(const TheirTensor& theirs) const {
-    return std::ranges::any_of(theirs.steps, [&](const std::string& step) {
+bool Judge::may_ignore_hidden(const UserTensor& actual) const {
+    return std::ranges::any_of(actual.steps, [&](const std::string& step) {
         return find_step(table_, step).varies_where_hidden &&
                (reference_.has("mask") || step == "position_bias");
     });
 }
 
-bool Judge::looks_right(const TheirTensor& theirs, const std::string& step) const {
+bool Judge::looks_right(const UserTensor& actual, const std::string& step) const {
     constexpr double usual_units = 16;
     const Tensor* expected = reference_.find(step);
     if (expected == nullptr) return false;
-    if (theirs.tensor.shape() == expected->shape() && expected->is_floating()) {
-        const double near = usual_units * rounding(theirs, *expected).unit;
+    if (actual.tensor.shape() == expected->shape() && expected->is_floating()) {
+        const double near = usual_units * rounding(actual, *expected).unit;
         const double most = near * usual_size(*expected);
         const auto is_near = [most](double x, double y) {
-            const double apart = std::abs(x - y);
-            return apart <= most && apart < HUGE_VAL;
+            const double distance = std::abs(x - y);
+            return distance <= most && distance < HUGE_VAL;
         };
-        if (every_difference(theirs.tensor, *expected, is_near)) return true;
+        if (every_difference(actual.tensor, *expected, is_near)) return true;
     }
-    return right_reading(theirs, step).has_value();
+    return right_reading(actual, step).has_value();
 }
 
-std::optional<Reading> Judge::right_reading(const TheirTensor& theirs,
+std::optional<Reading> Judge::right_reading(const UserTensor& actual,
                                             const std::string& step) const {
     const Tensor* expected = reference_.find(step);
     if (expected == nullptr) return std::nullopt;
     const Tensor* key = step == "rotary_key" ? reference_.find("rotated_key") : nullptr;
-    return reading_as(theirs, step, *expected, key, false);
+    return reading_as(actual, step, *expected, key, false);
 }
 
-std::optional<Reading> Judge::reading_as(const TheirTensor& theirs, const std::string& step,
+std::optional<Reading> Judge::reading_as(const UserTensor& actual, const std::string& step,
                                          const Tensor& expected, const Tensor* key,
-                                         bool from_theirs) const {
-    for (Reading& reading : readings(theirs.tensor, expected)) {
-        if ((*this)(step, theirs, reading.tensor, expected, from_theirs).right()) return reading;
+                                         bool from_user) const {
+    for (Reading& reading : readings(actual.tensor, expected)) {
+        if ((*this)(step, actual, reading.tensor, expected, from_user).right()) return reading;
         if (key == nullptr) continue;
         // The same variable may be saved before and after its rotation.
         const Tensor turned = rotated_part(plan_, *key, expected);
-        if ((*this)(step, theirs, reading.tensor, turned, from_theirs).right()) {
+        if ((*this)(step, actual, reading.tensor, turned, from_user).right()) {
             return Reading{expected, "already rotated by its positions"};
         }
     }
     return std::nullopt;
 }
 
-bool Judge::right_where_read(const std::string& step, const TheirTensor& theirs,
-                             const Tensor& tensor, const Tensor& expected, bool from_theirs) const {
+bool Judge::right_where_read(const std::string& step, const UserTensor& actual,
+                             const Tensor& tensor, const Tensor& expected, bool from_user) const {
     const Shape shape = tensor.shape();
     const StepTable& table = kept_table(plan_);
     // A bias has rows of queries too, but not one set per sequence, and padding differs by
@@ -345,7 +345,7 @@ bool Judge::right_where_read(const std::string& step, const TheirTensor& theirs,
         without_padded_rows(plan_, tensor_like(tensor, [](std::size_t) { return 1.0; }));
     const Tensor read = tensor_like(
         tensor, [&](std::size_t i) { return is_read.at(i) == 1 ? tensor.at(i) : expected.at(i); });
-    return (*this)(step, theirs, cast(read, tensor.dtype()), expected, from_theirs).right();
+    return (*this)(step, actual, cast(read, tensor.dtype()), expected, from_user).right();
 }
 
 void refuse_wide_tolerance(const DiagnoseOptions& options, Diagnosis& diagnosis) {
@@ -361,7 +361,7 @@ void refuse_wide_tolerance(const DiagnoseOptions& options, Diagnosis& diagnosis)
         step.global = step.local = Verdict::not_compared;
         diagnosis.open.push_back("the tolerance is too large for " + step.name +
                                  ": its largest number is " + brief(largest) +
-                                 ", so zeros would pass. Pass a smaller $atol or $rtol"_told);
+                                 ", so zeros would pass. Pass a smaller $atol or $rtol"_message);
     }
 }
 

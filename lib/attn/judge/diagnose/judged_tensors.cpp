@@ -52,18 +52,18 @@ bool looks_rounded(const Tensor& tensor, const Tensor& expected, double epsilon)
     if (offs.size() < 8) return offs.empty();
     const auto count = static_cast<double>(offs.size());
     const double mean = std::accumulate(rights.begin(), rights.end(), 0.0) / count;
-    double along = 0, spread = 0, size = 0, apart = 0, farthest = 0;
+    double along = 0, spread = 0, size = 0, distance = 0, farthest = 0;
     for (std::size_t i = 0; i < offs.size(); ++i) {
         along += offs[i] * (rights[i] - mean);
         spread += (rights[i] - mean) * (rights[i] - mean);
         size += rights[i] * rights[i];
-        apart += offs[i] * offs[i];
+        distance += offs[i] * offs[i];
         farthest = std::max(farthest, std::abs(offs[i]));
     }
-    return apart <= 2.25 * epsilon * epsilon * size &&
-           std::abs(along) <= 0.5 * std::sqrt(spread * apart) &&
-           farthest <= 8 * std::sqrt(apart / count) &&
-           std::ranges::min(of_head) * static_cast<double>(heads) >= 1e-4 * apart;
+    return distance <= 2.25 * epsilon * epsilon * size &&
+           std::abs(along) <= 0.5 * std::sqrt(spread * distance) &&
+           farthest <= 8 * std::sqrt(distance / count) &&
+           std::ranges::min(of_head) * static_cast<double>(heads) >= 1e-4 * distance;
 }
 
 Tensor as_seen(const Tensor& tensor, const Tensor& expected, const Tensor& mask) {
@@ -108,8 +108,8 @@ namespace {
 
 /// Returns the number of binary digits that a number needs.
 int digits_of(double number) {
-    const std::uint64_t behind_the_first = std::bit_cast<std::uint64_t>(number) << 12U;
-    return behind_the_first == 0 ? 1 : 65 - std::countr_zero(behind_the_first);
+    const std::uint64_t fraction_bits = std::bit_cast<std::uint64_t>(number) << 12U;
+    return fraction_bits == 0 ? 1 : 65 - std::countr_zero(fraction_bits);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "attn/core/walk/step_rule.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
 // Forms of a step that other code keeps and no walk has: weights averaged over the heads, the state

@@ -26,7 +26,7 @@ std::vector<Part> parts_of(const Plan& plan) {
     return parts;
 }
 
-std::size_t cells_apart(const MaskReading& reading, const Grid& hidden) {
+std::size_t count_differences(const MaskReading& reading, const Grid& hidden) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < hidden.cells.size(); ++i) {
         count += (reading.hidden.at(i) != 0) != (hidden.cells[i] != 0) ? 1U : 0U;
@@ -36,7 +36,7 @@ std::size_t cells_apart(const MaskReading& reading, const Grid& hidden) {
 
 const MaskReading* read_as(const Grid& hidden, const std::vector<MaskReading>& ways) {
     const auto found = std::ranges::find_if(
-        ways, [&](const MaskReading& each) { return cells_apart(each, hidden) == 0; });
+        ways, [&](const MaskReading& each) { return count_differences(each, hidden) == 0; });
     return found != ways.end() ? &*found : nullptr;
 }
 
@@ -47,14 +47,14 @@ std::string layout_of(const MaskReading& reading, const Part& part) {
 }  // namespace
 
 MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& replay,
-                          const TheirTensor& theirs, std::span<const TheirTensor> later) {
+                          const UserTensor& actual, std::span<const UserTensor> later) {
     const auto unexplained = [&](const Mistake* mistake) {
         if (mistake != nullptr && !mistake->applies(plan)) return later.size();
-        Replay made = replay;
-        if (mistake != nullptr) made.make(*mistake);
-        return later.size() - explained_by(std::move(made), judge, later);
+        Replay result = replay;
+        if (mistake != nullptr) result.make(*mistake);
+        return later.size() - explained_by(std::move(result), judge, later);
     };
-    const std::vector<MaskReading> ways = mask_readings(theirs.tensor, plan);
+    const std::vector<MaskReading> ways = mask_readings(actual.tensor, plan);
     MaskAnswer answer;
     Finding finding;
     finding.step = "mask";
@@ -63,7 +63,7 @@ MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& re
         if (reading == nullptr) continue;
         answer.layout = layout_of(*reading, part);
         answer.right = true;
-        if (!reading->says_keep) return answer;
+        if (!reading->true_keeps) return answer;
         // Harmless, unless the code used it with the opposite meaning.
         const Mistake& inverted = find_mistake("mask-inverted");
         answer.right = unexplained(&inverted) >= unexplained(nullptr);
@@ -92,9 +92,11 @@ MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& re
     }
     if (finding.mistake() == nullptr) {
         const Grid right = hidden_cells(plan);
-        const auto apart = [&](const MaskReading& each) { return cells_apart(each, right); };
-        const MaskReading& nearest = *std::ranges::min_element(ways, {}, apart);
-        finding.evidence.push_back(std::to_string(apart(nearest)) + " of " +
+        const auto distance = [&](const MaskReading& each) {
+            return count_differences(each, right);
+        };
+        const MaskReading& nearest = *std::ranges::min_element(ways, {}, distance);
+        finding.evidence.push_back(std::to_string(distance(nearest)) + " of " +
                                    std::to_string(right.cells.size()) +
                                    " cells are hidden here and visible in yours");
         answer.hidden = nearest.hidden;

@@ -58,13 +58,14 @@ std::optional<Rule> in_other_order(const PlannedStep& of) {
 
 /// Returns a recurrence in which the first row of a sequence reads the last row of the previous
 /// one.
-std::optional<Rule> carried_over(const Rule& rule, const Outline& made) {
+std::optional<Rule> transferred(const Rule& rule, const Outline& result) {
     const std::optional<RuleOrder> order = order_of(rule);
-    const bool may = order && !order->backwards && made.axes.front() == "batch" && order->axis > 0;
+    const bool may =
+        order && !order->backwards && result.axes.front() == "batch" && order->axis > 0;
     if (!may) return std::nullopt;
     const RuleTree batch = name_node(rule.indices[0]), place = name_node(rule.indices[order->axis]);
-    const RuleTree last = number_node(static_cast<double>(made.shape[order->axis] - 1));
-    const auto asks_place = [&](const RuleNode& node) {
+    const RuleTree last = number_node(static_cast<double>(result.shape[order->axis] - 1));
+    const auto compares_places = [&](const RuleNode& node) {
         return node.kind == Kind::choose && holds_index(*node.parts[0], place->word);
     };
     const RuleTree carried = changed(rule.value, [&](const RuleNode& node) -> RuleTree {
@@ -75,53 +76,53 @@ std::optional<Rule> carried_over(const Rule& rule, const Outline& made) {
         return tree_of(std::move(own));
     });
     // The branch of each condition that reads earlier rows.
-    const std::function<RuleTree(const RuleTree&)> asked = [&](const RuleTree& tree) {
+    const std::function<RuleTree(const RuleTree&)> requested = [&](const RuleTree& tree) {
         return changed(tree, [&](const RuleNode& node) -> RuleTree {
-            if (!asks_place(node)) return nullptr;
+            if (!compares_places(node)) return nullptr;
             const bool reads_in_first = reads_tensor(*node.parts[1], rule.step);
-            return asked(node.parts[reads_in_first ? 1 : 2]);
+            return requested(node.parts[reads_in_first ? 1 : 2]);
         });
     };
     const RuleTree none = number_node(0);
     const RuleTree begins =
         operate_node("and", {operate_node("==", {place, none}), operate_node(">", {batch, none})});
     Rule other = rule;
-    other.value = choose_node(begins, asked(carried), rule.value);
+    other.value = choose_node(begins, requested(carried), rule.value);
     return other;
 }
 
 /// Returns the first mutation whose result `gives_theirs` accepts; nullopt if there is none.
-std::optional<Mutation> mutation_behind(const PlannedStep& of, const Ledger& read,
-                                        const GivesTheirs& gives_theirs) {
-    const Outline made = of.step.outline(of.plan);
+std::optional<Mutation> find_mutation(const PlannedStep& of, const Ledger& read,
+                                      const GivesTheirs& gives_theirs) {
+    const Outline result = of.step.outline(of.plan);
     constexpr std::size_t most_cells = 100'000;
     const std::optional<Rule> right = readable(of, read);
-    if (!right || element_count(made.shape) > most_cells) return std::nullopt;
-    std::vector<Mutation> all = mutations_of(*right, read, made);
+    if (!right || element_count(result.shape) > most_cells) return std::nullopt;
+    std::vector<Mutation> all = mutations_of(*right, read, result);
     if (const std::optional<Rule> swapped = in_other_order(of)) {
         all.insert(all.begin(), {"two steps in the other order", *swapped});
     }
-    if (const std::optional<Rule> carried = carried_over(*right, made)) {
+    if (const std::optional<Rule> carried = transferred(*right, result)) {
         all.insert(all.begin(), {"not restarted for each sequence", *carried});
     }
     const RuleScope scope{
-        [&](const std::string& name) -> const Tensor& { return read[name]; }, {}, made};
+        [&](const std::string& name) -> const Tensor& { return read[name]; }, {}, result};
     std::optional<Mutation> found;
     for (Mutation& each : all) {
         try {
             const Tensor other =
-                evaluate_rule(each.rule, made.axes, made.shape, of.plan.compute_dtype, scope);
+                evaluate_rule(each.rule, result.axes, result.shape, of.plan.compute_dtype, scope);
             if (!gives_theirs(of.step.name, other)) continue;
         } catch (const Error&) {
             continue;  // it is out of range, or reads a missing tensor
         }
         if (found && found->kind != each.kind) {
-            if (rule_text(each.rule) == found->told) continue;
+            if (rule_text(each.rule) == found->written_rule) continue;
             found->also = rule_text(each.rule);
             return found;
         }
         if (found) continue;
-        if (each.told.empty()) each.told = rule_text(each.rule);
+        if (each.written_rule.empty()) each.written_rule = rule_text(each.rule);
         found = std::move(each);
     }
     return found;
@@ -149,13 +150,13 @@ std::optional<Mutation> changed_rule(const PlannedStep& of, Ledger read,
         if (i < last) {
             read = part_of(read, [&](const auto& name) { return place_of(table, name) < i; });
         }
-        const PlannedStep made{of.plan, table, step};
-        std::optional<Mutation> found = mutation_behind(made, read, gives_theirs);
+        const PlannedStep result{of.plan, table, step};
+        std::optional<Mutation> found = find_mutation(result, read, gives_theirs);
         if (!found && step.name == "weights") {  // softmax as one rule
             const auto is_whole = [&](const std::string& name) {
                 return find_step(table, name).kind != Step::Kind::detail;
             };
-            found = mutation_behind(made, part_of(read, is_whole), gives_theirs);
+            found = find_mutation(result, part_of(read, is_whole), gives_theirs);
         }
         if (found) return found;
     }

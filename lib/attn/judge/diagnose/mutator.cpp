@@ -67,14 +67,14 @@ std::vector<Factored> factors_of(const RuleTree& tree) {
 /// All changes that can be made in one place of a tree.
 class Mutator {
 public:
-    Mutator(const Rule& rule, const Ledger& read, const Outline& made)
-        : rule_(rule), read_(read), made_(made) {}
+    Mutator(const Rule& rule, const Ledger& read, const Outline& result_outline)
+        : rule_(rule), read_(read), outline_(result_outline) {}
 
     std::vector<Mutation> all() {
         visit(*rule_.value, [](RuleTree tree) { return tree; });
-        mutate_whole(rule_, read_, made_, seldom_);
+        mutate_whole(rule_, read_, outline_, rare_);
         // Unlikely changes come last.
-        std::ranges::move(seldom_, std::back_inserter(found_));
+        std::ranges::move(rare_, std::back_inserter(found_));
         return std::move(found_);
     }
 
@@ -125,7 +125,7 @@ private:
             if (index->kind == Kind::number) {
                 for (std::size_t row = 0; row < std::min<std::size_t>(shape[a], 4); ++row) {
                     const auto other = static_cast<double>(row);
-                    if (other != index->number) add_seldom("another row", back(number_node(other)));
+                    if (other != index->number) add_rare("another row", back(number_node(other)));
                 }
                 continue;
             }
@@ -134,14 +134,14 @@ private:
                 // A row before the first one is 0.
                 const RuleTree one = number_node(1), none = number_node(0);
                 const RuleTree before = operate_node("-", {index, one});
-                add_seldom("the row before", around(choose_node(operate_node("==", {index, none}),
-                                                                none, with_part(node, a, before))));
+                add_rare("the row before", around(choose_node(operate_node("==", {index, none}),
+                                                              none, with_part(node, a, before))));
             }
             if (index->kind == Kind::name) continue;
             for (std::size_t i = 0; i < rule_.indices.size(); ++i) {
                 const std::string& name = rule_.indices[i];
-                if (made_.shape[i] < 2 || !holds_index(*index, name)) continue;
-                change_row(name_node(name), made_.shape[i], [&](const RuleTree& other) {
+                if (outline_.shape[i] < 2 || !holds_index(*index, name)) continue;
+                change_row(name_node(name), outline_.shape[i], [&](const RuleTree& other) {
                     return back(changed(index, [&](const RuleNode& each) {
                         return each.kind == Kind::name && each.word == name ? other : nullptr;
                     }));
@@ -165,13 +165,13 @@ private:
               {"the row before", call_node("max", {binary("-", index, one), none})},
               {"the row after", binary("%", binary("+", index, one), all)},
               {"the row after", call_node("min", {binary("+", index, one), last})}}) {
-            add_seldom(kind, around(other));
+            add_rare(kind, around(other));
         }
     }
 
-    void add_seldom(const char* kind, RuleTree whole) {
-        seldom_.push_back({kind, rule_});
-        seldom_.back().rule.value = std::move(whole);
+    void add_rare(const char* kind, RuleTree whole) {
+        rare_.push_back({kind, rule_});
+        rare_.back().rule.value = std::move(whole);
     }
 
     /// Replaces a function by another of its kind, or negates its argument.
@@ -194,7 +194,7 @@ private:
         const double n = node.number;
         if (!std::isfinite(n)) return;
         for (const double other : {n + 1, n - 1, 2 * n, n / 2, n * n}) {
-            if (other != n) add_seldom("another number", around(number_node(other)));
+            if (other != n) add_rare("another number", around(number_node(other)));
         }
     }
 
@@ -229,7 +229,7 @@ private:
             for (std::size_t i = 0; i < rule_.indices.size(); ++i) {
                 const std::string& other = rule_.indices[i];
                 const bool is_it = node.parts[a]->kind != Kind::name ||
-                                   node.parts[a]->word == other || made_.shape[i] != shape[a];
+                                   node.parts[a]->word == other || outline_.shape[i] != shape[a];
                 if (!is_it) add("another index", with_part(node, a, name_node(other)));
             }
         }
@@ -244,7 +244,7 @@ private:
                 for (std::size_t a = 0; a < node.parts.size(); ++a) {
                     for (std::size_t i = 0; i < rule_.indices.size(); ++i) {
                         const RuleTree index = name_node(rule_.indices[i]);
-                        const bool is_like = made_.shape[i] == shape[a] && shape[a] > 1;
+                        const bool is_like = outline_.shape[i] == shape[a] && shape[a] > 1;
                         if (is_like && !same_tree(*node.parts[a], *index)) {
                             add("another tensor read", with_part(*other, a, index));
                         }
@@ -334,7 +334,7 @@ private:
     /// True if a sum runs over a whole axis.
     static bool goes_over_axis(const RuleNode& node) {
         if (node.kind != Kind::reduce || !is_number(*node.parts[0], 0)) return false;
-        const std::optional<std::size_t> length = length_said(*node.parts[2], node.index);
+        const std::optional<std::size_t> length = specified_length(*node.parts[2], node.index);
         return length && is_number(*node.parts[1], static_cast<double>(*length));
     }
 
@@ -372,14 +372,15 @@ private:
 
     const Rule& rule_;
     const Ledger& read_;
-    const Outline& made_;
-    std::vector<Mutation> found_, seldom_;
+    const Outline& outline_;
+    std::vector<Mutation> found_, rare_;
 };
 
 }  // namespace
 
-std::vector<Mutation> mutations_of(const Rule& rule, const Ledger& read, const Outline& made) {
-    return Mutator(rule, read, made).all();
+std::vector<Mutation> mutations_of(const Rule& rule, const Ledger& read,
+                                   const Outline& result_outline) {
+    return Mutator(rule, read, result_outline).all();
 }
 
 }  // namespace attn

@@ -7,7 +7,7 @@
 namespace attn {
 
 /// Adds changes to a step as a whole, and additional operations on all its inputs.
-void mutate_whole(const Rule& rule, const Ledger& read, const Outline& made,
+void mutate_whole(const Rule& rule, const Ledger& read, const Outline& outline,
                   std::vector<Mutation>& found);
 
 /// Returns a copy of a node with part `i` replaced.

@@ -13,9 +13,9 @@ using Kind = RuleNode::Kind;
 /// All changes that can be made to a step as a whole.
 class WholeMutator {
 public:
-    WholeMutator(const Rule& rule, const Ledger& read, const Outline& made,
+    WholeMutator(const Rule& rule, const Ledger& read, const Outline& result_outline,
                  std::vector<Mutation>& found)
-        : rule_(rule), read_(read), made_(made), seldom_(found) {}
+        : rule_(rule), read_(read), outline_(result_outline), rare_(found) {}
 
     /// Adds the changes to the whole step, beyond those of its rule.
     void change() {
@@ -24,21 +24,21 @@ public:
         std::vector<RuleTree> own;
         for (const std::string& index : rule_.indices) own.push_back(name_node(index));
         for (const Ledger::Entry& entry : read_.entries()) {
-            if (entry.tensor.shape() != made_.shape || !entry.tensor.is_floating()) continue;
+            if (entry.tensor.shape() != outline_.shape || !entry.tensor.is_floating()) continue;
             const RuleTree other = cell_node(entry.name, own);
-            add_seldom("another tensor in its place", other);
+            add_rare("another tensor in its place", other);
             for (const char* sign : {"+", "-"}) {
-                add_seldom("an addend more", operate_node(sign, {whole, other}));
+                add_rare("an addend more", operate_node(sign, {whole, other}));
             }
-            add_seldom("a factor more", operate_node("*", {whole, other}));
+            add_rare("a factor more", operate_node("*", {whole, other}));
             do_twice(entry.name);
         }
         read_others();
         if (const std::size_t axes = own.size();
-            axes > 1 && made_.shape[axes - 2] == made_.shape.back()) {
+            axes > 1 && outline_.shape[axes - 2] == outline_.shape.back()) {
             const RuleTree is_own = operate_node("==", {own[axes - 2], own[axes - 1]});
             const RuleTree identity = choose_node(is_own, number_node(1), number_node(0));
-            add_seldom("an addend more", operate_node("+", {whole, identity}));
+            add_rare("an addend more", operate_node("+", {whole, identity}));
         }
         change_calls();
         add_exchanged();
@@ -49,8 +49,8 @@ public:
                 return is_it ? index : nullptr;
             });
         };
-        for (const Done& done : done_more(whole, made_.shape, turned)) {
-            add_seldom(done.kind, done.tree);
+        for (const Done& done : done_more(whole, outline_.shape, turned)) {
+            add_rare(done.kind, done.tree);
         }
         change_inputs();
     }
@@ -70,11 +70,11 @@ private:
             return name == tensor ? std::optional(inner) : std::nullopt;
         });
         if (same_tree(*twice.value, *whole)) return;
-        add_seldom("the step done twice", read_from(twice.value, mark, tensor));
+        add_rare("the step done twice", read_from(twice.value, mark, tensor));
         // In the short form the step's own name stands for the right result.
-        Rule told = rule_;
-        told.value = read_from(whole, tensor, rule_.step);
-        seldom_.back().told = rule_text(told);
+        Rule displayed = rule_;
+        displayed.value = read_from(whole, tensor, rule_.step);
+        rare_.back().written_rule = rule_text(displayed);
     }
 
     /// Replaces each tensor that the rule reads by another of the same shape and type.
@@ -86,7 +86,7 @@ private:
                                      tensor.shape() == read->shape() &&
                                      tensor.dtype() == read->dtype();
                 if (is_like) {
-                    add_seldom("another tensor read", read_from(rule_.value, name, other));
+                    add_rare("another tensor read", read_from(rule_.value, name, other));
                 }
             }
         }
@@ -94,16 +94,16 @@ private:
 
     /// Exchanges functions that are often confused.
     void change_calls() {
-        add_seldom("2 instead of e", changed(rule_.value, [](const RuleNode& node) {
-                       return node.kind == Kind::call && node.word == "exp"
-                                  ? operate_node("^", {number_node(2), node.parts[0]})
-                                  : nullptr;
-                   }));
+        add_rare("2 instead of e", changed(rule_.value, [](const RuleNode& node) {
+                     return node.kind == Kind::call && node.word == "exp"
+                                ? operate_node("^", {number_node(2), node.parts[0]})
+                                : nullptr;
+                 }));
         // The feature map of linear attention.
-        add_seldom("another function", changed(rule_.value, [](const RuleNode& node) -> RuleTree {
-                       if (node.kind != Kind::call || node.word != "relu") return nullptr;
-                       return operate_node("+", {call_node("elu", node.parts), number_node(1)});
-                   }));
+        add_rare("another function", changed(rule_.value, [](const RuleNode& node) -> RuleTree {
+                     if (node.kind != Kind::call || node.word != "relu") return nullptr;
+                     return operate_node("+", {call_node("elu", node.parts), number_node(1)});
+                 }));
     }
 
     /// True if a tree sums over that index.
@@ -190,12 +190,12 @@ private:
             counts.insert(all.size());
         }
         const auto add = [&](const char* kind, std::size_t which, const std::string& name) {
-            add_seldom(kind, changed(rule_.value, [&](const RuleNode& node) -> RuleTree {
-                           const auto found = inputs.find(&node);
-                           const bool is_it =
-                               found != inputs.end() && (name.empty() || node.word == name);
-                           return is_it ? found->second[which].tree : nullptr;
-                       }));
+            add_rare(kind, changed(rule_.value, [&](const RuleNode& node) -> RuleTree {
+                         const auto found = inputs.find(&node);
+                         const bool is_it =
+                             found != inputs.end() && (name.empty() || node.word == name);
+                         return is_it ? found->second[which].tree : nullptr;
+                     }));
         };
         for (const auto& [name, all] : by_name) {
             for (std::size_t i = 0; i < all->size(); ++i) {
@@ -215,14 +215,14 @@ private:
                 const bool are_like = read_.has(names[a]) && read_.has(names[b]) &&
                                       read_[names[a]].shape() == read_[names[b]].shape();
                 if (!are_like) continue;
-                add_seldom("two tensors exchanged",
-                           changed(rule_.value, [&](const RuleNode& node) -> RuleTree {
-                               const bool is_a = node.word == names[a];
-                               if (node.kind != Kind::cell || (!is_a && node.word != names[b])) {
-                                   return nullptr;
-                               }
-                               return cell_node(is_a ? names[b] : names[a], node.parts);
-                           }));
+                add_rare("two tensors exchanged",
+                         changed(rule_.value, [&](const RuleNode& node) -> RuleTree {
+                             const bool is_a = node.word == names[a];
+                             if (node.kind != Kind::cell || (!is_a && node.word != names[b])) {
+                                 return nullptr;
+                             }
+                             return cell_node(is_a ? names[b] : names[a], node.parts);
+                         }));
             }
         }
     }
@@ -231,15 +231,15 @@ private:
     void add_views() {
         RuleTree flat = name_node(rule_.indices[0]);
         for (std::size_t i = 1; i < rule_.indices.size(); ++i) {
-            const RuleTree length = number_node(static_cast<double>(made_.shape[i]));
+            const RuleTree length = number_node(static_cast<double>(outline_.shape[i]));
             flat =
                 operate_node("+", {operate_node("*", {flat, length}), name_node(rule_.indices[i])});
         }
         for (const Ledger::Entry& entry : read_.entries()) {
             const Shape shape = entry.tensor.shape();
-            const bool is_like = shape != made_.shape && entry.tensor.is_floating() &&
+            const bool is_like = shape != outline_.shape && entry.tensor.is_floating() &&
                                  shape.size() > 1 &&
-                                 element_count(shape) == element_count(made_.shape);
+                                 element_count(shape) == element_count(outline_.shape);
             if (!is_like) continue;
             std::vector<RuleTree> places;
             std::size_t stride = element_count(shape);
@@ -250,28 +250,28 @@ private:
                 places.push_back(
                     operate_node("%", {row, number_node(static_cast<double>(length))}));
             }
-            add_seldom("a view instead of a transpose", cell_node(entry.name, places));
-            seldom_.back().told =
-                rule_.step + " = " + entry.name + ".view" + shape_text(made_.shape);
+            add_rare("a view instead of a transpose", cell_node(entry.name, places));
+            rare_.back().written_rule =
+                rule_.step + " = " + entry.name + ".view" + shape_text(outline_.shape);
         }
     }
 
-    void add_seldom(const char* kind, RuleTree whole) {
-        seldom_.push_back({kind, rule_});
-        seldom_.back().rule.value = std::move(whole);
+    void add_rare(const char* kind, RuleTree whole) {
+        rare_.push_back({kind, rule_});
+        rare_.back().rule.value = std::move(whole);
     }
 
     const Rule& rule_;
     const Ledger& read_;
-    const Outline& made_;
-    std::vector<Mutation>& seldom_;
+    const Outline& outline_;
+    std::vector<Mutation>& rare_;
 };
 
 }  // namespace
 
-void mutate_whole(const Rule& rule, const Ledger& read, const Outline& made,
+void mutate_whole(const Rule& rule, const Ledger& read, const Outline& result_outline,
                   std::vector<Mutation>& found) {
-    WholeMutator(rule, read, made, found).change();
+    WholeMutator(rule, read, result_outline, found).change();
 }
 
 }  // namespace attn

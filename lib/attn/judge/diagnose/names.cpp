@@ -7,7 +7,7 @@
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 /// The lines of names.txt.
 extern "C" const char attn_known_names[];

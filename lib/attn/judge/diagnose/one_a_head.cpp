@@ -4,7 +4,7 @@
 #include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/tensor/matrix_view.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 // Combines tensors that a program saved separately for each head, and vectors of single words.
 
@@ -41,10 +41,10 @@ std::optional<HeadName> head_name(const std::string& whole) {
         before.erase(before.size() - word.size());
         break;
     }
-    const bool says_head = before != all;
+    const bool names_head = before != all;
     drop_marks();
     while (!after.empty() && parts_words(after.front())) after.erase(0, 1);
-    if (!says_head && !after.empty()) return std::nullopt;
+    if (!names_head && !after.empty()) return std::nullopt;
     if (before.empty() && after.empty()) before = all;  // head_0
     const std::string mark = before.empty() || after.empty() ? "" : ".";
     return HeadName{before + mark + after, std::stoul(whole.substr(first, end - first))};

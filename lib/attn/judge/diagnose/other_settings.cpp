@@ -10,7 +10,7 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/setting_choices.hpp"
 #include "attn/judge/diagnose/shown_walks.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace attn {
 namespace {
@@ -36,7 +36,7 @@ bool shows_no_mask(const Finding& finding) {
 }
 
 /// True if a step that a mask changes was judged: scores before it are no evidence for a mask.
-bool is_behind_mask(const Diagnosis& diagnosis) {
+bool is_after_mask(const Diagnosis& diagnosis) {
     const StepTable& table = step_table(*diagnosis.plan);
     return std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& each) {
         return each.name == "mask" ||
@@ -56,18 +56,18 @@ std::ptrdiff_t count_skipped(const Diagnosis& diagnosis) {
 }
 
 /// Removes the tensors that no parameter of the file may make, but leaves one.
-Ledger without_missing(const Diagnosis& diagnosis, Ledger theirs) {
-    const auto leave_out = [&theirs](const std::string& name) {
-        if (theirs.entries().size() > 1) theirs = theirs.without(name);
+Ledger without_missing(const Diagnosis& diagnosis, Ledger user_tensors) {
+    const auto leave_out = [&user_tensors](const std::string& name) {
+        if (user_tensors.entries().size() > 1) user_tensors = user_tensors.without(name);
     };
     for (const Skipped& each : diagnosis.skipped) {
         if (each.lacks_parameter) leave_out(each.name);
     }
     for (const Finding& each : diagnosis.findings) {
         const auto row = std::ranges::find(diagnosis.steps, each.step, &StepVerdict::name);
-        if (each.lacks_parameter) leave_out(row->theirs_name);
+        if (each.lacks_parameter) leave_out(row->name_in_file);
     }
-    return theirs;
+    return user_tensors;
 }
 
 /// A diagnosis in a few words.
@@ -92,36 +92,38 @@ std::string verdict_of(const Diagnosis& diagnosis) {
 /// Diagnoses the tensors of a walk again, under one configuration after another.
 class OtherWalks {
 public:
-    OtherWalks(const AskedWalk& asked, const DiagnoseOptions& options, FittingDiagnosis& best)
-        : asked_(asked), options_(options), best_(best) {}
+    OtherWalks(const RequestedWalk& requested, const DiagnoseOptions& options,
+               FittingDiagnosis& best)
+        : requested_(requested), options_(options), best_(best) {}
 
     void fit() {
         Diagnosis& diagnosis = best_.diagnosis;
-        best_.is_open = ask_alignment(asked_.config) || (!diagnosis.is_right() && try_settings());
+        best_.is_open =
+            ask_alignment(requested_.config) || (!diagnosis.is_right() && try_settings());
         try_forms();
         best_.back = back_of(diagnosis);
-        if (diagnosis.steps.empty() && !best_.back.right()) try_ways_back();
+        if (diagnosis.steps.empty() && !best_.back.right()) try_backward_passes();
     }
 
 private:
     /// Returns the verdicts under another configuration; nullopt if the tensors do not fit it.
     std::optional<Diagnosis> tried(WalkConfig config, const DiagnoseOptions& options) const {
-        return tried(std::move(config), options, asked_.theirs);
+        return tried(std::move(config), options, requested_.user_tensors);
     }
     static std::optional<Diagnosis> tried(WalkConfig config, const DiagnoseOptions& options,
-                                          const Ledger& theirs) {
+                                          const Ledger& user_tensors) {
         try {
             const Plan plan = resolve(std::move(config));
-            return diagnose(plan, draw(plan), theirs, options);
+            return diagnose(plan, draw(plan), user_tensors, options);
         } catch (const Error&) {
             return std::nullopt;
         }
     }
 
     GradientDiagnosis back_of(Diagnosis& diagnosis) const {
-        if (!options_.goes_back || diagnosis.plan->fused()) return {};
+        if (!options_.has_backward || diagnosis.plan->fused()) return {};
         GradientDiagnosis back = diagnose_gradients(
-            {diagnosis, options_, asked_.loss(*diagnosis.plan)}, asked_.backward);
+            {diagnosis, options_, requested_.loss(*diagnosis.plan)}, requested_.backward);
         std::erase_if(diagnosis.skipped, [&](const auto& each) { return each.name == back.used; });
         return back;
     }
@@ -131,10 +133,11 @@ private:
     /// after a cache. Returns true if the verdicts differ.
     bool ask_alignment(WalkConfig config) {
         Diagnosis& first = best_.diagnosis;
-        const bool is_said =
-            asked_.said.causal_align || asked_.is_probe || config.causal_align == CausalAlign::end;
+        const bool is_specified = requested_.specified.causal_align || requested_.is_probe ||
+                                  config.causal_align == CausalAlign::end;
         const Plan& plan = *first.plan;
-        if (is_said || !config.mask.causal || plan.past_len > 0 || plan.query_len >= plan.key_len) {
+        if (is_specified || !config.mask.causal || plan.past_len > 0 ||
+            plan.query_len >= plan.key_len) {
             return false;
         }
         config.causal_align = CausalAlign::end;
@@ -146,8 +149,8 @@ private:
         const bool is_nearer = !first.is_right() && last->cost < first.cost;
         if (is_nearer || (is_single && !last->has_unknown())) first = *std::move(last);
         first.remarks.push_back(
-            "with $causal-align start, the queries are the first tokens: "_told + at_start +
-            "; with $causal-align end, the last ones: "_told + at_end +
+            "with $causal-align start, the queries are the first tokens: "_message + at_start +
+            "; with $causal-align end, the last ones: "_message + at_end +
             ". Which did you intend? Pass that one");
         return true;
     }
@@ -162,21 +165,21 @@ private:
         const std::string without = verdict_of(best);
         const std::ptrdiff_t skipped = count_skipped(best);
         const bool is_unknown = best.has_unknown() && !best.has_mistake();
-        OtherSettings taken;
-        for (OtherSettings& other : other_settings(asked_, options_)) {
+        OtherSettings chosen_settings;
+        for (OtherSettings& other : other_settings(requested_, options_)) {
             const double cost = best.cost - cost_of_missing(best);
             if (other.cost() >= cost) break;
             DiagnoseOptions within = options_;
-            const bool must_be_right = asked_.is_probe || other.have_to_be_right();
+            const bool must_be_right = requested_.is_probe || other.have_to_be_right();
             // Other settings must explain an unknown difference by one mistake.
             const double explained = std::max(cost - cost::unknown, 0.0) + cost::named;
             const double most = std::min(must_be_right ? cost::right : explained, cost);
             within.bound = most;
             const std::string text = other.text();
-            const Ledger made = without_missing(best, asked_.theirs);
-            std::optional<Diagnosis> found = tried(other.config, within, made);
+            const Ledger computed = without_missing(best, requested_.user_tensors);
+            std::optional<Diagnosis> found = tried(other.config, within, computed);
             if (!found || found->cost >= most) continue;
-            if (made.entries().size() < asked_.theirs.entries().size()) {
+            if (computed.entries().size() < requested_.user_tensors.entries().size()) {
                 within.bound = most + cost::left_out;
                 found = tried(other.config, within);
                 if (!found || found->cost - cost_of_missing(*found) >= most) continue;
@@ -186,29 +189,30 @@ private:
             const bool hides = std::ranges::any_of(
                 other.lines, [](const std::string& line) { return line.starts_with("mask"); });
             if (hides &&
-                (!is_behind_mask(*found) || std::ranges::any_of(found->findings, shows_no_mask))) {
+                (!is_after_mask(*found) || std::ranges::any_of(found->findings, shows_no_mask))) {
                 continue;
             }
-            if (asked_.is_probe) {
+            if (requested_.is_probe) {
                 best.remarks.push_back("yours matches with " + text +
                                        ", which the probe does not have");
                 return false;
             }
             best = *std::move(found);
-            taken = std::move(other);
+            chosen_settings = std::move(other);
             if (best.is_right()) break;
         }
-        if (taken.text().empty()) return false;
+        if (chosen_settings.text().empty()) return false;
         const std::string verdicts =
-            "with " + taken.text() + ": " + verdict_of(best) + "; without: " + without;
-        if (is_unknown && best.is_right() && taken.are_certain()) {
+            "with " + chosen_settings.text() + ": " + verdict_of(best) + "; without: " + without;
+        if (is_unknown && best.is_right() && chosen_settings.are_certain()) {
             best.remarks.push_back(verdicts +
                                    ". Your numbers follow from the first, which is assumed");
             return false;
         }
         best.remarks.push_back(verdicts + ". Which did you intend? If it is the first, pass " +
-                               taken.text());
-        if (taken.config.mask.causal && !asked_.config.mask.causal) ask_alignment(taken.config);
+                               chosen_settings.text());
+        if (chosen_settings.config.mask.causal && !requested_.config.mask.causal)
+            ask_alignment(chosen_settings.config);
         return true;
     }
 
@@ -216,31 +220,33 @@ private:
     /// state is visible only in the recurrent form.
     void try_forms() {
         Diagnosis& diagnosis = best_.diagnosis;
-        if (asked_.said.form || diagnosis.steps.empty() || !diagnosis.has_open_end()) return;
-        for (const auto& file : asked_.config.attentions) {
+        if (requested_.specified.form || diagnosis.steps.empty() || !diagnosis.has_open_end())
+            return;
+        for (const auto& file : requested_.config.attentions) {
             for (const std::string& form : file->forms) {
-                if (form == file->walked_form(asked_.config.form)) continue;  // tried already
-                WalkConfig other = asked_.config;
+                if (form == file->walked_form(requested_.config.form)) continue;  // tried already
+                WalkConfig other = requested_.config;
                 other.form = form;
                 std::optional<Diagnosis> found = tried(std::move(other), options_);
                 if (!found || found->is_right() || found->has_open_end()) continue;
                 diagnosis = *std::move(found);
-                diagnosis.remarks.push_back("recognised as form " + form + ": $form "_told + form);
+                diagnosis.remarks.push_back("recognised as form " + form + ": $form "_message +
+                                            form);
                 return;
             }
         }
     }
 
     /// If only gradients can be judged, chooses the first other settings under which all are right.
-    void try_ways_back() {
+    void try_backward_passes() {
         best_.is_open = false;
-        for (const OtherSettings& other : other_settings(asked_, options_)) {
+        for (const OtherSettings& other : other_settings(requested_, options_)) {
             std::optional<Diagnosis> found = tried(other.config, options_);
             if (!found) continue;
             try {
                 GradientDiagnosis again = back_of(*found);
                 if (!again.right()) continue;
-                best_ = {*std::move(found), std::move(again), !asked_.is_probe};
+                best_ = {*std::move(found), std::move(again), !requested_.is_probe};
             } catch (const Error&) {
                 continue;  // these gradients do not fit that setting
             }
@@ -251,18 +257,18 @@ private:
         }
     }
 
-    const AskedWalk& asked_;
+    const RequestedWalk& requested_;
     const DiagnoseOptions& options_;
     FittingDiagnosis& best_;
 };
 
 }  // namespace
 
-FittingDiagnosis diagnose_as_it_fits(const AskedWalk& asked, const Plan& plan,
+FittingDiagnosis diagnose_as_it_fits(const RequestedWalk& requested, const Plan& plan,
                                      const DiagnoseOptions& options) {
-    ShownDiagnosis shown = diagnose_as_shown(asked, plan, options);
+    ShownDiagnosis shown = diagnose_as_shown(requested, plan, options);
     FittingDiagnosis fitting{std::move(shown.diagnosis)};
-    OtherWalks(shown.walk.asked, options, fitting).fit();
+    OtherWalks(shown.walk.requested, options, fitting).fit();
     std::ranges::copy(shown.walk.assumed, std::back_inserter(fitting.diagnosis.remarks));
     refuse_wide_tolerance(options, fitting.diagnosis);
     return fitting;

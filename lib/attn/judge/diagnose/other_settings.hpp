@@ -7,10 +7,10 @@
 namespace attn {
 
 /// The walk to compare the user's tensors with, and which of its settings the user has chosen.
-struct AskedWalk {
+struct RequestedWalk {
     WalkConfig config{};
-    Ledger theirs{};
-    SaidSettings said{};
+    Ledger user_tensors{};
+    SpecifiedSettings specified{};
     bool is_probe = false;    ///< the inputs are a probe's, which fixes its mask and its layouts
     bool of_modules = false;  ///< their matrices are those of PyTorch's modules, which are out-in
     bool may_have_positions = false;  ///< their x may be the sum with the position embedding
@@ -33,7 +33,7 @@ struct FittingDiagnosis {
 /// that would let zeros pass leaves a step open.
 ///
 /// Errors  as diagnose.
-FittingDiagnosis diagnose_as_it_fits(const AskedWalk& asked, const Plan& plan,
+FittingDiagnosis diagnose_as_it_fits(const RequestedWalk& requested, const Plan& plan,
                                      const DiagnoseOptions& options);
 
 }  // namespace attn

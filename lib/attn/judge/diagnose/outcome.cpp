@@ -18,13 +18,14 @@ std::string drawn_for(const Case& about, const std::string& step) {
     ++plan.config.seed;
     const Ledger drawn = draw(plan);
     for (const auto& [name, tensor] : drawn.entries()) {
-        const bool is_said = same_cells(tensor, about.intake.given[name]);
-        if (is_said || find_step(kept_table(plan), name).kind != Step::Kind::parameter) continue;
+        const bool is_specified = same_cells(tensor, about.intake.given[name]);
+        if (is_specified || find_step(kept_table(plan), name).kind != Step::Kind::parameter)
+            continue;
         Ledger given = about.intake.given;
         given.record(name, tensor);
         Replay again(about.plan, std::move(given));
-        const Tensor* made = again.step(step);
-        if (made && !same_cells(*made, about.judge.reference()[step])) return name;
+        const Tensor* produced = again.step(step);
+        if (produced && !same_cells(*produced, about.judge.reference()[step])) return name;
     }
     return {};
 }
@@ -39,22 +40,22 @@ bool turns_both(const std::string& step) {
     return std::ranges::count(steps, step) > 0;
 }
 
-bool explains_more(const TheirTensor& theirs, const Replay& replay, const Judge& judge,
-                   std::span<const TheirTensor> later) {
-    const std::string& step = theirs.steps.front();
+bool explains_more(const UserTensor& actual, const Replay& replay, const Judge& judge,
+                   std::span<const UserTensor> later) {
+    const std::string& step = actual.steps.front();
     const Tensor* expected = judge.reference().find(step);
     if (expected == nullptr) return false;
-    const std::vector<Reading> ways = readings(theirs.tensor, *expected);
-    return !ways.empty() && explained_behind(replay, nullptr, step, ways.front().tensor, judge,
-                                             later) > explained_by(replay, judge, later);
+    const std::vector<Reading> ways = readings(actual.tensor, *expected);
+    return !ways.empty() && count_explained(replay, nullptr, step, ways.front().tensor, judge,
+                                            later) > explained_by(replay, judge, later);
 }
 
-StepVerdict row_of(const Judge& judge, const TheirTensor& theirs, const std::string& step) {
+StepVerdict row_of(const Judge& judge, const UserTensor& actual, const std::string& step) {
     StepVerdict verdict;
     verdict.name = step;
-    verdict.theirs_name = theirs.name;
-    verdict.theirs = theirs.tensor.shape();
-    verdict.epsilon = theirs.epsilon;
+    verdict.name_in_file = actual.name;
+    verdict.actual = actual.tensor.shape();
+    verdict.epsilon = actual.epsilon;
     if (const KeptStep* kept = kept_step(step)) verdict.layout = kept->words;
     if (const Tensor* reference = judge.reference().find(step)) {
         verdict.expected = reference->shape();
@@ -94,10 +95,10 @@ double weight_of(const Finding& finding) {
            cost::harmless * static_cast<double>(finding.as(Role::beside).size());
 }
 
-double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& theirs) {
+double cost_of(const Diagnosis& diagnosis, const std::vector<UserTensor>& actual) {
     double cost = 0;
     for (const Skipped& skipped : diagnosis.skipped) cost += skipped.cost;
-    for (const TheirTensor& each : theirs) {
+    for (const UserTensor& each : actual) {
         cost += cost::later_name * static_cast<double>(each.rank) + (each.aside ? cost::aside : 0) +
                 (each.rank >= each.foreign ? cost::foreign : 0);
         const auto is_misread = [&](const Finding& finding) {
@@ -118,36 +119,36 @@ bool is_result_step(const Plan& plan, const std::string& step) {
     return place_of(kept_table(plan), step) >= place_of(kept_table(plan), "weights");
 }
 
-void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::string& step,
+void follow_a_rule(const Case& about, const UserTensor& actual, const std::string& step,
                    const Tensor& tensor, Replay& replay, Finding& finding) {
     constexpr std::size_t most_sums = 300'000;
     const StepTable& table = kept_table(about.plan);
     Ledger before = about.intake.given;
     for (const Step& each : table) {
         if (each.name == step) break;
-        const Tensor* made = each.applies(about.plan) ? replay.step(each.name) : nullptr;
-        if (made != nullptr) before.record(each.name, *made);
+        const Tensor* produced = each.applies(about.plan) ? replay.step(each.name) : nullptr;
+        if (produced != nullptr) before.record(each.name, *produced);
     }
     const Tensor* right = replay.step(step);
     if (right == nullptr || right->shape() != tensor.shape()) return;
-    const auto gives_theirs = [&](const std::string& made, const Tensor& result) {
-        if (made == step) return about.judge(step, theirs, tensor, result, true).right();
-        const Tensor ours = *replay.step(made);
-        if (result.dtype() != ours.dtype() || same_cells(result, ours)) return false;
+    const auto gives_theirs = [&](const std::string& produced, const Tensor& result) {
+        if (produced == step) return about.judge(step, actual, tensor, result, true).right();
+        const Tensor correct = *replay.step(produced);
+        if (result.dtype() != correct.dtype() || same_cells(result, correct)) return false;
         Replay other = replay;
-        other.take(made, result);
+        other.take(produced, result);
         const Tensor* outcome = other.step(step);
-        return outcome != nullptr && about.judge(step, theirs, tensor, *outcome, true).right();
+        return outcome != nullptr && about.judge(step, actual, tensor, *outcome, true).right();
     };
     const bool is_small = tensor.size() * about.plan.key_len <= most_sums;
-    const auto may_differ = [&](const std::string& made) {
-        return is_small && find_step(table, made).kind == Step::Kind::computed &&
-               !replay.is_given(made);
+    const auto may_differ = [&](const std::string& produced) {
+        return is_small && find_step(table, produced).kind == Step::Kind::computed &&
+               !replay.is_given(produced);
     };
     const auto found = changed_rule({about.plan, table, find_step(table, step)}, std::move(before),
                                     gives_theirs, may_differ);
     if (!found) return read_off(about.plan, step, tensor, replay, finding.evidence);
-    finding.follows = found->told;
+    finding.follows = found->written_rule;
     finding.followed_by = found->kind;
     if (!found->also.empty()) finding.evidence.push_back("so do they: " + found->also);
 }
@@ -158,11 +159,11 @@ void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, 
     if (const KeptStep* shown = kept_step(finding.step); shown && shown->is_mistake) return;
     // The results follow from one tensor per step: with two, it is unknown which one.
     bool right = std::ranges::count(diagnosis.steps, finding.step, &StepVerdict::name) == 1;
-    bool judged = false, after = false, behind_scores = false;
+    bool judged = false, after = false, has_results = false;
     for (const StepVerdict& verdict : diagnosis.steps) {
-        behind_scores = behind_scores || is_result_step(plan, verdict.name);
+        has_results = has_results || is_result_step(plan, verdict.name);
         after = after || verdict.name == finding.step;
-        if (!after || !behind_scores) continue;
+        if (!after || !has_results) continue;
         judged = true;
         right = right && verdict.global == Verdict::right;
     }
@@ -173,15 +174,15 @@ void mark_if_harmless(const Plan& plan, Finding& finding, Diagnosis& diagnosis, 
     }
     // The bound for 16 bits over the whole walk may be wider than the error of a result at its own
     // step.
-    const bool is_off = std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& verdict) {
+    const bool is_mismatch = std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& verdict) {
         return verdict.name == finding.step && is_result_step(plan, verdict.name) &&
                verdict.epsilon != 0 && verdict.local == Verdict::wrong;
     });
     const bool is_seen = finding.mistake() != nullptr && !finding.changes_weights;
-    if (is_seen && judged && right && !is_off) {
+    if (is_seen && judged && right && !is_mismatch) {
         // Right results that do not follow from this tensor are no evidence for it.
-        finding.asked = !follows && !finding.harmless;
-        finding.harmless = !finding.asked;
+        finding.is_question = !follows && !finding.harmless;
+        finding.harmless = !finding.is_question;
     }
     // An earlier change that a wrong result depends on is not harmless.
     if (finding.mistake() != nullptr && finding.replayed && is_result_step(plan, finding.step) &&
@@ -206,11 +207,11 @@ void fold_halves(Diagnosis& diagnosis) {
     all.erase(half);
 }
 
-bool may_be_projected(const Tensor& theirs, const Tensor& merged) {
+bool may_be_projected(const Tensor& actual, const Tensor& merged) {
     const std::size_t width = merged.shape().back(), rows = merged.size() / width;
-    if (theirs.size() % rows != 0 || rows < width + 4) return true;
+    if (actual.size() % rows != 0 || rows < width + 4) return true;
     std::vector<std::vector<double>> basis;
-    const double unit = 8 * std::max(epsilon(theirs.dtype()), epsilon(merged.dtype()));
+    const double unit = 8 * std::max(epsilon(actual.dtype()), epsilon(merged.dtype()));
     const double least = std::max(1e-8, unit * unit);
     const auto reduced = [&](const Tensor& from, std::size_t column) {
         const std::size_t columns = from.size() / rows;
@@ -225,30 +226,31 @@ bool may_be_projected(const Tensor& theirs, const Tensor& merged) {
             for (std::size_t row = 0; row < rows; ++row) rest[row] -= along * known[row];
         }
         const double left = std::inner_product(rest.begin(), rest.end(), rest.begin(), 0.0);
-        const bool is_made = left <= least * all;
+        const bool is_computed_step = left <= least * all;
         for (double& cell : rest) cell /= std::sqrt(left);
-        return std::pair(is_made, std::move(rest));
+        return std::pair(is_computed_step, std::move(rest));
     };
     for (std::size_t column = 0; column <= width; ++column) {  // the last one is the bias
-        auto [is_made, direction] = reduced(merged, column);
-        if (!is_made) basis.push_back(std::move(direction));
+        auto [is_computed_step, direction] = reduced(merged, column);
+        if (!is_computed_step) basis.push_back(std::move(direction));
     }
-    for (std::size_t column = 0; column < theirs.size() / rows; ++column) {
-        if (!reduced(theirs, column).first) return false;
+    for (std::size_t column = 0; column < actual.size() / rows; ++column) {
+        if (!reduced(actual, column).first) return false;
     }
     return true;
 }
 
-bool have_same_product(const Case& about, Replay& theirs) {
+bool have_same_product(const Case& about, Replay& actual) {
     for (const char* id : {"rope-missing", "rope-q-only"}) {
-        Replay ours = about.replay;
-        if (about.plan.rotates()) ours.make(find_mistake(id));
-        Replay other = ours;
+        Replay correct = about.replay;
+        if (about.plan.rotates()) correct.make(find_mistake(id));
+        Replay other = correct;
         for (const char* side : {"rotary_key", "query", "key"}) {
-            if (const Tensor* tensor = theirs.step(side)) other.take(side, *tensor);
+            if (const Tensor* tensor = actual.step(side)) other.take(side, *tensor);
         }
         const Tensor* product = other.step("scores");
-        for (const Tensor* right : {ours.step("scores"), about.judge.reference().find("scores")}) {
+        for (const Tensor* right :
+             {correct.step("scores"), about.judge.reference().find("scores")}) {
             if (product && about.judge("scores", {}, *product, *right, true).right()) return true;
         }
     }
@@ -268,10 +270,11 @@ bool is_refuted(const Case& about, const Diagnosis& diagnosis, const Mistake& mi
     });
 }
 
-Case::Case(const Plan& walked, const DiagnoseOptions& asked, Intake taken, double epsilon)
+Case::Case(const Plan& walked, const DiagnoseOptions& requested, Intake tensors_read,
+           double epsilon)
     : plan(walked),
-      options(asked),
-      intake(std::move(taken)),
+      options(requested),
+      intake(std::move(tensors_read)),
       judge(plan, intake.given, options),
       replay(plan, intake.given) {
     judge.loosen(epsilon);

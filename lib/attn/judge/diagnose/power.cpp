@@ -1,4 +1,4 @@
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -105,10 +105,10 @@ std::vector<const Mistake*> below_rounding(const Diagnosis& diagnosis) {
         return wrong && std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& step) {
                    const Tensor* const right = judges.reference().find(step.name);
                    const Tensor* const other = wrong->find(step.name);
-                   TheirTensor as_theirs;
-                   if (&judges == &judge) as_theirs.epsilon = step.epsilon;
+                   UserTensor as_user_tensor;
+                   if (&judges == &judge) as_user_tensor.epsilon = step.epsilon;
                    return right && other &&
-                          !judges(step.name, as_theirs, *other, *right, false).right();
+                          !judges(step.name, as_user_tensor, *other, *right, false).right();
                });
     };
     for (const Mistake* mistake : mistakes_in(plan)) {
@@ -126,18 +126,18 @@ WalkConfig probe_config() {
         "mask causal,padding, lengths 5,3,5");
 }
 
-WalkConfig probe_config(WalkConfig asked) {
-    if (std::holds_alternative<RandomInput>(asked.input)) {
-        if (!asked.batch) asked.batch = 3;
-        if (!asked.query_len) asked.query_len = 7;
+WalkConfig probe_config(WalkConfig requested) {
+    if (std::holds_alternative<RandomInput>(requested.input)) {
+        if (!requested.batch) requested.batch = 3;
+        if (!requested.query_len) requested.query_len = 7;
     }
-    const Plan plan = resolve(asked);
+    const Plan plan = resolve(requested);
     const Ledger drawn = draw(plan);
     if (const Tensor* x = drawn.find("x"); x != nullptr && plan.caps()) {
         // Scales the input so that scores come near the cap; small scores would not be capped.
         const double loudest = usual_size(walk(plan, drawn)["scaled_scores"]);
         const double factor = std::sqrt(0.3 * plan.config.softcap / loudest);
-        if (factor > 1) asked.input = mapped(*x, [&](auto cell) { return cell * factor; });
+        if (factor > 1) requested.input = mapped(*x, [&](auto cell) { return cell * factor; });
     }
     // Gains of 1 and biases of 0, as at initialisation, are replaced by distinct numbers, so that
     // one left out or exchanged shows. Matrices keep the values that the options set.
@@ -149,14 +149,15 @@ WalkConfig probe_config(WalkConfig asked) {
         const bool is_even =
             (first == 0 || first == 1) &&
             std::ranges::count(all, first) == static_cast<std::ptrdiff_t>(all.size());
-        if (!learns || !is_even || name.starts_with("w_") || asked.parameters.has(name)) continue;
-        asked.parameters.record(name, tensor_like(even, [&](std::size_t i) {
-                                    return first - 0.5 +
-                                           0.25 * static_cast<double>((i * 3 + uneven) % 7);
-                                }));
+        if (!learns || !is_even || name.starts_with("w_") || requested.parameters.has(name))
+            continue;
+        requested.parameters.record(name, tensor_like(even, [&](std::size_t i) {
+                                        return first - 0.5 +
+                                               0.25 * static_cast<double>((i * 3 + uneven) % 7);
+                                    }));
         ++uneven;
     }
-    return asked;
+    return requested;
 }
 
 std::string power_text(const Power& power) {

@@ -4,7 +4,7 @@
 
 #include "attn/ground/tensor/cells.hpp"
 #include "attn/judge/diagnose/judged_tensors.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 // Printed tensors: the digits lost in them, and in the tensors from which they were computed.
 
@@ -33,8 +33,8 @@ double share_dropped(const std::vector<double>& before, const std::vector<double
     // Shares have few digits: 0.1, 0.125.
     for (const double parts : {1e2, 1e4}) {
         const double rounded = std::round(parts * share) / parts;
-        const double made = before[largest] / (1 - rounded);
-        if (std::abs(made - after[largest]) > (1 + after[largest] / before[largest]) * near) {
+        const double result = before[largest] / (1 - rounded);
+        if (std::abs(result - after[largest]) > (1 + after[largest] / before[largest]) * near) {
             continue;
         }
         share = rounded;
@@ -139,7 +139,7 @@ Ledger Judge::printed_radii(const Ledger& used) const {
 }
 
 /// Returns the tolerance for printed numbers of a mistake, which have no radius of their own.
-Tolerance Judge::printed_tolerance(const TheirTensor& theirs, const Allowed* usual, double size,
+Tolerance Judge::printed_tolerance(const UserTensor& actual, const Allowed* usual, double size,
                                    double relative) const {
     double most = 0;
     if (usual != nullptr) {
@@ -147,20 +147,20 @@ Tolerance Judge::printed_tolerance(const TheirTensor& theirs, const Allowed* usu
             if (std::isfinite(radius)) most = std::max(most, radius);
         });
     }
-    const Printed digits = own_digits(theirs.tensor);
+    const Printed digits = own_digits(actual.tensor);
     return {most + relative * size + digits.cut(0),
             relative + (digits.are_significant ? digits.cut(1) : 0)};
 }
 
 /// Printed numbers, and the numbers that follow from printed ones.
-Judged Judge::as_printed(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                         const Tensor& expected, bool from_theirs) const {
-    const Rounding kind = rounding(theirs, expected);
-    const Allowed* const usual = allowed(step, kind, from_theirs);
+Judged Judge::as_printed(const std::string& step, const UserTensor& actual, const Tensor& tensor,
+                         const Tensor& expected, bool from_user) const {
+    const Rounding kind = rounding(actual, expected);
+    const Allowed* const usual = allowed(step, kind, from_user);
     if (!is_middle(expected, usual, kind)) {
-        return judged(tensor, expected, tolerance(step, theirs, expected, from_theirs));
+        return judged(tensor, expected, tolerance(step, actual, expected, from_user));
     }
-    const Printed digits = own_digits(theirs.tensor);
+    const Printed digits = own_digits(actual.tensor);
     const auto is_within = [&](const Ball& ball) {
         Array<double> radius = ball.radius.as<double>();
         const double* const middle = ball.middle.as<double>().data();
@@ -172,7 +172,7 @@ Judged Judge::as_printed(const std::string& step, const TheirTensor& theirs, con
     };
     // Steps computed from numbers with lost digits prove little compared with printed steps in
     // between.
-    const Allowed* const nearer = from_theirs ? nullptr : allowed(step, kind, true);
+    const Allowed* const nearer = from_user ? nullptr : allowed(step, kind, true);
     const bool is_right = is_within(usual->ball) && (nearer == nullptr || is_within(nearer->ball));
     return {is_right ? Verdict::right : Verdict::wrong, judged(tensor, expected, {}).difference};
 }

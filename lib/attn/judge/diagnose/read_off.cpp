@@ -35,12 +35,12 @@ std::string listed(const Numbers& numbers, std::size_t most = 6) {
 /// Returns one number per index of an axis that turns the right tensor into the user's; nullopt if
 /// an index needs several numbers, or all are the same.
 template <class Between>
-std::optional<Numbers> one_for_each(const Tensor& theirs, const Tensor& right, std::size_t axis,
+std::optional<Numbers> one_for_each(const Tensor& actual, const Tensor& right, std::size_t axis,
                                     const Between& between) {
-    const auto [outer, length, inner] = axis_view(theirs.shape(), axis);
+    const auto [outer, length, inner] = axis_view(actual.shape(), axis);
     Numbers found(length, std::nan(""));
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
-        const double number = between(theirs.at(i), right.at(i));
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+        const double number = between(actual.at(i), right.at(i));
         if (std::isnan(number)) continue;
         double& known = found[i / inner % length];
         if (std::isnan(known)) known = number;
@@ -54,30 +54,30 @@ std::optional<Numbers> one_for_each(const Tensor& theirs, const Tensor& right, s
 }
 
 /// Describes a factor or an addend per place of one axis.
-std::string of_its_own(const Tensor& theirs, const Tensor& right, std::size_t axis) {
-    const std::string& name = theirs.axes()[axis];
+std::string of_its_own(const Tensor& actual, const Tensor& right, std::size_t axis) {
+    const std::string& name = actual.axes()[axis];
     const auto factor = [](double a, double b) {
         return std::abs(b) < 1e-6 || !std::isfinite(b) ? std::nan("") : a / b;
     };
     const auto addend = [](double a, double b) { return std::isfinite(b) ? a - b : std::nan(""); };
-    if (const auto factors = one_for_each(theirs, right, axis, factor)) {
+    if (const auto factors = one_for_each(actual, right, axis, factor)) {
         return "each " + name + " has its own factor: " + listed(*factors);
     }
-    if (const auto addends = one_for_each(theirs, right, axis, addend)) {
+    if (const auto addends = one_for_each(actual, right, axis, addend)) {
         return "each " + name + " has its own offset: " + listed(*addends);
     }
     return {};
 }
 
 /// Describes one axis: the first places that are right, or a factor for each place.
-std::string along(const Tensor& theirs, const Tensor& right, std::size_t axis) {
-    std::string own = of_its_own(theirs, right, axis);
-    if (!own.empty() || axis + 1 == theirs.dimension()) return own;
-    const auto [outer, length, inner] = axis_view(theirs.shape(), axis);
-    const std::string& name = theirs.axes()[axis];
+std::string along(const Tensor& actual, const Tensor& right, std::size_t axis) {
+    std::string own = of_its_own(actual, right, axis);
+    if (!own.empty() || axis + 1 == actual.dimension()) return own;
+    const auto [outer, length, inner] = axis_view(actual.shape(), axis);
+    const std::string& name = actual.axes()[axis];
     std::vector<bool> is_right(length, true);
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
-        if (!alike(theirs.at(i), right.at(i))) is_right[i / inner % length] = false;
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+        if (!alike(actual.at(i), right.at(i))) is_right[i / inner % length] = false;
     }
     Numbers wrong;
     for (std::size_t i = 0; i < length; ++i) {
@@ -158,16 +158,16 @@ std::string mask_of(const Plan& plan, const std::vector<bool>& seen) {
 }
 
 /// Infers the visible keys from zero weights or from scores far below all others.
-void keys_that_are_seen(const Plan& plan, const std::string& step, const Tensor& theirs,
+void keys_that_are_seen(const Plan& plan, const std::string& step, const Tensor& actual,
                         Replay& replay, std::vector<std::string>& evidence) {
     const Tensor* weights = replay.step("weights");
     const std::size_t keys = plan.key_len;
-    if (weights == nullptr || weights->shape() != theirs.shape()) return;
+    if (weights == nullptr || weights->shape() != actual.shape()) return;
     const bool is_weights = step == "weights";
     const Tensor right = is_weights ? *weights : *replay.step(step);
-    std::vector<bool> seen(theirs.size()), should(theirs.size());
+    std::vector<bool> seen(actual.size()), should(actual.size());
     for (std::size_t i = 0; i < seen.size(); ++i) {
-        seen[i] = is_weights ? theirs.at(i) != 0 : theirs.at(i) > -1e4;
+        seen[i] = is_weights ? actual.at(i) != 0 : actual.at(i) > -1e4;
         should[i] = is_weights ? right.at(i) != 0 : right.at(i) > -1e4;
     }
     const auto [a, b] = std::ranges::mismatch(seen, should);
@@ -179,7 +179,7 @@ void keys_that_are_seen(const Plan& plan, const std::string& step, const Tensor&
                        keys_in(seen, row, keys) + ", but should see " + keys_in(should, row, keys));
     if (!is_weights) return;
     // The rest is right if softmax over these keys gives the user's weights.
-    Numbers shares = theirs.numbers();
+    Numbers shares = actual.numbers();
     for (std::size_t first = 0; first < shares.size(); first += keys) {
         std::size_t known = first;
         while (known < first + keys && !(seen[known] && should[known])) ++known;
@@ -194,7 +194,7 @@ void keys_that_are_seen(const Plan& plan, const std::string& step, const Tensor&
 }
 
 /// Reports the addend of right scores for each distance and head.
-void added_by_distance(const Plan& plan, const std::string& step, const Tensor& theirs,
+void added_by_distance(const Plan& plan, const std::string& step, const Tensor& actual,
                        Replay& replay, std::vector<std::string>& evidence) {
     const StepTable& table = step_table(plan);
     const bool has_bias = step == "position_bias" || step == "biased_scores";
@@ -203,7 +203,7 @@ void added_by_distance(const Plan& plan, const std::string& step, const Tensor& 
     if (step == "biased_scores") {
         base = *replay.step(PlannedStep{plan, table, find_step(table, step)}.latest(Chain::scores));
     }
-    const auto [groups, queries, keys] = groups_of(theirs.shape());
+    const auto [groups, queries, keys] = groups_of(actual.shape());
     const std::size_t most = std::min<std::size_t>(keys, 5);
     const auto by_distance = [&, queries = queries, keys = keys](const Tensor& of,
                                                                  std::size_t group) -> Numbers {
@@ -225,12 +225,12 @@ void added_by_distance(const Plan& plan, const std::string& step, const Tensor& 
     };
     const std::size_t heads = plan.has_head ? std::min(plan.heads, groups) : 1;
     for (std::size_t head = 0; head < std::min<std::size_t>(heads, 4); ++head) {
-        const Numbers theirs_add = by_distance(theirs, head), ours = by_distance(right, head);
-        const bool says = theirs_add.size() == ours.size() && ours.size() > 1;
-        if (!says || all_alike(theirs_add, ours)) continue;
+        const Numbers actual_add = by_distance(actual, head), correct = by_distance(right, head);
+        const bool has_offsets = actual_add.size() == correct.size() && correct.size() > 1;
+        if (!has_offsets || all_alike(actual_add, correct)) continue;
         evidence.push_back((heads > 1 ? "head " + std::to_string(head) + ": " : "") +
-                           "the keys 0, 1, 2, ... tokens back have " + listed(theirs_add) +
-                           " added" + (has_bias ? ", not " + listed(ours) : ""));
+                           "the keys 0, 1, 2, ... tokens back have " + listed(actual_add) +
+                           " added" + (has_bias ? ", not " + listed(correct) : ""));
     }
 }
 
@@ -242,8 +242,9 @@ struct Turn {
 
 /// Infers the rotation of `width` features per group; nullopt if the tensors are not a rotation of
 /// each other.
-std::optional<Turn> turn_between(const Numbers& before, const Numbers& after, std::size_t tokens,
-                                 std::size_t features, std::size_t width, bool halves) {
+std::optional<Turn> rotation_between(const Numbers& before, const Numbers& after,
+                                     std::size_t tokens, std::size_t features, std::size_t width,
+                                     bool halves) {
     Turn turn;
     const std::size_t pairs = width / 2;
     turn.pairs = halves ? "(i, i + " + std::to_string(pairs) + ")" : "(2i, 2i + 1)";
@@ -281,7 +282,7 @@ Numbers heads_joined(const Tensor& tensor, std::size_t heads) {
 }
 
 /// Infers the rotation between two tensors, for any width and pairing, per head or over all heads.
-std::optional<Turn> turn_read(const Tensor& before, const Tensor& after, std::size_t heads) {
+std::optional<Turn> find_rotation(const Tensor& before, const Tensor& after, std::size_t heads) {
     const std::size_t tokens = after.shape()[after.dimension() - 2];
     for (const std::size_t together : {std::size_t{1}, heads}) {
         const std::size_t all = after.shape().back() * together;
@@ -290,7 +291,7 @@ std::optional<Turn> turn_read(const Tensor& before, const Tensor& after, std::si
         const Numbers b = joins ? heads_joined(after, heads) : after.numbers();
         for (std::size_t width = all - all % 2; width >= 2; width = width / 4 * 2) {
             for (const bool halves : {true, false}) {
-                std::optional<Turn> turn = turn_between(a, b, tokens, all, width, halves);
+                std::optional<Turn> turn = rotation_between(a, b, tokens, all, width, halves);
                 if (turn && joins) turn->pairs += " of all heads joined: before the split";
                 if (turn) return turn;
             }
@@ -300,16 +301,16 @@ std::optional<Turn> turn_read(const Tensor& before, const Tensor& after, std::si
 }
 
 /// Reports the angles between a rotated tensor and its input.
-void angles_of_rotation(const Plan& plan, const std::string& step, const Tensor& theirs,
+void angles_of_rotation(const Plan& plan, const std::string& step, const Tensor& actual,
                         Replay& replay, std::vector<std::string>& evidence) {
     const StepTable& table = step_table(plan);
     const Step& card = find_step(table, step);
     const Tensor* start = replay.step(PlannedStep{plan, table, card}.latest(card.chain));
-    if (start == nullptr || start->shape() != theirs.shape() || theirs.size() > 1'000'000) return;
-    const std::size_t heads = plan.has_head ? theirs.shape()[theirs.dimension() - 3] : 1;
+    if (start == nullptr || start->shape() != actual.shape() || actual.size() > 1'000'000) return;
+    const std::size_t heads = plan.has_head ? actual.shape()[actual.dimension() - 3] : 1;
     const Tensor before = *start;
-    const std::optional<Turn> turn = turn_read(before, theirs, heads);
-    const std::optional<Turn> meant = turn_read(before, *replay.step(step), heads);
+    const std::optional<Turn> turn = find_rotation(before, actual, heads);
+    const std::optional<Turn> meant = find_rotation(before, *replay.step(step), heads);
     if (!turn)
         evidence.emplace_back("no pairs of features keep their length: it is not a rotation");
     if (!turn || !meant) return;
@@ -321,45 +322,45 @@ void angles_of_rotation(const Plan& plan, const std::string& step, const Tensor&
         }
         return all;
     };
-    const auto tell = [&](const std::string& what, const Numbers& is, const Numbers& should) {
+    const auto notify = [&](const std::string& what, const Numbers& is, const Numbers& should) {
         if (all_alike(is, should)) return;
         evidence.push_back(what + " by " + listed(is) + ", not by " + listed(should));
     };
     if (turn->pairs != meant->pairs) {
         evidence.push_back("the pairs " + turn->pairs + " are rotated, not " + meant->pairs);
     } else {
-        tell("token 0 is rotated", turn->angles[0], meant->angles[0]);
+        notify("token 0 is rotated", turn->angles[0], meant->angles[0]);
     }
-    tell("from token 0 to 1 the pairs rotate", rates(*turn), rates(*meant));
+    notify("from token 0 to 1 the pairs rotate", rates(*turn), rates(*meant));
 }
 
 }  // namespace
 
-void read_off_axes(const Tensor& theirs, const Tensor& right, std::vector<std::string>& evidence) {
-    for (std::size_t axis = 0; axis < theirs.dimension(); ++axis) {
-        if (theirs.shape()[axis] < 2) continue;
-        if (std::string line = along(theirs, right, axis); !line.empty()) {
+void read_off_axes(const Tensor& actual, const Tensor& right, std::vector<std::string>& evidence) {
+    for (std::size_t axis = 0; axis < actual.dimension(); ++axis) {
+        if (actual.shape()[axis] < 2) continue;
+        if (std::string line = along(actual, right, axis); !line.empty()) {
             evidence.push_back(std::move(line));
         }
     }
 }
 
-void read_off(const Plan& plan, const std::string& step, const Tensor& theirs, Replay& replay,
+void read_off(const Plan& plan, const std::string& step, const Tensor& actual, Replay& replay,
               std::vector<std::string>& evidence) {
     const Tensor* right = replay.step(step);
-    if (right == nullptr || right->shape() != theirs.shape() || !theirs.is_floating() ||
-        theirs.dimension() < 2 || theirs.size() == 0) {
+    if (right == nullptr || right->shape() != actual.shape() || !actual.is_floating() ||
+        actual.dimension() < 2 || actual.size() == 0) {
         return;
     }
-    read_off_axes(theirs, Tensor(*right), evidence);
+    read_off_axes(actual, Tensor(*right), evidence);
     if (step == "weights" || step == "masked_scores") {
-        keys_that_are_seen(plan, step, theirs, replay, evidence);
+        keys_that_are_seen(plan, step, actual, replay, evidence);
     }
     const bool is_scores =
         step == "position_bias" || find_step(kept_table(plan), step).chain == Chain::scores;
-    if (is_scores) added_by_distance(plan, step, theirs, replay, evidence);
+    if (is_scores) added_by_distance(plan, step, actual, replay, evidence);
     if (step == "rotated_query" || step == "rotated_key") {
-        angles_of_rotation(plan, step, theirs, replay, evidence);
+        angles_of_rotation(plan, step, actual, replay, evidence);
     }
 }
 

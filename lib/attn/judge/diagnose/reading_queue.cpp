@@ -9,20 +9,20 @@ namespace {
 
 /// A reading of all tensors, and the examination of another one with the same beginning.
 struct Hypothesis {
-    std::vector<TheirTensor> theirs;
+    std::vector<UserTensor> actual;
     std::shared_ptr<const Examiner> before{};
 };
 
 /// Returns the other ways to read a tensor.
-std::vector<TheirTensor> others(const TheirTensor& theirs) {
-    std::vector<TheirTensor> all;
-    if (theirs.steps.front() == "mask") return all;
-    for (std::size_t i = 0; i < theirs.options.size(); ++i) {
+std::vector<UserTensor> others(const UserTensor& actual) {
+    std::vector<UserTensor> all;
+    if (actual.steps.front() == "mask") return all;
+    for (std::size_t i = 0; i < actual.options.size(); ++i) {
         for (const bool aside : {false, true}) {
-            const std::string& step = theirs.options[i];
-            if (aside && step != theirs.steps.front()) continue;
-            if (step == theirs.steps.front() && aside == theirs.aside) continue;
-            TheirTensor other = theirs;
+            const std::string& step = actual.options[i];
+            if (aside && step != actual.steps.front()) continue;
+            if (step == actual.steps.front() && aside == actual.aside) continue;
+            UserTensor other = actual;
             other.steps = {step};
             other.rank = i;
             other.aside = aside;
@@ -36,8 +36,8 @@ std::vector<TheirTensor> others(const TheirTensor& theirs) {
 /// cost of a reading adds readings in which it is read differently.
 class ReadingQueue {
 public:
-    ReadingQueue(const Case& about, std::vector<TheirTensor> theirs) : case_(about) {
-        add({0, 0}, {std::move(theirs)});
+    ReadingQueue(const Case& about, std::vector<UserTensor> actual) : case_(about) {
+        add({0, 0}, {std::move(actual)});
     }
 
     /// Returns the cheapest diagnosis.
@@ -49,7 +49,7 @@ public:
             if (cost >= bound) continue;
             const Hypothesis& read = next.mapped();
             std::vector<Fork> forks;
-            auto outcome = examined(case_, read.theirs, bound, forks, read.before.get());
+            auto outcome = examined(case_, read.actual, bound, forks, read.before.get());
             const bool is_best = outcome.has_value();
             if (is_best) best_ = *std::move(outcome);
             // If the likeliest reading exceeds the caller's bound, no other one is tried.
@@ -77,23 +77,23 @@ private:
 
     /// Adds a reading, its tensors in the order of the walk, if it is new.
     void add(Place place, Hypothesis read) {
-        std::ranges::stable_sort(read.theirs, {}, [&](const TheirTensor& each) {
+        std::ranges::stable_sort(read.actual, {}, [&](const UserTensor& each) {
             return place_of(kept_table(case_.plan), each.steps.front());
         });
         std::string key;
-        for (const TheirTensor& each : read.theirs) {
+        for (const UserTensor& each : read.actual) {
             key += each.name + (each.aside ? " beside " : " as ") + each.steps.front() + "\n";
         }
         if (seen_.insert(key).second) queue_.emplace(place, std::move(read));
     }
 
     void add_others(const Hypothesis& read, int changes, const Fork& fork) {
-        const std::vector<TheirTensor>& theirs = read.theirs;
-        for (TheirTensor& other : others(theirs[fork.tensor])) {
-            if (other.aside && std::ranges::any_of(theirs, &TheirTensor::aside)) continue;
-            std::vector<TheirTensor> all = theirs;
+        const std::vector<UserTensor>& actual = read.actual;
+        for (UserTensor& other : others(actual[fork.tensor])) {
+            if (other.aside && std::ranges::any_of(actual, &UserTensor::aside)) continue;
+            std::vector<UserTensor> all = actual;
             all[fork.tensor] = std::move(other);
-            const double cost = fork.cost + cost_of({}, all) - cost_of({}, theirs);
+            const double cost = fork.cost + cost_of({}, all) - cost_of({}, actual);
             add({changes, std::max(cost, cost::harmless)}, {std::move(all), fork.before});
         }
     }
@@ -107,8 +107,8 @@ private:
 
 }  // namespace
 
-Diagnosis best_reading(const Case& about, std::vector<TheirTensor> theirs) {
-    return ReadingQueue(about, std::move(theirs)).best();
+Diagnosis best_reading(const Case& about, std::vector<UserTensor> actual) {
+    return ReadingQueue(about, std::move(actual)).best();
 }
 
 }  // namespace attn

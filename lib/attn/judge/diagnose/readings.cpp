@@ -1,4 +1,4 @@
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -36,9 +36,9 @@ Tensor of_type(const Tensor& tensor, DType dtype) {
     return is_16_bit(dtype) ? floating.of_type(dtype) : floating;
 }
 
-/// Reads `theirs` as one of our tensors whose axes are in memory in that order; axes of length 1
+/// Reads `actual` as one of our tensors whose axes are in memory in that order; axes of length 1
 /// may be missing from it.
-Tensor laid_out(const Tensor& theirs, const Axes& axes, const Shape& shape, DType dtype,
+Tensor laid_out(const Tensor& actual, const Axes& axes, const Shape& shape, DType dtype,
                 const std::vector<std::size_t>& order) {
     Shape stride(shape.size(), 0);
     std::size_t next = 1;
@@ -46,7 +46,7 @@ Tensor laid_out(const Tensor& theirs, const Axes& axes, const Shape& shape, DTyp
         stride[axis] = next;
         next *= shape[axis];
     }
-    return of_type(strided(theirs, shape, stride), dtype).renamed(axes);
+    return of_type(strided(actual, shape, stride), dtype).renamed(axes);
 }
 
 /// True if neighbouring axes are ever saved as one: samples with heads or tokens, heads with
@@ -103,32 +103,32 @@ bool exchanges_queries_and_keys(const std::vector<std::size_t>& order, const Axe
 
 /// True if their axes, with neighbours joined, are ours in order: (B, K, H / K, T, T) as (B, H, T,
 /// T).
-bool splits_axes(const Shape& theirs, const Shape& ours) {
+bool splits_axes(const Shape& actual, const Shape& correct) {
     std::size_t next = 0;
-    for (const std::size_t length : ours) {
+    for (const std::size_t length : correct) {
         std::size_t product = 1;
-        while (product < length && next < theirs.size()) product *= theirs[next++];
+        while (product < length && next < actual.size()) product *= actual[next++];
         if (product != length) return false;
     }
-    return std::all_of(theirs.begin() + static_cast<std::ptrdiff_t>(next), theirs.end(),
+    return std::all_of(actual.begin() + static_cast<std::ptrdiff_t>(next), actual.end(),
                        [](std::size_t length) { return length == 1; });
 }
 
 /// Expands rows with only the keys in each query's window, its own key last. The number before the
 /// first key is used for keys outside the window.
-std::optional<Reading> widened(const Tensor& theirs, const Axes& axes, const Shape& shape,
+std::optional<Reading> widened(const Tensor& actual, const Axes& axes, const Shape& shape,
                                const Shape& lengths) {
     const std::size_t keys = shape.back(), width = lengths.back();
     const std::size_t queries = shape[shape.size() - 2];
     if (queries > keys || keys - queries + 1 >= width) return std::nullopt;
-    const double beyond = theirs.at(0);
+    const double beyond = actual.at(0);
     auto cells = Array<double>::filled(shape, beyond);
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
+    for (std::size_t i = 0; i < actual.size(); ++i) {
         const std::size_t row = i / width;
         const std::size_t end = row % queries + keys - queries + 1, key = end + i % width;
         if (key >= width) {
-            cells.data()[row * keys + key - width] = theirs.at(i);
-        } else if (theirs.at(i) != beyond) {
+            cells.data()[row * keys + key - width] = actual.at(i);
+        } else if (actual.at(i) != beyond) {
             return std::nullopt;
         }
     }
@@ -138,8 +138,8 @@ std::optional<Reading> widened(const Tensor& theirs, const Axes& axes, const Sha
 /// Shortens a tensor that is longer than ours along one axis: unfilled slots of a cache, a column
 /// for a sink, cosines for both features of a pair; or reads one row for all queries. The excess
 /// must have the numbers of such a form.
-std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const Shape& shape) {
-    Shape lengths = theirs.shape();
+std::optional<Reading> shortened(const Tensor& actual, const Axes& axes, const Shape& shape) {
+    Shape lengths = actual.shape();
     while (lengths.size() > shape.size() && lengths.front() == 1) lengths.erase(lengths.begin());
     if (lengths.size() != shape.size()) return std::nullopt;
     const auto differs = std::ranges::mismatch(lengths, shape).in1 - lengths.begin();
@@ -150,24 +150,24 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
     others[longer] = needs;
     const std::string& axis = axes[longer];
     const bool is_band = axis == "key" && longer > 0 && axes[longer - 1] == "query";
-    if (others == shape && has < needs && is_band) return widened(theirs, axes, shape, lengths);
+    if (others == shape && has < needs && is_band) return widened(actual, axes, shape, lengths);
     if (others != shape || (has < needs && (axis != "query" || has != 1))) return std::nullopt;
     const std::size_t inner = axis_view(lengths, longer).inner;
     if (has < needs) {
         Shape stride = row_strides(lengths);
         stride[longer] = 0;
-        return Reading{strided(theirs, shape, stride).renamed(axes), "the same for each query"};
+        return Reading{strided(actual, shape, stride).renamed(axes), "the same for each query"};
     }
     std::vector<AxisPart> parts = whole_parts(shape);
     const auto all = [&](auto&& holds) {
-        for (std::size_t i = 0; i < theirs.size(); ++i) {
+        for (std::size_t i = 0; i < actual.size(); ++i) {
             if (!holds(i, i / inner % has)) return false;
         }
         return true;
     };
     // True if number i repeats the one `back` places before it.
     const auto repeats = [&](std::size_t i, std::size_t back) {
-        return theirs.at(i) == theirs.at(i - back * inner);
+        return actual.at(i) == actual.at(i - back * inner);
     };
     std::string words = "the first " + std::to_string(needs) + " slots";
     if (axis == "pair" && has == 2 * needs) {
@@ -187,37 +187,38 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
         words = more == 1 ? "its last column left out"
                           : "its last " + std::to_string(more) + " columns left out";
     } else if (longer + 2 != shape.size() ||
-               !all([&](auto i, auto at) { return at < needs || theirs.at(i) == 0; })) {
+               !all([&](auto i, auto at) { return at < needs || actual.at(i) == 0; })) {
         return std::nullopt;
     }
-    return Reading{slice(laid_out(theirs, axes, lengths, theirs.dtype(), all_axes(lengths)), parts),
+    return Reading{slice(laid_out(actual, axes, lengths, actual.dtype(), all_axes(lengths)), parts),
                    words};
 }
 
 }  // namespace
 
-std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shape& shape,
+std::vector<Reading> readings(const Tensor& actual, const Axes& axes, const Shape& shape,
                               DType dtype) {
-    if (std::optional<Reading> part = shortened(theirs, axes, shape)) {
+    if (std::optional<Reading> part = shortened(actual, axes, shape)) {
         return {{laid_out(part->tensor, axes, shape, dtype, all_axes(shape)), part->layout}};
     }
-    const Shape& lengths = theirs.shape();
-    if (theirs.size() != element_count(shape) || theirs.size() == 0) return {};
+    const Shape& lengths = actual.shape();
+    if (actual.size() != element_count(shape) || actual.size() == 0) return {};
     std::vector<Reading> result;
     const auto add = [&](const std::vector<std::size_t>& order, const std::string& layout) {
-        result.push_back({laid_out(theirs, axes, shape, dtype, order), layout});
+        result.push_back({laid_out(actual, axes, shape, dtype, order), layout});
     };
     std::vector<std::size_t> order = all_axes(shape);
     std::erase_if(order, [&](std::size_t axis) { return shape[axis] == 1; });
-    const std::vector<std::size_t> ours = order;
-    if (lengths == shape && theirs.dtype() == dtype) {
-        result.push_back({theirs.renamed(axes), ""});
+    const std::vector<std::size_t> correct = order;
+    if (lengths == shape && actual.dtype() == dtype) {
+        result.push_back({actual.renamed(axes), ""});
     } else if (lengths == shape) {
         add(all_axes(shape), "");
     }
-    if (lengths.size() > shape.size() && splits_axes(lengths, shape)) add(ours, "with axes joined");
+    if (lengths.size() > shape.size() && splits_axes(lengths, shape))
+        add(correct, "with axes joined");
     do {
-        const bool is_known = order == ours && lengths == shape;
+        const bool is_known = order == correct && lengths == shape;
         const std::size_t group = place_of_axis("group", order, axes);
         const bool swaps = group < order.size() && place_of_axis("head", order, axes) < group;
         if (is_known || swaps || exchanges_queries_and_keys(order, axes) ||
@@ -233,14 +234,14 @@ std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shap
     if (!result.empty() || head == axes.end() || is_grouped) return result;
     const std::ptrdiff_t at = head - axes.begin();
     for (std::size_t groups = 2; groups < shape[static_cast<std::size_t>(at)]; ++groups) {
-        Axes apart = axes;
+        Axes separated = axes;
         Shape parted = shape;
         std::size_t& heads = parted[static_cast<std::size_t>(at)];
         if (heads % groups != 0 || std::ranges::count(lengths, groups) == 0) continue;
         heads /= groups;
-        apart.insert(apart.begin() + at, "group");
+        separated.insert(separated.begin() + at, "group");
         parted.insert(parted.begin() + at, groups);
-        for (const Reading& each : readings(theirs, apart, parted, dtype)) {
+        for (const Reading& each : readings(actual, separated, parted, dtype)) {
             result.push_back(
                 {laid_out(each.tensor, axes, shape, dtype, all_axes(shape)), each.layout});
         }
@@ -248,8 +249,8 @@ std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shap
     return result;
 }
 
-std::vector<Reading> readings(const Tensor& theirs, const Tensor& like) {
-    return readings(theirs, like.axes(), like.shape(), like.dtype());
+std::vector<Reading> readings(const Tensor& actual, const Tensor& like) {
+    return readings(actual, like.axes(), like.shape(), like.dtype());
 }
 
 namespace {
@@ -261,11 +262,11 @@ struct MaskValues {
     double second = 0;  ///< 1, or the hidden one of an added mask
 };
 
-std::optional<MaskValues> values_of(const Tensor& theirs) {
+std::optional<MaskValues> values_of(const Tensor& actual) {
     std::set<double> values;
-    for (std::size_t i = 0; i < theirs.size() && values.size() < 3; ++i) {
-        if (std::isnan(theirs.at(i))) return std::nullopt;
-        values.insert(theirs.at(i));
+    for (std::size_t i = 0; i < actual.size() && values.size() < 3; ++i) {
+        if (std::isnan(actual.at(i))) return std::nullopt;
+        values.insert(actual.at(i));
     }
     if (values.empty() || values.size() > 2) return std::nullopt;
     const double low = *values.begin();
@@ -281,7 +282,7 @@ std::optional<MaskValues> values_of(const Tensor& theirs) {
 }
 
 /// Returns the four axes that a mask of that shape may have, in the order in which they are tried.
-std::vector<std::pair<Shape, std::string>> mask_shapes(const Shape& theirs, const Shape& full) {
+std::vector<std::pair<Shape, std::string>> mask_shapes(const Shape& actual, const Shape& full) {
     std::vector<std::pair<Shape, std::string>> result;
     const auto add = [&](Shape shape, const std::string& words) {
         for (std::size_t i = 0; i < 4; ++i) {
@@ -292,40 +293,40 @@ std::vector<std::pair<Shape, std::string>> mask_shapes(const Shape& theirs, cons
         }
         result.emplace_back(std::move(shape), words);
     };
-    if (theirs.empty() || theirs.size() > 4) return result;
-    Shape right = theirs;
+    if (actual.empty() || actual.size() > 4) return result;
+    Shape right = actual;
     right.insert(right.begin(), 4 - right.size(), 1);
-    if (theirs.size() == 3) add({theirs[0], 1, theirs[1], theirs[2]}, "(batch, query, key)");
-    if (theirs.size() == 2) add({theirs[0], 1, 1, theirs[1]}, "(batch, key)");
+    if (actual.size() == 3) add({actual[0], 1, actual[1], actual[2]}, "(batch, query, key)");
+    if (actual.size() == 2) add({actual[0], 1, 1, actual[1]}, "(batch, key)");
     add(right, "");
-    if (theirs.size() == 3 && theirs[0] == full[0] * full[1]) {
-        add({full[0], full[1], theirs[1], theirs[2]}, "(batch * head, query, key)");
+    if (actual.size() == 3 && actual[0] == full[0] * full[1]) {
+        add({full[0], full[1], actual[1], actual[2]}, "(batch * head, query, key)");
     }
     return result;
 }
 
 }  // namespace
 
-std::vector<MaskReading> mask_readings(const Tensor& theirs, const Plan& plan) {
+std::vector<MaskReading> mask_readings(const Tensor& actual, const Plan& plan) {
     std::vector<MaskReading> result;
-    const std::optional<MaskValues> values = values_of(theirs);
+    const std::optional<MaskValues> values = values_of(actual);
     if (!values) return result;
     const Shape full{plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1,
                      plan.query_len, plan.key_len};
-    for (const auto& [shape, layout] : mask_shapes(theirs.shape(), full)) {
+    for (const auto& [shape, layout] : mask_shapes(actual.shape(), full)) {
         Shape stride = row_strides(shape);
         for (std::size_t axis = 0; axis < 4; ++axis) {
             if (shape[axis] == 1) stride[axis] = 0;
         }
-        const Tensor everywhere = strided(theirs, full, stride);
-        for (const bool says_keep : {false, true}) {
-            if (values->added && says_keep) continue;
+        const Tensor everywhere = strided(actual, full, stride);
+        for (const bool true_keeps : {false, true}) {
+            if (values->added && true_keeps) continue;
             const auto hides = [&](std::size_t i) {
-                return (everywhere.at(i) == values->second) != says_keep;
+                return (everywhere.at(i) == values->second) != true_keeps;
             };
             result.push_back({tensor_by(plan.per_head_axes("query", "key"),
                                         plan.per_head_shape(full[2], full[3]), hides),
-                              says_keep, layout});
+                              true_keeps, layout});
         }
     }
     return result;

@@ -46,13 +46,13 @@ Replay::Replay(const Plan& plan, Ledger given)
 }
 
 void Replay::forget_from(std::size_t place) {
-    if (place >= upto_) return;
+    if (place >= computed_up_to_) return;
     Ledger before(chains_);
     for (const auto& [name, tensor] : known_.entries()) {
         if (place_of(table_, name) < place) before.record(name, tensor);
     }
     known_ = std::move(before);
-    upto_ = place;
+    computed_up_to_ = place;
 }
 
 void Replay::take(const std::string& step, Tensor tensor) {
@@ -63,7 +63,7 @@ void Replay::take(const std::string& step, Tensor tensor) {
 void Replay::make(const Mistake& mistake) {
     table_ = mistake.apply(std::move(table_), *plan_);
     for (const Step& step : table_) {
-        if (was_replaced(step)) altered_.insert(step.name);
+        if (was_replaced(step)) replaced_steps_.insert(step.name);
     }
     const auto first = std::find_if(table_.begin(), table_.end(), was_replaced);
     forget_from(static_cast<std::size_t>(first - table_.begin()));
@@ -88,13 +88,13 @@ const Tensor* Replay::step(const std::string& name) {
     if (place == table_.size() || !applies_[place]) return nullptr;
     if (!known_.has(name)) {
         // A part of softmax needs the parts before it, which an earlier call may have skipped.
-        const std::size_t from = table_[place].kind == Step::Kind::detail ? 0 : upto_;
+        const std::size_t from = table_[place].kind == Step::Kind::detail ? 0 : computed_up_to_;
         try {
             run(table_, std::min(from, place), place, known_);
         } catch (const ShapeError&) {
             return nullptr;  // with a mistake the shapes do not fit
         }
-        upto_ = std::max(upto_, place + 1);
+        computed_up_to_ = std::max(computed_up_to_, place + 1);
     }
     return known_.find(name);
 }
@@ -109,10 +109,10 @@ bool Replay::reads_any_of(const Step& step, const std::set<std::string>& names) 
     });
 }
 
-std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
+std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& cause,
                                         const std::string& name) {
     StepTable table = table_;
-    for (const Mistake* mistake : made) table = mistake->apply(std::move(table), *plan_);
+    for (const Mistake* mistake : cause) table = mistake->apply(std::move(table), *plan_);
     const std::size_t place = place_of(table_, name);
     const bool details = table.at(place).kind == Step::Kind::detail;
     const auto is_left_out = [&](std::size_t i) {
@@ -124,8 +124,8 @@ std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
         const bool is_given = given_.has(step.name) && !step.replaces_given;
         const bool is_skipped = is_left_out(i);
         if (!applies_[i] || is_given || is_skipped || !step.compute) continue;
-        const bool reads_changed =
-            !changed.empty() && (altered_.contains(step.name) || reads_any_of(step, changed));
+        const bool reads_changed = !changed.empty() && (replaced_steps_.contains(step.name) ||
+                                                        reads_any_of(step, changed));
         if (was_replaced(step) || reads_changed) changed.insert(step.name);
     }
     if (!changed.contains(name)) return std::nullopt;

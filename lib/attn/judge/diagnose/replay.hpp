@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace attn {
 
@@ -34,7 +34,7 @@ public:
 
     /// Returns the tensor of a step with these mistakes made as well; nullopt if they cannot reach
     /// the step, or the shapes do not fit.
-    std::optional<Tensor> step_with(const std::vector<const Mistake*>& made,
+    std::optional<Tensor> step_with(const std::vector<const Mistake*>& cause,
                                     const std::string& name);
 
 private:
@@ -48,9 +48,10 @@ private:
     std::vector<bool> applies_;  ///< per step: the walk has it
     std::vector<bool> kept_;     ///< per step: only other code keeps it
     Chains chains_ = chains_of(table_);
-    std::set<std::string> altered_;  ///< steps that a mistake replaced: they may read any tensor
-    Ledger known_;                   ///< the tensors computed so far
-    std::size_t upto_ = 0;           ///< the steps before this place are computed
+    std::set<std::string>
+        replaced_steps_;              ///< steps that a mistake replaced: they may read any tensor
+    Ledger known_;                    ///< the tensors computed so far
+    std::size_t computed_up_to_ = 0;  ///< the steps before this place are computed
 };
 
 /// The first samples and tokens of a walk, as a shorter walk.

@@ -22,9 +22,9 @@ bool has_shifted_rows(const Tensor& tensor, const Tensor& expected, double near)
         if (expected.at(i) == -HUGE_VAL && tensor.at(i) < lowest - 110) continue;
         if (i % columns == 0) least = HUGE_VAL, most = -HUGE_VAL;
         if (same_number(tensor.at(i), expected.at(i)) && !std::isfinite(tensor.at(i))) continue;
-        const double apart = tensor.at(i) - expected.at(i);
-        least = std::min(least, apart);
-        most = std::max(most, apart);
+        const double distance = tensor.at(i) - expected.at(i);
+        least = std::min(least, distance);
+        most = std::max(most, distance);
         if (!(most - least <= near)) return false;
     }
     return true;
@@ -32,45 +32,45 @@ bool has_shifted_rows(const Tensor& tensor, const Tensor& expected, double near)
 
 }  // namespace
 
-std::size_t explained_by(Replay replay, const Judge& judge, std::span<const TheirTensor> later) {
+std::size_t explained_by(Replay replay, const Judge& judge, std::span<const UserTensor> later) {
     std::size_t count = 0;
-    const auto explains = [&](const TheirTensor& theirs) {
-        for (const std::string& step : theirs.steps) {
+    const auto explains = [&](const UserTensor& actual) {
+        for (const std::string& step : actual.steps) {
             const Tensor* local = replay.step(step);
             if (local == nullptr) continue;
-            for (Reading& reading : readings(theirs.tensor, *local)) {
-                if (!judge(step, theirs, reading.tensor, *local, true).right()) continue;
+            for (Reading& reading : readings(actual.tensor, *local)) {
+                if (!judge(step, actual, reading.tensor, *local, true).right()) continue;
                 replay.take(step, std::move(reading.tensor));
                 return true;
             }
         }
         return false;
     };
-    for (const TheirTensor& theirs : later) {
-        if (theirs.steps.front() == "mask" || theirs.aside) continue;
-        if (!explains(theirs)) break;
+    for (const UserTensor& actual : later) {
+        if (actual.steps.front() == "mask" || actual.aside) continue;
+        if (!explains(actual)) break;
         ++count;
     }
     return count;
 }
 
-std::size_t explained_behind(Replay replay, const Mistake* mistake, const std::string& step,
-                             const Tensor& tensor, const Judge& judge,
-                             std::span<const TheirTensor> later) {
+std::size_t count_explained(Replay replay, const Mistake* mistake, const std::string& step,
+                            const Tensor& tensor, const Judge& judge,
+                            std::span<const UserTensor> later) {
     if (mistake != nullptr) replay.make(*mistake);
-    const Tensor* ours = replay.step(step);
-    const bool fits = ours != nullptr && ours->shape() == tensor.shape();
+    const Tensor* correct = replay.step(step);
+    const bool fits = correct != nullptr && correct->shape() == tensor.shape();
     if (fits || mistake == nullptr) replay.take(step, tensor);
     return explained_by(std::move(replay), judge, later);
 }
 
 std::vector<Reading> Scene::ways(const Tensor& like) const {
-    std::vector<Reading> all = readings(theirs.tensor, like);
-    if (theirs.tensor.shape() == like.shape()) all.resize(1);
+    std::vector<Reading> all = readings(actual.tensor, like);
+    if (actual.tensor.shape() == like.shape()) all.resize(1);
     return all;
 }
 
-bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
+bool Scene::gives_same_weights(const Tensor& tensor, bool is_user_tensor) const {
     // If a later tensor of the user is in the chain, softmax reads that one.
     const StepTable& table = kept_table(about.plan);
     for (std::size_t i = place_of(table, step) + 1; i < table.size(); ++i) {
@@ -78,37 +78,37 @@ bool Scene::gives_same_weights(const Tensor& tensor, bool is_theirs) const {
     }
     Replay other = replay;
     other.take(step, tensor);
-    const Tensor* made = other.step("weights");
-    const Tensor* ours = replay.step("weights");
-    const TheirTensor& judged_as = is_theirs ? theirs : TheirTensor{};
-    if (made == nullptr || ours == nullptr ||
-        !judge("weights", judged_as, *made, *ours, true).right()) {
+    const Tensor* result = other.step("weights");
+    const Tensor* correct = replay.step("weights");
+    const UserTensor& judged_as = is_user_tensor ? actual : UserTensor{};
+    if (result == nullptr || correct == nullptr ||
+        !judge("weights", judged_as, *result, *correct, true).right()) {
         return false;
     }
     // With few decimals the tolerance of the weights is wide: then rows must differ by a constant,
     // too.
     constexpr double wide = 1e-4;
-    return judge.tolerance("weights", theirs, *ours, true).absolute <= wide ||
+    return judge.tolerance("weights", actual, *correct, true).absolute <= wide ||
            has_shifted_rows(tensor, expected,
-                            2 * judge.tolerance(step, theirs, expected, true).absolute);
+                            2 * judge.tolerance(step, actual, expected, true).absolute);
 }
 
-bool Scene::takes_most_away(const Tensor& tensor, const Tensor& made) const {
-    const bool may_hide = judge.rounding(theirs, made).is_half && !judge.looks_away();
-    if (!may_hide || made.shape() != expected.shape()) return true;
+bool Scene::explains_most(const Tensor& tensor, const Tensor& result) const {
+    const bool may_hide = judge.rounding(actual, result).is_half && !judge.ignores_hidden();
+    if (!may_hide || result.shape() != expected.shape()) return true;
     double left = 0, all = 0;
     bool makes_infinity = false;
     each_number(tensor, [&](std::size_t i, double cell) {
-        const double here = cell - made.at(i), before = cell - expected.at(i);
+        const double here = cell - result.at(i), before = cell - expected.at(i);
         if (!std::isfinite(here) || !std::isfinite(before)) {
-            makes_infinity = makes_infinity ||
-                             (same_number(cell, made.at(i)) && !same_number(cell, expected.at(i)));
+            makes_infinity = makes_infinity || (same_number(cell, result.at(i)) &&
+                                                !same_number(cell, expected.at(i)));
             return;
         }
         left += here * here;
         all += before * before;
     });
-    return makes_infinity || left <= (judge.guesses(theirs) ? 0.01 : 0.25) * all;
+    return makes_infinity || left <= (judge.guesses(actual) ? 0.01 : 0.25) * all;
 }
 
 Match Scene::match_of(const Mistake& mistake, Reading reading, double difference) const {
@@ -117,13 +117,13 @@ Match Scene::match_of(const Mistake& mistake, Reading reading, double difference
     match.finding.add(Role::makes, &mistake);
     match.finding.difference = difference;
     match.finding.evidence = evidence_of(step, reading.tensor, expected);
-    if (theirs.epsilon != 0 && (is_scores(about.plan, step) || kept_step(step) != nullptr)) {
-        const auto made = replay.step_with({&mistake}, step);
+    if (actual.epsilon != 0 && (is_scores(about.plan, step) || kept_step(step) != nullptr)) {
+        const auto result = replay.step_with({&mistake}, step);
         const bool is_harmless =
             std::ranges::count(harmless_differences(), mistake.id, &Mistake::id) > 0;
         match.finding.changes_weights =
-            !is_harmless && made && made->shape() == expected.shape() &&
-            (kept_step(step) != nullptr || !gives_same_weights(*made, false));
+            !is_harmless && result && result->shape() == expected.shape() &&
+            (kept_step(step) != nullptr || !gives_same_weights(*result, false));
     }
     match.reading = std::move(reading);
     return match;

@@ -42,7 +42,7 @@ public:
         // An explanation that costs more than a mistake is not reported.
         if (scene_.only_harmless) return std::move(result_);
         const std::vector<Reading> ways = scene_.ways(scene_.expected);
-        const Tensor& read = ways.empty() ? scene_.theirs.tensor : ways.front().tensor;
+        const Tensor& read = ways.empty() ? scene_.actual.tensor : ways.front().tensor;
         result_.unexplained.evidence = evidence_of(scene_.step, read, scene_.expected);
         return std::move(result_);
     }
@@ -76,7 +76,7 @@ private:
             const std::optional<Tensor> alone = scene_.replay.step_with(harmless, scene_.step);
             const bool shows =
                 alone &&
-                !scene_.judge(scene_.step, scene_.theirs, *alone, scene_.expected, true).right();
+                !scene_.judge(scene_.step, scene_.actual, *alone, scene_.expected, true).right();
             const bool fills = in_place(harmless.front()) >= masking;
             // Its fill of hidden cells is visible if a mistake changes the mask.
             const bool hides = find_step(table, harmless.front()->step).varies_where_hidden;
@@ -86,13 +86,13 @@ private:
                 const bool uncovers = hides && in_place(mistake) >= place_of(table, "mask");
                 const bool one_shows = shows || uncovers || (fills && empties);
                 if (harmless.size() == 1 ? !one_shows : !empties) continue;
-                Mistakes made = harmless;
-                made.push_back(mistake);
-                tried.try_made(made);
+                Mistakes outcome = harmless;
+                outcome.push_back(mistake);
+                tried.try_made(outcome);
             }
             tried.drop_refuted();
             std::optional<Match> numbers;
-            if (tried.matches_.empty() && shows) numbers = numbered_behind(harmless);
+            if (tried.matches_.empty() && shows) numbers = find_numbered(harmless);
             if (tried.matches_.empty() && !numbers) continue;
             Match match = numbers ? *std::move(numbers) : tried.best_match();
             for (const Mistake* each : harmless) match.finding.add(Role::beside, each);
@@ -128,7 +128,7 @@ private:
             }
         }
         for (std::size_t i = 0; i < mistakes_.size() && !result; ++i) {
-            result = numbered_behind({mistakes_[i]});
+            result = find_numbered({mistakes_[i]});
             if (result) result->finding.add(Role::makes, mistakes_[i]);
         }
         return result;
@@ -172,24 +172,24 @@ private:
     }
 
     /// Compares the user's tensor with the one that these mistakes make together.
-    void try_made(const Mistakes& made) {
-        const std::optional<Tensor> wrong = scene_.replay.step_with(made, scene_.step);
+    void try_made(const Mistakes& outcome) {
+        const std::optional<Tensor> wrong = scene_.replay.step_with(outcome, scene_.step);
         if (!wrong || same_cells(*wrong, scene_.expected)) return;
-        if (made.size() <= 2 && has_nan(*wrong)) result_.left_nan.push_back(made.back());
+        if (outcome.size() <= 2 && has_nan(*wrong)) result_.left_nan.push_back(outcome.back());
         for (Reading& reading : scene_.ways(*wrong)) {
             const Judged answer = scene_.judged_as(reading.tensor, *wrong, nearest_difference_);
-            if (answer.right() && scene_.takes_most_away(reading.tensor, *wrong)) {
-                matches_.push_back({made.back(), std::move(reading), answer.difference});
+            if (answer.right() && scene_.explains_most(reading.tensor, *wrong)) {
+                matches_.push_back({outcome.back(), std::move(reading), answer.difference});
                 return;
             }
-            note_distance(made.back(), answer.difference);
+            note_distance(outcome.back(), answer.difference);
         }
     }
 
     /// Tries mistakes with a number, on top of these.
-    std::optional<Match> numbered_behind(const Mistakes& made) const {
+    std::optional<Match> find_numbered(const Mistakes& outcome) const {
         Replay replay = scene_.replay;
-        for (const Mistake* each : made) replay.make(*each);
+        for (const Mistake* each : outcome) replay.make(*each);
         if (replay.step(scene_.step) == nullptr) return std::nullopt;
         return numbered(scene_.with(replay));
     }
@@ -223,8 +223,8 @@ private:
         std::vector<Candidate>& all = matches_;
         for (Candidate& each : all) {
             if (all.size() == 1) break;
-            each.explains = explained_behind(scene_.replay, each.mistake, scene_.step,
-                                             each.reading.tensor, scene_.judge, scene_.later);
+            each.explains = count_explained(scene_.replay, each.mistake, scene_.step,
+                                            each.reading.tensor, scene_.judge, scene_.later);
         }
         const double nearest = std::ranges::min(all, {}, &Candidate::difference).difference;
         const double alike = 4 * nearest + 1e-6 * usual_size(scene_.expected);
@@ -240,12 +240,12 @@ private:
             if (is_tie) match.finding.add(Role::ties, all[i].mistake);
         }
         // A mistake is not harmless just because the digits that show it are missing.
-        const auto made = scene_.replay.step_with({match.finding.mistake()}, scene_.step);
-        match.finding.harmless =
-            is_in(case_.harmless, match.finding.mistake()) ||
-            (is_scores(case_.plan, scene_.step) && made &&
-             made->shape() == scene_.expected.shape() && scene_.gives_same_weights(*made, false)) ||
-            scene_.is_right_where_read(match.reading.tensor);
+        const auto outcome = scene_.replay.step_with({match.finding.mistake()}, scene_.step);
+        match.finding.harmless = is_in(case_.harmless, match.finding.mistake()) ||
+                                 (is_scores(case_.plan, scene_.step) && outcome &&
+                                  outcome->shape() == scene_.expected.shape() &&
+                                  scene_.gives_same_weights(*outcome, false)) ||
+                                 scene_.is_right_where_read(match.reading.tensor);
         note_nearest(match.finding);
         return match;
     }
@@ -259,8 +259,8 @@ private:
             return std::nullopt;
         }
         for (const Reading& reading : scene_.ways(scene_.expected)) {
-            if (explained_behind(scene_.replay, nullptr, scene_.step, reading.tensor, scene_.judge,
-                                 scene_.later) > 0) {
+            if (count_explained(scene_.replay, nullptr, scene_.step, reading.tensor, scene_.judge,
+                                scene_.later) > 0) {
                 return scene_.written_otherwise("other-row-max", reading);
             }
         }
@@ -294,7 +294,7 @@ private:
         const bool of_weights = scene_.step == "weights";
         if (!of_weights && scene_.step != "context" && scene_.step != "merged") return std::nullopt;
         const Tolerance tolerance =
-            scene_.judge.tolerance(scene_.step, scene_.theirs, scene_.expected, true);
+            scene_.judge.tolerance(scene_.step, scene_.actual, scene_.expected, true);
         for (const Reading& reading : scene_.ways(scene_.expected)) {
             const auto found = dropout_in(reading.tensor, scene_.expected, tolerance);
             if (!found) continue;

@@ -24,7 +24,7 @@ struct SearchResult {
 /// The user's tensors before any reading.
 struct Intake {
     Ledger given;   ///< the inputs of the walk, some of them perhaps the user's
-    Ledger theirs;  ///< the others, which are compared with the walk
+    Ledger actual;  ///< the others, which are compared with the walk
     std::vector<std::string> remarks{};
 };
 
@@ -46,38 +46,38 @@ struct Scene {
     const Case& about;
     const Judge& judge;
     Replay& replay;
-    const TheirTensor& theirs;
+    const UserTensor& actual;
     std::string step;
-    bool uses_theirs;                             ///< an earlier tensor was the user's
-    std::span<const TheirTensor> later;           ///< the tensors after this one
+    bool uses_user_tensor;                        ///< an earlier tensor was the user's
+    std::span<const UserTensor> later;            ///< the tensors after this one
     bool only_harmless;                           ///< the cost of a mistake would exceed the bound
     std::function<bool(const Mistake&)> refuted;  ///< some right tensor would be wrong with it
     Tensor expected = *replay.step(step);
 
     /// Returns this scene for another tensor, or for a replay with more mistakes.
-    Scene with(const TheirTensor& other) const {
-        return {about, judge, replay, other, step, uses_theirs, later, only_harmless, refuted};
+    Scene with(const UserTensor& other) const {
+        return {about, judge, replay, other, step, uses_user_tensor, later, only_harmless, refuted};
     }
     Scene with(Replay& other) const {
-        return {about, judge, other, theirs, step, uses_theirs, later, only_harmless, refuted};
+        return {about, judge, other, actual, step, uses_user_tensor, later, only_harmless, refuted};
     }
 
     /// Reads the user's tensor in that shape: as it is if it has the shape, else in every layout.
     std::vector<Reading> ways(const Tensor& like) const;
     /// The distance is exact only if it is less than `enough`, or right.
     Judged judged_as(const Tensor& tensor, const Tensor& wrong, double enough = HUGE_VAL) const {
-        return judge(step, theirs, tensor, wrong, uses_theirs, enough);
+        return judge(step, actual, tensor, wrong, uses_user_tensor, enough);
     }
     /// True if softmax of a tensor, read as this step, equals that of the expected one; for the
     /// user's, to the precision of its type.
-    bool gives_same_weights(const Tensor& tensor, bool is_theirs = true) const;
+    bool gives_same_weights(const Tensor& tensor, bool is_user_tensor = true) const;
     bool is_right_where_read(const Tensor& tensor) const {
-        return judge.right_where_read(step, theirs, tensor, expected, uses_theirs);
+        return judge.right_where_read(step, actual, tensor, expected, uses_user_tensor);
     }
-    /// True if `made` leaves at most half of the distance between the user's tensor and the right
+    /// True if `result` leaves at most half of the distance between the user's tensor and the right
     /// one, a tenth if its few digits are a guess: a 16-bit bound may be as wide as that distance,
     /// and then accepts everything.
-    bool takes_most_away(const Tensor& tensor, const Tensor& made) const;
+    bool explains_most(const Tensor& tensor, const Tensor& result) const;
     Match match_of(const Mistake& mistake, Reading reading, double difference) const;
     /// Returns the match of a harmless difference in form, which no replay makes.
     Match written_otherwise(const char* id, Reading reading) const;
@@ -109,15 +109,15 @@ struct MaskAnswer {
 
 /// Judges a mask, in any of its readings; see mask_readings.
 MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& replay,
-                          const TheirTensor& theirs, std::span<const TheirTensor> later);
+                          const UserTensor& actual, std::span<const UserTensor> later);
 
 /// Counts the tensors in `later` that a replay explains, in order, up to the first that it does
 /// not.
-std::size_t explained_by(Replay replay, const Judge& judge, std::span<const TheirTensor> later);
+std::size_t explained_by(Replay replay, const Judge& judge, std::span<const UserTensor> later);
 /// Counts them after a mistake (nullptr for none) that made the tensor of `step`.
-std::size_t explained_behind(Replay replay, const Mistake* mistake, const std::string& step,
-                             const Tensor& tensor, const Judge& judge,
-                             std::span<const TheirTensor> later);
+std::size_t count_explained(Replay replay, const Mistake* mistake, const std::string& step,
+                            const Tensor& tensor, const Judge& judge,
+                            std::span<const UserTensor> later);
 
 class Examiner;
 
@@ -142,12 +142,12 @@ struct Fork {
 /// finds. Continues from `before`, the examination of a reading with the same beginning.
 ///
 /// Shapes  theirs in the order of the walk.
-std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor>& theirs,
+std::optional<Outcome> examined(const Case& about, const std::vector<UserTensor>& actual,
                                 double bound, std::vector<Fork>& forks,
                                 const Examiner* before = nullptr);
 
 /// Returns the diagnosis for the reading of all tensors that costs the least.
-Diagnosis best_reading(const Case& about, std::vector<TheirTensor> theirs);
+Diagnosis best_reading(const Case& about, std::vector<UserTensor> actual);
 
 // Helpers of the examiner.
 
@@ -160,45 +160,45 @@ bool turns_both(const std::string& step);
 
 /// True if a tensor, read as the first of its steps, explains more of the later ones than ours
 /// does.
-bool explains_more(const TheirTensor& theirs, const Replay& replay, const Judge& judge,
-                   std::span<const TheirTensor> later);
+bool explains_more(const UserTensor& actual, const Replay& replay, const Judge& judge,
+                   std::span<const UserTensor> later);
 /// Returns the row of a tensor before it is judged.
-StepVerdict row_of(const Judge& judge, const TheirTensor& theirs, const std::string& step);
+StepVerdict row_of(const Judge& judge, const UserTensor& actual, const std::string& step);
 /// Adds the catalogue's entry for a tensor that only other code keeps, if there is one.
 void note_kept(const StepVerdict& verdict, Diagnosis& diagnosis);
 
 double weight_of(const Finding& finding);
-double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& theirs);
+double cost_of(const Diagnosis& diagnosis, const std::vector<UserTensor>& actual);
 
 /// Returns the first parameter that the step needs and that was drawn although others were given:
 /// its numbers are random, so another seed gives another result. Empty if there is none.
 std::string drawn_for(const Case& about, const std::string& step);
 
 /// True if query and key of a replay, possibly rotated, have the product of the reference.
-bool have_same_product(const Case& about, Replay& theirs);
+bool have_same_product(const Case& about, Replay& actual);
 
-/// True if some matrix and bias map the merged heads to `theirs`, row by row; also if there are too
+/// True if some matrix and bias map the merged heads to `actual`, row by row; also if there are too
 /// few rows to decide.
-bool may_be_projected(const Tensor& theirs, const Tensor& merged);
+bool may_be_projected(const Tensor& actual, const Tensor& merged);
 
 /// True if some right tensor of the user would be wrong with this mistake.
 bool is_refuted(const Case& about, const Diagnosis& diagnosis, const Mistake& mistake);
 
 /// Records the rule that the numbers follow, if it is close to the right one: of the step or, if no
 /// tensor of the user is in between, of one before it. Otherwise records patterns in the numbers.
-void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::string& step,
+void follow_a_rule(const Case& about, const UserTensor& actual, const std::string& step,
                    const Tensor& tensor, Replay& replay, Finding& finding);
 
 /// Adds patterns in the numbers of a wrong tensor, compared with those of earlier steps: rows or
 /// heads that are right, or have a factor each; the keys that rows see; angles between a query and
 /// the rotated one; addends of scores at each distance.
-/// Shapes  `theirs` as the step.
-void read_off(const Plan& plan, const std::string& step, const Tensor& theirs, Replay& replay,
+/// Shapes  `actual` as the step.
+void read_off(const Plan& plan, const std::string& step, const Tensor& actual, Replay& replay,
               std::vector<std::string>& evidence);
 
 /// Adds the patterns that any tensor may have: rows, heads or features that are right, or have a
 /// factor or an addend each.  Shapes  both the same.
-void read_off_axes(const Tensor& theirs, const Tensor& right, std::vector<std::string>& evidence);
+void read_off_axes(const Tensor& actual, const Tensor& right, std::vector<std::string>& evidence);
 
 /// A rule that differs in one thing from the right one: two indices exchanged, a factor left out,
 /// doubled or inverted, another tensor of the same shape read, an offset of one, a sum along
@@ -208,15 +208,16 @@ void read_off_axes(const Tensor& theirs, const Tensor& right, std::vector<std::s
 struct Mutation {
     std::string kind;  ///< `two indices exchanged`
     Rule rule;
-    std::string told{};  ///< the rule as text; may use the step's own name for the right result
+    std::string
+        written_rule{};  ///< the rule as text; may use the step's own name for the right result
     std::string also{};  ///< the first rule of another kind with the same result
 };
 
 /// Returns all mutations of a completed rule that read tensors of `read`, the likeliest first.
-std::vector<Mutation> mutations_of(const Rule& rule, const Ledger& read, const Outline& made);
+std::vector<Mutation> mutations_of(const Rule& rule, const Ledger& read, const Outline& result);
 
 /// True if a tensor, as the result of a step, gives the user's numbers.
-using GivesTheirs = std::function<bool(const std::string& step, const Tensor& made)>;
+using GivesTheirs = std::function<bool(const std::string& step, const Tensor& result)>;
 
 /// Returns the first mutation of a step's rule whose result `gives_theirs` accepts, or of the rule
 /// of an earlier step, the latest first, for which `may_differ` is true; nullopt if there is none.

@@ -24,10 +24,10 @@ struct Newton {
     double distance = 0;
     double error = 0;  ///< the standard error of the step, from the residual
 
-    Newton(const Tensor& theirs, const Tensor& near, const Tensor& next, double more) {
+    Newton(const Tensor& actual, const Tensor& near, const Tensor& next, double more) {
         double along = 0, slope = 0, count = 0;
-        for (std::size_t i = 0; i < theirs.size(); ++i) {
-            const double missing = theirs.at(i) - near.at(i);
+        for (std::size_t i = 0; i < actual.size(); ++i) {
+            const double missing = actual.at(i) - near.at(i);
             const double change = (next.at(i) - near.at(i)) / more;
             if (!std::isfinite(missing) || !std::isfinite(change)) continue;
             distance += missing * missing;
@@ -49,14 +49,14 @@ Tensor with_infinity(const Tensor& tensor, const std::vector<bool>& hidden) {
 }
 
 /// True if each row is that of the other plus a constant, and hidden cells are hidden in both.
-bool differ_by_rows(const Tensor& theirs, const Tensor& expected) {
+bool differ_by_rows(const Tensor& actual, const Tensor& expected) {
     const std::size_t keys = expected.shape().back();
     for (std::size_t row = 0; row < expected.size(); row += keys) {
         std::optional<double> shift;
         for (std::size_t i = row; i < row + keys; ++i) {
-            if (std::isfinite(expected.at(i)) != (theirs.at(i) > -1e4)) return false;
+            if (std::isfinite(expected.at(i)) != (actual.at(i) > -1e4)) return false;
             if (!std::isfinite(expected.at(i))) continue;
-            const double more = theirs.at(i) - expected.at(i);
+            const double more = actual.at(i) - expected.at(i);
             if (std::abs(more - shift.value_or(more)) > 1e-4 * (1 + std::abs(more))) return false;
             shift = more;
         }
@@ -66,8 +66,8 @@ bool differ_by_rows(const Tensor& theirs, const Tensor& expected) {
 
 /// Returns the user's scores without the constants that softmax cancels: the mean difference of
 /// each row's visible cells.
-Tensor without_shifts(const Tensor& theirs, const Tensor& expected) {
-    Array<double> cells = cast(theirs, DType::float64).as<double>();
+Tensor without_shifts(const Tensor& actual, const Tensor& expected) {
+    Array<double> cells = cast(actual, DType::float64).as<double>();
     const std::size_t keys = expected.shape().back();
     for (std::size_t row = 0; row < expected.size(); row += keys) {
         double sum = 0, count = 0;
@@ -79,20 +79,20 @@ Tensor without_shifts(const Tensor& theirs, const Tensor& expected) {
         }
         for (std::size_t i = row; count > 0 && i < row + keys; ++i) cells.data()[i] -= sum / count;
     }
-    return cast({theirs.axes(), std::move(cells)}, theirs.dtype());
+    return cast({actual.axes(), std::move(cells)}, actual.dtype());
 }
 
 /// Names the content of hidden cells: one number, or the scores plus one number; nullptr otherwise.
-const Mistake* name_of_fill(const Scene& scene, const Tensor& theirs,
+const Mistake* name_of_fill(const Scene& scene, const Tensor& actual,
                             const std::vector<bool>& hidden, bool harmless) {
     const StepTable& table = kept_table(scene.about.plan);
     const PlannedStep masked{scene.about.plan, table, find_step(table, "masked_scores")};
     const Tensor* scores = scene.replay.step(masked.latest(Chain::scores));
     std::optional<double> fill, added;
     bool one_fill = true, one_added = true;
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
+    for (std::size_t i = 0; i < actual.size(); ++i) {
         if (!hidden[i]) continue;
-        const double cell = theirs.at(i);
+        const double cell = actual.at(i);
         if (!std::isfinite(cell)) return nullptr;
         const double more = cell - scores->at(i);
         fill = fill.value_or(cell);
@@ -129,22 +129,22 @@ double rounded_to(double number, int digits) {
 }
 
 /// Returns the number for which an entry makes the user's tensor, or comes closest to it.
-double read_off(const NumberedEntry& family, double start, Replay& replay, const Tensor& theirs,
+double read_off(const NumberedEntry& family, double start, Replay& replay, const Tensor& actual,
                 const std::string& step) {
     if (family.whole) return start;
     const auto number = [&](double at) { return family.positive ? std::exp(at) : at; };
     double at = family.positive ? std::log(start) : start;
     double before = HUGE_VAL;
     // The step must show even if the walk itself is stored in 16 bits.
-    const Tensor* const ours = replay.step(step);
-    const bool is_half = ours != nullptr && is_16_bit(ours->dtype());
+    const Tensor* const correct = replay.step(step);
+    const bool is_half = correct != nullptr && is_16_bit(correct->dtype());
     const double share = is_half ? 0.1 : 1e-3;
     for (int tries = 0; tries < 12; ++tries) {
         const double more = share * std::max(1.0, std::abs(at));
         const auto near = replay.step_with({&family.entry(number(at))}, step);
         const auto next = replay.step_with({&family.entry(number(at + more))}, step);
-        if (!near || !next || near->shape() != theirs.shape()) return nowhere;
-        const Newton newton(theirs, *near, *next, more);
+        if (!near || !next || near->shape() != actual.shape()) return nowhere;
+        const Newton newton(actual, *near, *next, more);
         if (!std::isfinite(newton.step)) return nowhere;
         at += std::clamp(newton.step, -2.0, 2.0);
         if (std::abs(newton.step) < 1e-6 * std::max(1.0, std::abs(at))) break;
@@ -173,7 +173,7 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, doubl
     for (std::size_t i = 0; i < tensor.size(); ++i) hidden[i] = tensor.at(i) <= floor;
     const Mistake* fill = name_of_fill(scene, tensor, hidden, true);
     if (fill == nullptr) return std::nullopt;
-    TheirTensor read = scene.theirs;
+    UserTensor read = scene.actual;
     read.tensor = with_infinity(tensor, hidden);
     const Judged answer = scene.judged_as(read.tensor, scene.expected);
     if (answer.right()) {
@@ -203,7 +203,7 @@ std::optional<Match> otherwise_filled(const Scene& scene) {
                                  differ_by_rows(reading.tensor, scene.expected);
         if (!beside_sink && !scene.gives_same_weights(reading.tensor)) continue;
         // Weights in 16 bits hide some errors in scores.
-        if (scene.judge.epsilon_of(scene.theirs) != 0 && !beside_sink &&
+        if (scene.judge.epsilon_of(scene.actual) != 0 && !beside_sink &&
             !scene.judged_as(without_shifts(reading.tensor, scene.expected), scene.expected)
                  .right()) {
             continue;
@@ -224,8 +224,8 @@ std::optional<Match> numbered(const Scene& scene) {
         const auto wrong = replay.step_with({&mistake}, scene.step);
         if (!wrong || same_cells(*wrong, scene.expected)) return std::nullopt;
         const Judged answer = scene.judged_as(reading.tensor, *wrong);
-        const bool is_loose = scene.judge.guesses(scene.theirs);
-        if (!answer.right() || (is_loose && !scene.takes_most_away(reading.tensor, *wrong))) {
+        const bool is_loose = scene.judge.guesses(scene.actual);
+        if (!answer.right() || (is_loose && !scene.explains_most(reading.tensor, *wrong))) {
             return std::nullopt;
         }
         Match found = scene.match_of(mistake, reading, answer.difference);
@@ -256,10 +256,10 @@ std::optional<Match> numbered(const Scene& scene) {
                 if (!std::isfinite(exact)) continue;
                 // People write few digits, and 16 bits have few.
                 double before = nowhere;
-                for (const double told : {rounded_to(exact, 3), rounded_to(exact, 4), exact}) {
-                    if (told == before) continue;
-                    if (auto found = match(reading, family, told)) return found;
-                    before = told;
+                for (const double candidate : {rounded_to(exact, 3), rounded_to(exact, 4), exact}) {
+                    if (candidate == before) continue;
+                    if (auto found = match(reading, family, candidate)) return found;
+                    before = candidate;
                 }
             }
         }
@@ -269,7 +269,7 @@ std::optional<Match> numbered(const Scene& scene) {
 
 std::optional<Match> rescaled(const Scene& scene, const Reading& reading) {
     const Plan& plan = scene.about.plan;
-    const Rounding rounding = scene.judge.rounding(scene.theirs, scene.expected);
+    const Rounding rounding = scene.judge.rounding(scene.actual, scene.expected);
     if (!plan.scales() || !rounding.is_half) return std::nullopt;
     const double right = 1 / effect_of(plan.scale);
     const auto moved_to = [&](double divisor) -> std::optional<Newton> {
@@ -297,8 +297,8 @@ std::optional<Match> rescaled(const Scene& scene, const Reading& reading) {
     if (is_none(newton, std::log(divisor / right))) return std::nullopt;
     const Mistake& mistake = other_scale(std::stod(brief(divisor)));
     const auto wrong = scene.replay.step_with({&mistake}, scene.step);
-    const bool is_loose = scene.judge.guesses(scene.theirs);
-    if (is_loose && !scene.takes_most_away(reading.tensor, *wrong)) return std::nullopt;
+    const bool is_loose = scene.judge.guesses(scene.actual);
+    if (is_loose && !scene.explains_most(reading.tensor, *wrong)) return std::nullopt;
     Match match =
         scene.match_of(mistake, reading, scene.judged_as(reading.tensor, *wrong).difference);
     match.finding.evidence.push_back("all cells together: the scores are " +

@@ -6,7 +6,7 @@
 #include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace attn {
 
@@ -29,7 +29,7 @@ std::string OtherSettings::text() const {
 }
 
 double OtherSettings::cost() const {
-    double sum = meant_cost;
+    double sum = guess_cost;
     for (const std::string& line : lines) {
         const bool is_rare =
             line.starts_with("rope") || line.ends_with("alibi") || line.starts_with("x-norm");
@@ -55,9 +55,9 @@ void add_one_of(const std::vector<std::string>& lines, std::vector<OtherSettings
 }
 
 /// Each of them as it is, and with the user's mask under each reading of it.
-void add_given_masks(const AskedWalk& asked, std::vector<OtherSettings>& others) {
+void add_given_masks(const RequestedWalk& requested, std::vector<OtherSettings>& others) {
     const std::size_t before = others.size();
-    for (const auto& [name, tensor] : asked.theirs.entries()) {
+    for (const auto& [name, tensor] : requested.user_tensors.entries()) {
         if (std::ranges::count(known_steps(name), "mask") == 0) continue;
         for (std::size_t i = 0; i < before; ++i) {
             std::vector<MaskReading> readings;
@@ -69,19 +69,19 @@ void add_given_masks(const AskedWalk& asked, std::vector<OtherSettings>& others)
             for (MaskReading& reading : readings) {
                 others.push_back(others[i]);
                 others.back().config.mask.given = std::move(reading.hidden);
-                others.back().meant_cost =
+                others.back().guess_cost =
                     cost::rare_setting;  // a mistake of a usual one is likelier
                 others.back().lines.push_back("mask-file FILE:" + visible(name) + ", mask-true " +
-                                              (reading.says_keep ? "keep" : "drop"));
+                                              (reading.true_keeps ? "keep" : "drop"));
             }
         }
     }
 }
 
 /// Each of them as it is, and with a mask that hides the keys whose weights are 0.
-void add_shown_mask(const AskedWalk& asked, std::vector<OtherSettings>& others) {
+void add_shown_mask(const RequestedWalk& requested, std::vector<OtherSettings>& others) {
     const std::size_t before = others.size();
-    for (const auto& [name, tensor] : asked.theirs.entries()) {
+    for (const auto& [name, tensor] : requested.user_tensors.entries()) {
         if (likeliest_step(name) != "weights" || tensor.dimension() < 2) continue;
         const Tensor hidden =
             tensor_like(tensor, [&tensor = tensor](std::size_t i) { return tensor.at(i) == 0; });
@@ -89,7 +89,7 @@ void add_shown_mask(const AskedWalk& asked, std::vector<OtherSettings>& others) 
         for (std::size_t i = 0; hides && i < before; ++i) {
             others.push_back(others[i]);
             others.back().meant = "a mask for each weight that is 0";
-            others.back().meant_cost = cost::rare_setting;
+            others.back().guess_cost = cost::rare_setting;
             others.back().config.mask.given = hidden;
         }
         return;
@@ -98,13 +98,14 @@ void add_shown_mask(const AskedWalk& asked, std::vector<OtherSettings>& others) 
 
 }  // namespace
 
-std::vector<OtherSettings> other_settings(const AskedWalk& asked, const DiagnoseOptions& options) {
-    const WalkConfig& config = asked.config;
+std::vector<OtherSettings> other_settings(const RequestedWalk& requested,
+                                          const DiagnoseOptions& options) {
+    const WalkConfig& config = requested.config;
     std::vector<OtherSettings> others{{config}};
     const Tensor* query = config.parameters.find("w_query");
     const Tensor* fused = config.parameters.find("w_qkv");
     if (const Tensor* w = fused != nullptr ? fused : query;
-        !asked.said.heads && config.heads == 1 && w != nullptr) {
+        !requested.specified.heads && config.heads == 1 && w != nullptr) {
         const bool in_out = config.weight_layout == WeightLayout::in_out;
         const std::size_t features =
             (in_out ? w->shape().back() : w->shape().front()) / (fused != nullptr ? 3 : 1);
@@ -115,17 +116,17 @@ std::vector<OtherSettings> other_settings(const AskedWalk& asked, const Diagnose
             others.back().config.value_dim.reset();
         }
     }
-    if (!asked.said.projection && config.projection == Projection::fused) {
+    if (!requested.specified.projection && config.projection == Projection::fused) {
         add_one_of({"projection fused-by-head"}, others);
     }
-    if (!asked.said.weight_layout && has_square_matrix(config) && !config.weight_layout) {
+    if (!requested.specified.weight_layout && has_square_matrix(config) && !config.weight_layout) {
         add_one_of({"weight-layout in-out"}, others);
     }
-    if (asked.may_have_positions) {
+    if (requested.may_have_positions) {
         others.push_back(others.front());
         others.back().config.position_embedding.reset();
-        others.back().meant = "no $position-embedding"_told;
-        others.back().meant_cost = cost::setting;
+        others.back().meant = "no $position-embedding"_message;
+        others.back().guess_cost = cost::setting;
     }
     std::vector<std::string> positions_or_norm;
     if (!config.rotary.pairing && !config.position_bias && !config.position_embedding &&
@@ -136,17 +137,17 @@ std::vector<OtherSettings> other_settings(const AskedWalk& asked, const Diagnose
         positions_or_norm.insert(positions_or_norm.end(), {"x-norm layer", "x-norm rms"});
     }
     add_one_of(positions_or_norm, others);
-    if (!asked.said.mask && !config.mask.causal) {
+    if (!requested.specified.mask && !config.mask.causal) {
         const std::string causal = config.mask.padding ? "mask padding,causal" : "mask causal";
         std::vector<std::string> masks{causal};
         // If there are fewer queries than keys, they may be the last tokens.
-        if (config.memory && !asked.said.causal_align) {
+        if (config.memory && !requested.specified.causal_align) {
             masks.emplace_back(causal + ", causal-align end");
         }
         const std::size_t before = others.size();
-        const bool may_be_given = !config.mask.any() && !asked.is_probe;
-        if (may_be_given) add_given_masks(asked, others);
-        if (may_be_given && others.size() == before) add_shown_mask(asked, others);
+        const bool may_be_given = !config.mask.any() && !requested.is_probe;
+        if (may_be_given) add_given_masks(requested, others);
+        if (may_be_given && others.size() == before) add_shown_mask(requested, others);
         add_one_of(masks, others);
     }
     others.erase(others.begin());

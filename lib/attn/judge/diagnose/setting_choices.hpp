@@ -13,7 +13,7 @@ struct OtherSettings {
     WalkConfig config{};
     std::vector<std::string> lines{};  ///< of settings, one for each change
     std::string meant{};               ///< in words, what no setting expresses
-    double meant_cost = 0;             ///< in addition to that of the lines
+    double guess_cost = 0;             ///< in addition to that of the lines
 
     OtherSettings with(const std::string& line) const;
     /// The settings as command-line options.
@@ -31,6 +31,7 @@ struct OtherSettings {
 };
 
 /// All combinations of settings that the user has not chosen, the cheapest first.
-std::vector<OtherSettings> other_settings(const AskedWalk& asked, const DiagnoseOptions& options);
+std::vector<OtherSettings> other_settings(const RequestedWalk& requested,
+                                          const DiagnoseOptions& options);
 
 }  // namespace attn

@@ -8,7 +8,7 @@
 #include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace attn {
 namespace {
@@ -91,8 +91,8 @@ bool same_mask(const MaskReading& one, const MaskReading& other) {
 
 /// Returns the user's weights with our order of axes; nullopt if there are none, or some number
 /// cannot be a weight.
-std::optional<Tensor> weights_in(const Ledger& theirs, const Plan& plan) {
-    for (const auto& [name, tensor] : theirs.entries()) {
+std::optional<Tensor> weights_in(const Ledger& actual, const Plan& plan) {
+    for (const auto& [name, tensor] : actual.entries()) {
         if (likeliest_step(name) != "weights" || !can_be_weights(tensor)) continue;
         const std::vector<Reading> ways =
             readings(tensor, plan.per_head_axes("query", "key"),
@@ -113,8 +113,8 @@ bool fits_weights(const MaskReading& mask, const Tensor& weights) {
 /// Returns the reading of a mask that its author must have meant: the one that leaves the fewest
 /// queries without a key, by the weights or by padding after the tokens if there are several.
 /// nullopt if that is not certain.
-std::optional<MaskReading> meant_reading(const Tensor& mask, const Ledger& theirs,
-                                         const Plan& plan) {
+std::optional<MaskReading> intended_reading(const Tensor& mask, const Ledger& actual,
+                                            const Plan& plan) {
     std::vector<MaskReading> ways = mask_readings(mask, plan);
     const auto blind = [&](const MaskReading& way) {
         return Cells(way.hidden, plan).blind_queries();
@@ -130,7 +130,7 @@ std::optional<MaskReading> meant_reading(const Tensor& mask, const Ledger& their
     };
     if (is_one(ways)) return ways.front();
     std::vector<MaskReading> shown, usual;
-    const std::optional<Tensor> weights = weights_in(theirs, plan);
+    const std::optional<Tensor> weights = weights_in(actual, plan);
     for (const MaskReading& way : ways) {
         const Cells cells(way.hidden, plan);
         if (weights && fits_weights(way, *weights)) shown.push_back(way);
@@ -151,21 +151,21 @@ struct SavedMask {
 
 /// Returns the mask that the user saved; nullopt if there is none, or if several leave open which
 /// one is used here.
-std::optional<SavedMask> saved_mask(const Ledger& theirs, const Plan& plan) {
+std::optional<SavedMask> saved_mask(const Ledger& actual, const Plan& plan) {
     std::vector<const Ledger::Entry*> masks;
-    for (const Ledger::Entry& each : theirs.entries()) {
+    for (const Ledger::Entry& each : actual.entries()) {
         if (likeliest_step(each.name) == "mask") masks.push_back(&each);
     }
     if (masks.size() != 1) return std::nullopt;
-    std::optional<MaskReading> reading = meant_reading(masks.front()->tensor, theirs, plan);
+    std::optional<MaskReading> reading = intended_reading(masks.front()->tensor, actual, plan);
     if (!reading) return std::nullopt;
     return SavedMask{masks.front()->name, *std::move(reading)};
 }
 
 /// Returns the mask that scores show whose hidden cells are filled; nullopt if there are none.
-std::optional<SavedMask> mask_in_scores(const Ledger& theirs, const Plan& plan) {
+std::optional<SavedMask> mask_in_scores(const Ledger& actual, const Plan& plan) {
     constexpr double below_any_score = -5000;
-    for (const auto& [name, tensor] : theirs.entries()) {
+    for (const auto& [name, tensor] : actual.entries()) {
         const std::vector<std::string> steps = known_steps(name);
         if (std::ranges::count(steps, "masked_scores") == 0 || !tensor.is_floating()) continue;
         const Tensor hidden = tensor_like(
@@ -194,7 +194,7 @@ bool are_unpadded(const std::vector<std::int64_t>& lengths, const Plan& plan) {
 /// padding, over the wrong axis. Other masks that depend on the query may be mistakes, and are left
 /// open.
 void take_mask(const SavedMask& mask, bool is_saved, const Plan& plan, ShownWalk& shown) {
-    WalkConfig& config = shown.asked.config;
+    WalkConfig& config = shown.requested.config;
     const Cells cells(mask.reading.hidden, plan);
     const bool is_square = has_square_scores(plan);
     const std::string by = ", by " + visible(mask.name);
@@ -207,12 +207,12 @@ void take_mask(const SavedMask& mask, bool is_saved, const Plan& plan, ShownWalk
         if (lengths.empty() || (!is_square && std::ranges::count(lengths, 1) > 0)) continue;
         config.mask.causal = causal;
         config.mask.padding = !are_unpadded(lengths, plan);
-        std::string line = config.mask.padding ? "$mask padding"_told : "$mask causal"_told;
+        std::string line = config.mask.padding ? "$mask padding"_message : "$mask causal"_message;
         if (causal && config.mask.padding) line += ",causal";
         if (config.mask.padding) {
             std::vector<std::string> numbers;
             for (const std::int64_t each : lengths) numbers.push_back(std::to_string(each));
-            line += " $lengths "_told + joined(numbers, ",");
+            line += " $lengths "_message + joined(numbers, ",");
             config.lengths = std::move(lengths);
         }
         shown.assumed.push_back("assumed: " + line + by);
@@ -220,19 +220,19 @@ void take_mask(const SavedMask& mask, bool is_saved, const Plan& plan, ShownWalk
     }
     if (!is_saved || cells.is_over_queries() || !cells.are_alike_for_queries(is_square)) return;
     config.mask.given = mask.reading.hidden;
-    const std::string file = "$mask-file FILE:"_told + visible(mask.name) + " $mask-true "_told +
-                             (mask.reading.says_keep ? "keep" : "drop");
+    const std::string file = "$mask-file FILE:"_message + visible(mask.name) +
+                             " $mask-true "_message + (mask.reading.true_keeps ? "keep" : "drop");
     shown.assumed.push_back(
         "assumed: " + (cells.hides_anything() ? file : std::string("nothing is hidden")) + by);
 }
 
 /// Sets the mask that the user saved, or that masked scores show, which may hide later keys, too.
 void show_mask(ShownWalk& shown) {
-    WalkConfig& config = shown.asked.config;
-    if (shown.asked.said.mask || config.mask.any()) return;
+    WalkConfig& config = shown.requested.config;
+    if (shown.requested.specified.mask || config.mask.any()) return;
     const Plan plan = resolve(config);
-    const std::optional<SavedMask> saved = saved_mask(shown.asked.theirs, plan);
-    const std::optional<SavedMask> seen = mask_in_scores(shown.asked.theirs, plan);
+    const std::optional<SavedMask> saved = saved_mask(shown.requested.user_tensors, plan);
+    const std::optional<SavedMask> seen = mask_in_scores(shown.requested.user_tensors, plan);
     if (saved || seen) take_mask(saved ? *saved : *seen, saved.has_value(), plan, shown);
     if (!saved || !seen || config.mask.causal || !has_square_scores(plan)) return;
     const std::vector<std::int64_t> lengths =
@@ -241,27 +241,27 @@ void show_mask(ShownWalk& shown) {
         config.mask.padding ? lengths == config.lengths : are_unpadded(lengths, plan);
     if (lengths.empty() || !is_same) return;
     config.mask.causal = true;
-    shown.assumed.push_back("assumed: $mask causal, by "_told + visible(seen->name));
+    shown.assumed.push_back("assumed: $mask causal, by "_message + visible(seen->name));
 }
 
 /// The query, key and value of the user that are right under one layout of the weights.
 struct RightProjections {
     std::size_t right = 0, all = 0;
 
-    RightProjections(const AskedWalk& asked, const DiagnoseOptions& options) {
-        const Plan plan = resolve(asked.config);
+    RightProjections(const RequestedWalk& requested, const DiagnoseOptions& options) {
+        const Plan plan = resolve(requested.config);
         const Judge judge(plan, draw(plan), options);
-        for (const auto& [name, tensor] : asked.theirs.entries()) {
+        for (const auto& [name, tensor] : requested.user_tensors.entries()) {
             std::vector<std::string> steps = steps_called(name, plan);
             std::erase_if(steps, [](const std::string& step) {
                 return step != "query" && step != "key" && step != "value" &&
                        !step.starts_with("projected_");
             });
             if (steps.empty() || looks_like_parameter(name)) continue;
-            const TheirTensor theirs{name, tensor, steps, epsilon_of_half(tensor)};
+            const UserTensor actual{name, tensor, steps, epsilon_of_half(tensor)};
             ++all;
             right += std::ranges::any_of(
-                steps, [&](const std::string& step) { return judge.looks_right(theirs, step); });
+                steps, [&](const std::string& step) { return judge.looks_right(actual, step); });
         }
     }
 };
@@ -269,17 +269,17 @@ struct RightProjections {
 /// Adds the layout from which all of query, key and value follow, if the other one makes none. With
 /// fewer than three tensors both layouts are tried.
 void show_layout(const DiagnoseOptions& options, std::vector<ShownWalk>& walks) {
-    const AskedWalk& asked = walks.front().asked;
-    const WalkConfig& config = asked.config;
-    if (!has_square_matrix(config) || asked.said.weight_layout || config.weight_layout ||
-        asked.of_modules)
+    const RequestedWalk& requested = walks.front().requested;
+    const WalkConfig& config = requested.config;
+    if (!has_square_matrix(config) || requested.specified.weight_layout || config.weight_layout ||
+        requested.of_modules)
         return;
     ShownWalk other = walks.front();
-    configure(other.asked.config, "weight-layout in-out");
-    const RightProjections out_in(asked, options), in_out(other.asked, options);
+    configure(other.requested.config, "weight-layout in-out");
+    const RightProjections out_in(requested, options), in_out(other.requested, options);
     if (in_out.all == 0 || in_out.right != in_out.all || out_in.right > 0) return;
     other.assumed.push_back(
-        "assumed: $weight-layout in-out, as your query, key and value follow from it"_told);
+        "assumed: $weight-layout in-out, as your query, key and value follow from it"_message);
     if (in_out.all >= 3) walks.clear();
     walks.push_back(std::move(other));
 }
@@ -291,7 +291,7 @@ void show_one_of(const std::vector<std::string>& lines, const std::string& by,
     for (const ShownWalk& walk : walks) {
         for (const std::string& line : lines) {
             all.push_back(walk);
-            configure(all.back().asked.config, line);
+            configure(all.back().requested.config, line);
             all.back().assumed.push_back("assumed: " + std::string(setting_prefix) + line + by);
         }
     }
@@ -300,11 +300,11 @@ void show_one_of(const std::vector<std::string>& lines, const std::string& by,
 
 /// Adds the rotation if the user saved rotated queries and keys.
 void show_rotation(std::vector<ShownWalk>& walks) {
-    const AskedWalk& asked = walks.front().asked;
-    const WalkConfig& config = asked.config;
+    const RequestedWalk& requested = walks.front().requested;
+    const WalkConfig& config = requested.config;
     if (config.rotary.pairing || config.latent.rank || !config.attentions.empty()) return;
     for (const char* step : {"rotated_query", "rotated_key"}) {
-        for (const auto& [name, tensor] : asked.theirs.entries()) {
+        for (const auto& [name, tensor] : requested.user_tensors.entries()) {
             if (likeliest_step(name) != step || tensor.dimension() < 2) continue;
             const std::string by = ", by " + visible(name);
             return show_one_of({"rope half", "rope interleaved"}, by, walks);
@@ -315,23 +315,24 @@ void show_rotation(std::vector<ShownWalk>& walks) {
 /// Adds the norm of x whose gain the user saved, or leaves it out: a norm may also come after
 /// attention.
 void show_norm(std::vector<ShownWalk>& walks) {
-    const AskedWalk& asked = walks.front().asked;
+    const RequestedWalk& requested = walks.front().requested;
     Ledger parameters;
     std::vector<std::string> names;
-    for (const auto& [name, tensor] : asked.theirs.entries()) {
+    for (const auto& [name, tensor] : requested.user_tensors.entries()) {
         const std::string parameter = parameter_called(name);
         if ((parameter != "g_x" && parameter != "b_x") || parameters.has(parameter)) continue;
         parameters.record(parameter, tensor);
         names.push_back(name);
     }
-    if (asked.config.x_norm || !parameters.has("g_x")) return;
+    if (requested.config.x_norm || !parameters.has("g_x")) return;
     std::vector<ShownWalk> without = walks;
     for (ShownWalk& walk : without) walk.is_rare = true;
     for (ShownWalk& walk : walks) {
         for (const auto& [name, tensor] : parameters.entries()) {
-            walk.asked.config.parameters.record(name, tensor);
+            walk.requested.config.parameters.record(name, tensor);
         }
-        for (const std::string& name : names) walk.asked.theirs = walk.asked.theirs.without(name);
+        for (const std::string& name : names)
+            walk.requested.user_tensors = walk.requested.user_tensors.without(name);
     }
     const std::vector<std::string> kinds =
         parameters.has("b_x") ? std::vector<std::string>{"x-norm layer"}
@@ -348,9 +349,9 @@ bool has_other_rotation(const Diagnosis& diagnosis) {
 }
 
 /// Returns the walks that the user's tensors show, the likeliest first; empty if they show nothing.
-std::vector<ShownWalk> shown_walks(const AskedWalk& asked, const DiagnoseOptions& options) {
-    if (asked.is_probe) return {};
-    std::vector<ShownWalk> walks{{asked}};
+std::vector<ShownWalk> shown_walks(const RequestedWalk& requested, const DiagnoseOptions& options) {
+    if (requested.is_probe) return {};
+    std::vector<ShownWalk> walks{{requested}};
     try {
         show_mask(walks.front());
         show_layout(options, walks);
@@ -359,21 +360,21 @@ std::vector<ShownWalk> shown_walks(const AskedWalk& asked, const DiagnoseOptions
     } catch (const Error&) {
         return {};  // the settings do not fit the tensors, which the walk itself reports
     }
-    const bool is_as_asked = walks.size() == 1 && walks.front().assumed.empty();
-    return is_as_asked ? std::vector<ShownWalk>() : walks;
+    const bool is_as_requested = walks.size() == 1 && walks.front().assumed.empty();
+    return is_as_requested ? std::vector<ShownWalk>() : walks;
 }
 
 }  // namespace
 
-ShownDiagnosis diagnose_as_shown(const AskedWalk& asked, const Plan& plan,
+ShownDiagnosis diagnose_as_shown(const RequestedWalk& requested, const Plan& plan,
                                  const DiagnoseOptions& options) {
     std::optional<ShownDiagnosis> best;
-    for (ShownWalk& each : shown_walks(asked, options)) {
+    for (ShownWalk& each : shown_walks(requested, options)) {
         const double most = each.is_rare ? cost::named : cost::right;
         if (best && best->diagnosis.cost < most) break;
         try {
-            const Plan other = resolve(each.asked.config);
-            Diagnosis found = diagnose(other, draw(other), each.asked.theirs, options);
+            const Plan other = resolve(each.requested.config);
+            Diagnosis found = diagnose(other, draw(other), each.requested.user_tensors, options);
             if (best && found.cost >= best->diagnosis.cost) continue;
             if (has_other_rotation(found)) continue;
             best = {std::move(each), std::move(found)};
@@ -383,8 +384,8 @@ ShownDiagnosis diagnose_as_shown(const AskedWalk& asked, const Plan& plan,
     }
     if (best) return *std::move(best);
     // Before the walk is copied: GCC 12 frees the copy twice if an exception leaves the braces.
-    Diagnosis found = diagnose(plan, draw(plan), asked.theirs, options);
-    return {{asked}, std::move(found)};
+    Diagnosis found = diagnose(plan, draw(plan), requested.user_tensors, options);
+    return {{requested}, std::move(found)};
 }
 
 }  // namespace attn

@@ -5,7 +5,7 @@ namespace attn {
 
 /// A walk whose unset settings follow from the user's own tensors.
 struct ShownWalk {
-    AskedWalk asked{};
+    RequestedWalk requested{};
     std::vector<std::string> assumed{};  ///< these settings, as remarks
     bool is_rare = false;                ///< tried only if no other walk explains the tensors
 };
@@ -21,7 +21,7 @@ struct ShownDiagnosis {
 /// findings. Settings that the user has chosen, and those of a probe, do not change.
 ///
 /// Errors  as diagnose.
-ShownDiagnosis diagnose_as_shown(const AskedWalk& asked, const Plan& plan,
+ShownDiagnosis diagnose_as_shown(const RequestedWalk& requested, const Plan& plan,
                                  const DiagnoseOptions& options);
 
 }  // namespace attn

@@ -30,7 +30,7 @@ struct DiagnoseOptions {
     /// The user's code began from a probe: there are no other parameters.
     bool has_all_inputs = false;
     /// Gradients are judged afterwards, so the forward pass may have nothing to compare.
-    bool goes_back = false;
+    bool has_backward = false;
     /// The walk is shown even if there is nothing to compare.
     bool may_be_empty = false;
     /// Hypotheses that cost more are not tried: see Diagnosis::cost.
@@ -45,9 +45,9 @@ enum class Verdict { right, wrong, shape, not_compared };
 /// One of the user's tensors, judged twice.
 struct StepVerdict {
     std::string name;
-    std::string theirs_name;  ///< its name in the user's file
-    std::string layout;       ///< how its axes were read; empty if they are ours
-    Shape theirs;
+    std::string name_in_file;  ///< its name in the user's file
+    std::string layout;        ///< how its axes were read; empty if they are ours
+    Shape actual;
     Shape expected;
     /// Against the reference walk.
     Verdict global = Verdict::right;
@@ -86,13 +86,13 @@ struct StepExplanation {
     /// The first that makes the tensor; nullptr if no known one does.
     const Mistake* mistake() const;
     /// All of them in the order applied: harmless differences, then mistakes.
-    std::vector<const Mistake*> made() const;
+    std::vector<const Mistake*> applied() const;
 };
 
 /// The explanation of one step that is wrong on its own.
 struct Finding : StepExplanation {
     bool harmless = false;         ///< the results after this step are still correct
-    bool asked = false;            ///< no mistake if it was saved before the step
+    bool is_question = false;      ///< no mistake if it was saved before the step
     bool changes_weights = false;  ///< in float32, even if the user's type hides it
     bool replayed = true;          ///< applied to the user's tensors, not inferred from them
     bool is_slip = false;          ///< unknown, and most cells are right
@@ -146,7 +146,7 @@ struct DropoutTraces {
 /// Finds dropout in a tensor, whichever cells it hit and whatever its probability; nullopt if some
 /// cell is neither 0 nor the common factor times its right value.
 /// Shapes  both the same.
-std::optional<DropoutTraces> dropout_in(const Tensor& theirs, const Tensor& expected,
+std::optional<DropoutTraces> dropout_in(const Tensor& actual, const Tensor& expected,
                                         const Tolerance& tolerance);
 
 /// Returns the number of decimals, or significant digits, that all floating-point numbers were
@@ -157,10 +157,10 @@ bool are_whole(const Ledger& tensors);
 int digits_of(const Ledger& tensors);
 
 /// Returns the factor between two tensors if it is the same for every cell.
-std::optional<double> ratio_between(const Tensor& theirs, const Tensor& expected);
+std::optional<double> ratio_between(const Tensor& actual, const Tensor& expected);
 
 /// Returns evidence in the numbers of a wrong tensor: sums, symmetry, ratios, permutations.
-std::vector<std::string> evidence_of(const std::string& step, const Tensor& theirs,
+std::vector<std::string> evidence_of(const std::string& step, const Tensor& actual,
                                      const Tensor& expected);
 
 }  // namespace attn

@@ -53,31 +53,32 @@ constexpr Row rows[] = {
 
 /// Fills in `{EXPRESSION}` and `{EXPRESSION: NOUN}`, a number and its noun in the right form.
 std::string with_numbers(std::string_view sentence, const Plan& plan) {
-    return filled(sentence, [&](std::string_view says) -> std::optional<std::string> {
-        const std::size_t colon = std::min(says.find(": "), says.size());
-        const double number = plan_value(says.substr(0, colon))(plan);
+    return filled(sentence, [&](std::string_view remainder) -> std::optional<std::string> {
+        const std::size_t colon = std::min(remainder.find(": "), remainder.size());
+        const double number = plan_value(remainder.substr(0, colon))(plan);
         const bool is_whole = number == std::floor(number);
         const std::string text = is_whole ? six_digits(number) : brief(number);
-        if (colon == says.size()) return text;
-        return text + " " + std::string(says.substr(colon + 2)) + (number == 1 ? "" : "s");
+        if (colon == remainder.size()) return text;
+        return text + " " + std::string(remainder.substr(colon + 2)) + (number == 1 ? "" : "s");
     });
 }
 
 /// Reads `when CONDITION` and `says SENTENCE`; the first of several that applies answers.
-void add_case(std::string_view when, std::string_view says, LintRule& rule) {
-    rule.check = [before = rule.check, holds = plan_value(when), says = std::string(says)](
-                     const Plan& plan, const Ledger& ledger) -> Answer {
+void add_case(std::string_view when, std::string_view remainder, LintRule& rule) {
+    rule.check = [before = rule.check, holds = plan_value(when),
+                  remainder = std::string(remainder)](const Plan& plan,
+                                                      const Ledger& ledger) -> Answer {
         if (before) {
             if (Answer earlier = before(plan, ledger)) return earlier;
         }
-        return holds(plan) != 0 ? Answer(with_numbers(says, plan)) : std::nullopt;
+        return holds(plan) != 0 ? Answer(with_numbers(remainder, plan)) : std::nullopt;
     };
 }
 
 std::vector<LintRule> read_rules() {
     std::vector<LintRule> rules;
     std::string when;
-    std::istringstream text(operator""_told(attn_lint_rules, std::strlen(attn_lint_rules)));
+    std::istringstream text(operator""_message(attn_lint_rules, std::strlen(attn_lint_rules)));
     for (std::string line; std::getline(text, line);) {
         if (line.starts_with('#')) continue;
         const std::string_view words = trimmed(line);

@@ -72,22 +72,22 @@ std::optional<double> energy_of_one_pattern(const ScoreRows& scores) {
     }
     if (!(energy > 0) || !std::isfinite(energy)) return std::nullopt;
     // Start the iteration from the longest row, which for rank one is already nearly right.
-    double held = 0;
+    double held_weight = 0;
     for (int turn = 0; turn < 5; ++turn) {
         double length = 0;
         for (const double value : pattern) length += value * value;
         std::vector<double> next(columns, 0);
-        held = 0;
+        held_weight = 0;
         for (const std::vector<double>& row : scores) {
             double part = 0;
             for (std::size_t c = 0; c < columns; ++c) part += row[c] * pattern[c];
             part /= std::sqrt(length);
-            held += part * part;
+            held_weight += part * part;
             for (std::size_t c = 0; c < columns; ++c) next[c] += part * row[c];
         }
         pattern = std::move(next);
     }
-    return held / energy;
+    return held_weight / energy;
 }
 
 }  // namespace
@@ -129,10 +129,10 @@ Answer saturated(const Plan& plan, const Ledger& ledger) {
 }
 
 Answer no_gradient(const Plan&, const Ledger& ledger) {
-    const std::vector<notes::LetThrough> rows = notes::let_through(ledger);
+    const std::vector<notes::VisiblePairs> rows = notes::visible_pairs(ledger);
     std::size_t stopped = 0;
     double least = 1;
-    for (const notes::LetThrough& row : rows) {
+    for (const notes::VisiblePairs& row : rows) {
         stopped += row.share < 0.01 ? 1U : 0U;
         least = std::min(least, row.share);
     }
@@ -180,9 +180,9 @@ Answer narrow_sums(const Plan& plan, const Ledger& ledger) {
             sum = nearest(sum + static_cast<float>(weight), plan.compute_dtype);
             exact += weight;
         }
-        const double apart = std::abs(double{sum} - exact);
-        if (!(apart > lost)) continue;
-        lost = apart;
+        const double distance = std::abs(double{sum} - exact);
+        if (!(distance > lost)) continue;
+        lost = distance;
         narrow = double{sum};
         whole = exact;
     }

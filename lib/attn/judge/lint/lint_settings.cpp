@@ -18,7 +18,7 @@ Answer beyond_training(const Plan& plan, const Ledger&) {
     const std::int64_t last = *std::ranges::max_element(plan.config.positions);
     if (last < usual_length) return std::nullopt;
     return "position " + std::to_string(last) +
-           " with base 10000 and no $rope-scaling: models "_told +
+           " with base 10000 and no $rope-scaling: models "_message +
            "with this base were trained on at most " + std::to_string(usual_length) + " tokens";
 }
 
@@ -44,7 +44,7 @@ Answer unseen_scaling(const Plan& plan, const Ledger& ledger) {
         if (std::abs(scaled.at(i) * turns - 1) > 1e-5) return std::nullopt;
     }
     if (plan.rotary_factor() != 1) return std::nullopt;
-    return "$rope-scaling changes none of the "_told + std::to_string(scaled.size()) +
+    return "$rope-scaling changes none of the "_message + std::to_string(scaled.size()) +
            " frequencies: leaving it out would go unnoticed";
 }
 
@@ -108,11 +108,11 @@ Answer cap_without_effect(const Plan& plan, const Ledger& ledger) {
 }
 
 Answer sink_share(const Plan&, const Ledger& ledger) {
-    const Tensor* taken = ledger.find("sink_weight");
-    if (taken == nullptr || taken->size() == 0) return std::nullopt;
+    const Tensor* selected = ledger.find("sink_weight");
+    if (selected == nullptr || selected->size() == 0) return std::nullopt;
     double sum = 0;
-    for (std::size_t i = 0; i < taken->size(); ++i) sum += taken->at(i);
-    const double share = sum / static_cast<double>(taken->size());
+    for (std::size_t i = 0; i < selected->size(); ++i) sum += selected->at(i);
+    const double share = sum / static_cast<double>(selected->size());
     if (!(share > 0.5)) return std::nullopt;
     return "the sink takes " + four_decimals(share) +
            " of the attention on average: the keys share what is left";

@@ -27,9 +27,9 @@ const std::vector<Mistake>& listed(IsMeant is_meant) {
             list->push_back(mistake_of(text));
             continue;
         }
-        const std::string numbers = text.said("numbers");
+        const std::string numbers = text.specified("numbers");
         for (std::string_view rest = numbers; !rest.empty();) {
-            list->push_back(mistake_of(text, *parse_number(taken_word(rest))));
+            list->push_back(mistake_of(text, *parse_number(next_token(rest))));
         }
     }
     return *list;
@@ -121,7 +121,7 @@ const Mistake& find_mistake(std::string_view id) {
     if (const std::string meant = closest(id, families); close.empty() && !meant.empty()) {
         close = " " + meant;
     }
-    const std::string here = called_here(id, families);
+    const std::string here = known_name_for(id, families);
     throw ConfigError("there is no mistake '" + std::string(id) + "'" +
                       (!here.empty()   ? "; did you mean " + here + "?"
                        : close.empty() ? ": attn-explain bugs lists them"
@@ -159,7 +159,7 @@ void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
     Step* const first = shows(mistake.step) ? shows(mistake.step) : shows(itself);
     if (first == nullptr) return;
     if (first->mistake_ids == users_rule) {
-        throw ConfigError("$rule and $bug "_told + mistake.id + " both make " + first->name +
+        throw ConfigError("$rule and $bug "_message + mistake.id + " both make " + first->name +
                           ": leave one out");
     }
     first->title = title;
@@ -189,10 +189,10 @@ StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std
 
 StepTable with_mistakes_hidden(StepTable right, const StepTable& wrong) {
     for (Step& step : right) {
-        const Step& made = find_step(wrong, step.name);
-        step.compute = made.compute;
-        step.replaces_given = made.replaces_given;
-        step.is_told = false;
+        const Step& new_step = find_step(wrong, step.name);
+        step.compute = new_step.compute;
+        step.replaces_given = new_step.replaces_given;
+        step.is_reported = false;
     }
     return right;
 }

@@ -78,7 +78,7 @@ TableEdit left_out(const std::vector<std::string>& steps);
 /// Makes the named steps compute and print as if there were no sink.
 TableEdit without_sink(const std::vector<std::string>& steps);
 /// Makes a step compute like another one.
-TableEdit made_as(const std::string& step, const std::string& other);
+TableEdit copy_of_step(const std::string& step, const std::string& other);
 /// Uses another mask, which also hides cells by the condition.
 TableEdit masked_as(std::function<void(MaskChoice&)> change, PlanText also_hides);
 
@@ -99,7 +99,7 @@ Mistake mistake_of(const MistakeText& text, double number = 0);
 Mistake described(const MistakeText& text);
 /// Returns why the mistake has no effect in a walk: the reason of the first unmet need.
 NotApplicable needs_of(std::shared_ptr<const MistakeText> text, double number);
-std::string no_room_for_repeats(const Plan& plan);
+std::string repeats_exceed_memory(const Plan& plan);
 /// Fills in the words in braces of a rule for this step.
 std::string in_words(std::string_view pattern, const std::string& step, const Plan& plan);
 
@@ -109,12 +109,12 @@ PlanValue find_fact(std::string_view name);
 /// Parses an expression with numbers, facts, steps and conditions of a plan, and `N` for `number`.
 ///
 /// Errors  ConfigError for an unknown name.
-PlanValue plan_value(std::string_view says, double number = 0);
+PlanValue plan_value(std::string_view remainder, double number = 0);
 
 /// Parses `with STEPS: NAME NUMBER`.  Errors  ConfigError for an unknown name.
-PlanEdit plan_change(std::string_view says);
+PlanEdit plan_change(std::string_view remainder);
 /// Parses `mask NAME NUMBER, NAME`, a change of the mask alone.
-std::function<void(MaskChoice&)> mask_change(std::string_view says);
+std::function<void(MaskChoice&)> mask_change(std::string_view remainder);
 
 /// `code NAME: WORDS`, for mistakes that no rule expresses.
 struct NamedEdit {

@@ -137,23 +137,23 @@ constexpr PlanChange plan_changes[]{
 
 /// Finds the change with that name, or with a name before a number; null if there is none.
 template <class Change, std::size_t n>
-std::pair<const Change*, double> found(const Change (&all)[n], std::string_view says) {
-    const auto known = std::ranges::find(all, says, &Change::name);
+std::pair<const Change*, double> found(const Change (&all)[n], std::string_view remainder) {
+    const auto known = std::ranges::find(all, remainder, &Change::name);
     if (known != std::end(all)) return {known, 0};
-    const std::size_t blank = says.rfind(' ');
-    if (blank == says.npos) return {nullptr, 0};
-    const std::optional<double> number = parse_number(says.substr(blank + 1));
-    const auto numbered = std::ranges::find(all, says.substr(0, blank), &Change::name);
+    const std::size_t blank = remainder.rfind(' ');
+    if (blank == remainder.npos) return {nullptr, 0};
+    const std::optional<double> number = parse_number(remainder.substr(blank + 1));
+    const auto numbered = std::ranges::find(all, remainder.substr(0, blank), &Change::name);
     if (!number || numbered == std::end(all)) return {nullptr, 0};
     return {numbered, *number};
 }
 
 }  // namespace
 
-std::function<void(MaskChoice&)> mask_change(std::string_view says) {
+std::function<void(MaskChoice&)> mask_change(std::string_view remainder) {
     std::vector<std::pair<const MaskChange*, double>> all;
-    while (!says.empty()) {
-        const std::string_view name = taken_part(says, ",");
+    while (!remainder.empty()) {
+        const std::string_view name = next_part(remainder, ",");
         all.push_back(found(mask_changes, name));
         if (all.back().first == nullptr) {
             throw ConfigError("there is no change of a mask '" + std::string(name) + "'");
@@ -164,10 +164,10 @@ std::function<void(MaskChoice&)> mask_change(std::string_view says) {
     };
 }
 
-PlanEdit plan_change(std::string_view says) {
-    const auto [change, number] = found(plan_changes, says);
+PlanEdit plan_change(std::string_view remainder) {
+    const auto [change, number] = found(plan_changes, remainder);
     if (change == nullptr) {
-        return [of_mask = mask_change(says)](Plan& plan) { of_mask(plan.config.mask); };
+        return [of_mask = mask_change(remainder)](Plan& plan) { of_mask(plan.config.mask); };
     }
     return [make = change->make, number = number](Plan& plan) { make(plan, number); };
 }

@@ -39,10 +39,10 @@ RuleNames names_with_itself(const PlannedStep& of, const Step& right) {
 }
 
 /// Computes a rule, which may not fit after another mistake.
-Tensor tensor_of_rule(CompletedRule& completed, const Rule& rule, const Outline& made, DType type,
-                      const RuleScope& scope) {
+Tensor tensor_of_rule(CompletedRule& completed, const Rule& rule, const Outline& result_outline,
+                      DType type, const RuleScope& scope) {
     try {
-        return completed.evaluate(rule, made, type, scope);
+        return completed.evaluate(rule, result_outline, type, scope);
     } catch (const ConfigError& error) {
         const std::string reason = error.what();
         throw ShapeError("one of these mistakes reads a tensor that another has removed, " +
@@ -114,8 +114,8 @@ struct Instead {
         const RuleNames names = rule_names(of);
         const Outline outline = names.outline(name);
         const std::string other = text(of.plan), letters = index_letters(outline);
-        const Rule said(is_rule(of.plan) ? other : name + letters + " = " + name + letters);
-        Rule whole = completed(said, outline, names);
+        const Rule specified(is_rule(of.plan) ? other : name + letters + " = " + name + letters);
+        Rule whole = completed(specified, outline, names);
         whole.step = name;
         if (!is_rule(of.plan)) whole.value = read_from(whole.value, name, names.step(other));
         return whole;
@@ -133,14 +133,15 @@ struct Instead {
         const Tensor& right = ledger[name];
         Ledger other = ledger;
         if (is_rule(plan)) {
-            const Outline made{right.axes(), right.shape()};
+            const Outline result_outline{right.axes(), right.shape()};
             CompletedRule rule;
-            other.record(name, tensor_of_rule(rule, text(plan), made, right.dtype(),
+            other.record(name, tensor_of_rule(rule, text(plan), result_outline, right.dtype(),
                                               rule_scope(plan, ledger, step)));
         } else {
-            const Tensor taken = ledger[tensor_called(ledger, text(plan), step)];
-            other.record(
-                name, taken.dimension() == right.dimension() ? taken.renamed(right.axes()) : taken);
+            const Tensor selected = ledger[tensor_called(ledger, text(plan), step)];
+            other.record(name, selected.dimension() == right.dimension()
+                                   ? selected.renamed(right.axes())
+                                   : selected);
         }
         return other;
     }
@@ -168,7 +169,7 @@ void read_instead(Step& step, const Instead& other) {
         const std::optional<Rule> before = rule_of({of.plan, of.table, *right});
         if (!before) return {};
         const std::string name = instead->name(of);
-        if (!reads_tensor(*before, name)) return rule_as_told({of.plan, of.table, *right});
+        if (!reads_tensor(*before, name)) return rule_as_displayed({of.plan, of.table, *right});
         Rule body = instead->rule(of, name);
         const std::string mark = "right " + name;
         body.value = read_from(body.value, name, mark);
@@ -297,7 +298,7 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
         }
         if (step.rule) {
             step.rule = [right, altered](const PlannedStep& of) {
-                return rule_as_told({altered(of.plan), with_own_outlines(of.table), *right});
+                return rule_as_displayed({altered(of.plan), with_own_outlines(of.table), *right});
             };
         }
         if (step.formula) {
@@ -325,7 +326,7 @@ TableEdit without_sink(const std::vector<std::string>& steps) {
     return all_of({unread, with_plan(steps, [](Plan& plan) { plan.config.sink.reset(); })});
 }
 
-TableEdit made_as(const std::string& step, const std::string& other) {
+TableEdit copy_of_step(const std::string& step, const std::string& other) {
     return follows([=](const Plan& plan) {
         Rule rule = *rule_of({plan, step_table(), find_step(step_table(), other)});
         rule.step = step;

@@ -52,7 +52,7 @@ struct Way {
 using Rules = std::map<std::string, Rule>;
 using WrongRules = Rules (*)(const Way&);
 
-Rule told(const std::string& step, const Way& way, const RuleTree& value) {
+Rule stated_rule(const std::string& step, const Way& way, const RuleTree& value) {
     Rule rule = way.rule(step);
     rule.text.clear();
     rule.value = value;
@@ -138,7 +138,7 @@ Rules not_transposed(const Way& way, const std::string& of, const std::string& m
         turned.parts = std::move(parts);
         return tree_of(std::move(turned));
     });
-    return {{step, told(step, way, wrong)}};
+    return {{step, stated_rule(step, way, wrong)}};
 }
 Rules key_not_transposed(const Way& way) {
     return not_transposed(way, way.latest(Chain::keys, "scores"), "d_scores");
@@ -156,7 +156,7 @@ Rules of_parameters(const Way& way, const std::string& begin, const Wrong& wrong
         const RuleTree right = way.rule(step.name).value;
         const RuleTree tree = wrong(step.name, right);
         if (tree != nullptr && !same_tree(*tree, *right)) {
-            rules[step.name] = told(step.name, way, tree);
+            rules[step.name] = stated_rule(step.name, way, tree);
         }
     }
     return rules;
@@ -192,7 +192,8 @@ Rules heads_not_summed(const Way& way) {
         const std::string to = "d_" + way.latest(step.chain, step.name);
         const RuleTree tree = way.rule(to).value;
         if (tree->kind != Kind::reduce) continue;
-        rules[to] = told(to, way, substituted(tree->parts[2], {{tree->index, tree->parts[0]}}, {}));
+        rules[to] =
+            stated_rule(to, way, substituted(tree->parts[2], {{tree->index, tree->parts[0]}}, {}));
     }
     return rules;
 }
@@ -202,12 +203,13 @@ Rules rotated_on(const Way& way) {
     for (const Step& step : way.table) {
         if (!step.name.starts_with("rotated_") || !way.has("d_" + step.name)) continue;
         const std::string to = "d_" + way.latest(step.chain, step.name);
-        rules[to] = told(to, way, changed(way.rule(to).value, [](const RuleNode& node) -> RuleTree {
-                             if (node.kind != Kind::cell || !node.word.ends_with("sin")) {
-                                 return nullptr;
-                             }
-                             return operate_node("-", {tree_of(node)});
-                         }));
+        rules[to] =
+            stated_rule(to, way, changed(way.rule(to).value, [](const RuleNode& node) -> RuleTree {
+                            if (node.kind != Kind::cell || !node.word.ends_with("sin")) {
+                                return nullptr;
+                            }
+                            return operate_node("-", {tree_of(node)});
+                        }));
     }
     return rules;
 }
@@ -248,11 +250,11 @@ Mistake gradient_mistake(const MistakeText& text) {
     mistake.apply = [id = mistake.id, title = mistake.title.raw(), effect = mistake.effect.raw(),
                      rules = known->second](StepTable table, const Plan& plan) {
         for (const auto& [name, rule] : rules({table, plan})) {
-            Step& made = *std::ranges::find(table, name, &Step::name);
-            follow_rule(made, {plan, table, made}, rule);
-            show_parts(made, table, plan);
-            made.mistake_ids += (made.mistake_ids.empty() ? "" : ", ") + id;
-            made.mistake = title + ": " + effect + ".";
+            Step& new_step = *std::ranges::find(table, name, &Step::name);
+            follow_rule(new_step, {plan, table, new_step}, rule);
+            show_parts(new_step, table, plan);
+            new_step.mistake_ids += (new_step.mistake_ids.empty() ? "" : ", ") + id;
+            new_step.mistake = title + ": " + effect + ".";
         }
         return table;
     };

@@ -40,7 +40,7 @@ Tensor renumbered(const Plan& plan, const Tensor& ids) {
 
 std::string renumbered_lines(const StepLines& of, const std::string&) {
     const DrawList list = draw_list(of.plan);
-    const Tensor ids = taken_tensor(*find_drawn(list, "ids"), of.plan.dtype);
+    const Tensor ids = drawn_tensor(*find_drawn(list, "ids"), of.plan.dtype);
     return "ids = " + tensor_literal(renumbered(of.plan, ids), of.plan.dtype, of.language);
 }
 
@@ -107,8 +107,8 @@ StepTable exchange_axes(StepTable table, const Plan& plan) {
                  .outline = find_step(table, last).outline,
                  .compute =
                      [](const Plan& of, const Ledger& ledger, const Compute& before) {
-                         const Tensor made = before(of, ledger);
-                         return exchanged(made, 0, made.dimension() - 2);
+                         const Tensor computed = before(of, ledger);
+                         return exchanged(computed, 0, computed.dimension() - 2);
                      },
                  .lines =
                      [last](const StepLines& of, const std::string& right) {
@@ -123,7 +123,7 @@ StepTable exchange_axes(StepTable table, const Plan& plan) {
 
 }  // namespace
 
-std::string no_room_for_repeats(const Plan& plan) {
+std::string repeats_exceed_memory(const Plan& plan) {
     const auto* tokens = std::get_if<Tokens>(&plan.config.input);
     if (tokens == nullptr || !plan.has_x()) return "the input has no token ids";
     bool repeats = false;
@@ -131,7 +131,7 @@ std::string no_room_for_repeats(const Plan& plan) {
         repeats = repeats || id != other;
         if (other >= tokens->vocab_size.value_or(0)) {
             return "the embedding table has no row for id " + std::to_string(other) +
-                   ": a larger $vocab-size would hide the mistake"_told;
+                   ": a larger $vocab-size would hide the mistake"_message;
         }
     }
     return repeats ? "" : "no token repeats";

@@ -110,7 +110,7 @@ const Mistake& find_mistake(std::string_view id);
 const Mistake& find_mistake(std::string_view id, const Plan& plan);
 
 /// The right rule of a step, and its rule with a mistake.
-struct RulesBeside {
+struct RulePair {
     std::string right, wrong;
 };
 
@@ -118,9 +118,9 @@ struct RulesBeside {
 std::optional<Plan> witness_of(const Mistake& mistake);
 
 /// Returns the rules that a mistake changes in the walk of its witness; empty if it is not a rule.
-std::vector<RulesBeside> rules_beside(const Mistake& mistake);
+std::vector<RulePair> rule_pairs(const Mistake& mistake);
 /// Returns the rules for this walk.
-std::vector<RulesBeside> rules_beside(const Mistake& mistake, const Plan& plan);
+std::vector<RulePair> rule_pairs(const Mistake& mistake, const Plan& plan);
 
 /// Returns `table` with all mistakes of `ids`, in that order. The steps that they change get the
 /// title and code of the mistake; the lines that differ are marked.

@@ -58,17 +58,17 @@ PlanValue value_of(const RuleNode& node, double number) {
     return [=](const Plan& plan) { return function->value(left(plan), right(plan)); };
 }
 
-Need need_of(std::string_view says, const MistakeText& text, double number) {
+Need need_of(std::string_view remainder, const MistakeText& text, double number) {
     constexpr std::string_view otherwise = " else ";
-    const std::size_t at = says.find(otherwise);
-    if (at == says.npos) {
-        text.refuse("'" + std::string(says) +
+    const std::size_t at = remainder.find(otherwise);
+    if (at == remainder.npos) {
+        text.refuse("'" + std::string(remainder) +
                     "' is not a named need, and lacks its reason, as "
                     "in needs Tk > 1 else there is only one key");
     }
     try {
-        return {plan_value(says.substr(0, at), number),
-                std::string(says.substr(at + otherwise.size()))};
+        return {plan_value(remainder.substr(0, at), number),
+                std::string(remainder.substr(at + otherwise.size()))};
     } catch (const ConfigError& error) {
         text.refuse(error.what());
     }
@@ -76,22 +76,22 @@ Need need_of(std::string_view says, const MistakeText& text, double number) {
 
 std::vector<NotApplicable> reasons_of(const MistakeText& text, double number) {
     std::vector<NotApplicable> reasons;
-    const auto add = [&](std::string_view says) {
-        reasons.push_back([need = need_of(says, text, number)](const Plan& plan) {
+    const auto add = [&](std::string_view remainder) {
+        reasons.push_back([need = need_of(remainder, text, number)](const Plan& plan) {
             if (need.value(plan) != 0) return std::string();
-            return operator""_told(need.reason.data(), need.reason.size());
+            return operator""_message(need.reason.data(), need.reason.size());
         });
     };
     for (const MistakeLine& line : text.lines) {
         if (line.word != "needs") continue;
-        if (line.says.find(" else ") != std::string::npos) {
-            add(line.says);
+        if (line.remainder.find(" else ") != std::string::npos) {
+            add(line.remainder);
             continue;
         }
-        for (std::string_view rest = line.says; !rest.empty();) {
-            const std::string_view name = taken_part(rest, ",");
+        for (std::string_view rest = line.remainder; !rest.empty();) {
+            const std::string_view name = next_part(rest, ",");
             if (name == "room for repeats") {
-                reasons.push_back(no_room_for_repeats);
+                reasons.push_back(repeats_exceed_memory);
                 continue;
             }
             const std::vector<std::string> known = needs_called(name);
@@ -104,8 +104,8 @@ std::vector<NotApplicable> reasons_of(const MistakeText& text, double number) {
 
 }  // namespace
 
-PlanValue plan_value(std::string_view says, double number) {
-    return value_of(*parse_expression(says), number);
+PlanValue plan_value(std::string_view remainder, double number) {
+    return value_of(*parse_expression(remainder), number);
 }
 
 NotApplicable needs_of(std::shared_ptr<const MistakeText> text, double number) {

@@ -18,17 +18,18 @@ namespace attn {
 namespace {
 
 /// Returns why a form cannot have the mistake: it lacks the step, or a tensor that the rule reads.
-std::string why_not_in(const AttentionFile& file, const AttentionMistake& said, const Plan& plan) {
+std::string why_not_in(const AttentionFile& file, const AttentionMistake& specified,
+                       const Plan& plan) {
     const StepTable& table = step_table(plan);
     const bool is_own = std::ranges::any_of(
-        file.steps, [&](const AttentionStep& each) { return each.rule.step == said.step; });
-    if (!has_step(table, plan, said.step)) return "this walk has no step " + said.step;
-    if (is_own && find_step(table, said.step).file.empty()) {
-        return "another form makes " + said.step + ": pass $form"_told;
+        file.steps, [&](const AttentionStep& each) { return each.rule.step == specified.step; });
+    if (!has_step(table, plan, specified.step)) return "this walk has no step " + specified.step;
+    if (is_own && find_step(table, specified.step).file.empty()) {
+        return "another form makes " + specified.step + ": pass $form"_message;
     }
-    const RuleNames names = rule_names({plan, table, find_step(table, said.step)});
-    for (const std::string& name : tensors_read(said.rule)) {
-        if (name == said.step) continue;
+    const RuleNames names = rule_names({plan, table, find_step(table, specified.step)});
+    for (const std::string& name : tensors_read(specified.rule)) {
+        if (name == specified.step) continue;
         try {
             names.step(name);
         } catch (const ConfigError&) {
@@ -38,23 +39,26 @@ std::string why_not_in(const AttentionFile& file, const AttentionMistake& said, 
     return {};
 }
 
-Mistake entry_of(const std::shared_ptr<const AttentionFile>& file, const AttentionMistake& said) {
+Mistake entry_of(const std::shared_ptr<const AttentionFile>& file,
+                 const AttentionMistake& specified) {
     Mistake entry;
-    entry.id = said.id;
-    entry.step = said.step;
-    entry.title = said.title;
-    entry.effect = said.effect;
-    entry.fix_torch = said.torch;
-    entry.fix_numpy = said.numpy.empty() ? said.torch : said.numpy;
-    entry.lesson = said.lesson;
+    entry.id = specified.id;
+    entry.step = specified.step;
+    entry.title = specified.title;
+    entry.effect = specified.effect;
+    entry.fix_torch = specified.torch;
+    entry.fix_numpy = specified.numpy.empty() ? specified.torch : specified.numpy;
+    entry.lesson = specified.lesson;
     entry.of_file = true;
-    entry.not_applicable = [file, said](const Plan& plan) { return why_not_in(*file, said, plan); };
-    entry.apply = [file, said](StepTable table, const Plan& plan) {
-        const auto step = std::ranges::find(table, said.step, &Step::name);
+    entry.not_applicable = [file, specified](const Plan& plan) {
+        return why_not_in(*file, specified, plan);
+    };
+    entry.apply = [file, specified](StepTable table, const Plan& plan) {
+        const auto step = std::ranges::find(table, specified.step, &Step::name);
         if (step == table.end()) return table;
-        file->at(said.line, [&] {
-            require_own_letters(said.rule, step->outline(plan));
-            follow_rule(*step, {plan, table, *step}, said.rule);
+        file->at(specified.line, [&] {
+            require_own_letters(specified.rule, step->outline(plan));
+            follow_rule(*step, {plan, table, *step}, specified.rule);
         });
         return table;
     };
@@ -108,8 +112,8 @@ std::string Mistake::why_not(const Plan& plan) const {
     const bool is_split = has_step(table, plan, step) || !step.starts_with("projected_");
     const std::string name = is_split ? step : step.substr(step.find('_') + 1);
     if (!has_step(table, plan, name)) return "this attention has no step " + step;
-    const Step& made = find_step(table, name);
-    return made.file.empty() ? "" : made.file + " makes " + name + " by its own rule";
+    const Step& new_step = find_step(table, name);
+    return new_step.file.empty() ? "" : new_step.file + " makes " + name + " by its own rule";
 }
 
 }  // namespace attn

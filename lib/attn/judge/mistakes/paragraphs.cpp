@@ -57,14 +57,14 @@ std::string with_names(std::string text, const Names& own, const Names& common) 
 void add_for_each(const MistakeLine& line, std::string_view brace,
                   std::initializer_list<const char*> words, std::vector<MistakeLine>& lines) {
     for (const std::string word : words) {
-        std::string says = replaced_all(line.says, brace, word);
+        std::string remainder = replaced_all(line.remainder, brace, word);
         if (brace != "{circle}") {
             const char* const chain = word == "query" ? "queries"
                                       : word == "key" ? "keys"
                                                       : "values";
-            says = replaced_all(std::move(says), "{chain}", chain);
+            remainder = replaced_all(std::move(remainder), "{chain}", chain);
         }
-        lines.push_back({line.word, std::move(says)});
+        lines.push_back({line.word, std::move(remainder)});
     }
 }
 
@@ -73,7 +73,7 @@ void add_for_each(const MistakeLine& line, std::string_view brace,
 std::vector<MistakeLine> for_each_part(std::vector<MistakeLine> lines) {
     const auto spread = [&](std::string_view brace, std::initializer_list<const char*> words) {
         const auto has_brace = [brace](const MistakeLine& line) {
-            return line.says.find(brace) != std::string::npos;
+            return line.remainder.find(brace) != std::string::npos;
         };
         if (std::ranges::none_of(lines, has_brace)) return;
         std::vector<MistakeLine> all;
@@ -102,7 +102,7 @@ public:
             rest.remove_prefix(std::min(end + 1, rest.size()));
             if (trimmed(line).empty() || line.front() == '#') continue;
             const bool is_below = line.front() == ' ';
-            std::string word(taken_word(line));
+            std::string word(next_token(line));
             is_below ? add(std::move(word), line) : begin(word, line);
         }
         for (const MistakeText& each : written_) {
@@ -120,8 +120,8 @@ private:
         } else if (word == "need") {
             needs.push_back(definition(line));
         } else if (word == "mistake") {
-            MistakeText text{std::string(taken_word(line)), {}, {}};
-            if (taken_word(line) != "at" || line.empty()) {
+            MistakeText text{std::string(next_token(line)), {}, {}};
+            if (next_token(line) != "at" || line.empty()) {
                 text.refuse(
                     "a paragraph begins with its id and its step, as in mistake k-dot-k at "
                     "scores");
@@ -134,7 +134,7 @@ private:
         }
     }
 
-    void add(std::string word, std::string_view says) {
+    void add(std::string word, std::string_view remainder) {
         if (written_.empty())
             throw ConfigError(
                 "data/mistakes: a file begins with a line that is "
@@ -144,7 +144,7 @@ private:
             !is_among(paragraph_words, word)) {
             text.refuse("there is no word '" + word + "'");
         }
-        text.lines.push_back({std::move(word), std::string(says)});
+        text.lines.push_back({std::move(word), std::string(remainder)});
     }
 
     /// Returns the lines of a paragraph and those that it inherits, with names and parts filled in.
@@ -152,10 +152,11 @@ private:
         std::vector<MistakeLine> all = whole(text);
         Names own;
         for (const MistakeLine& line : all) {
-            if (line.word == "let") own.insert(definition(line.says));
+            if (line.word == "let") own.insert(definition(line.remainder));
         }
         std::erase_if(all, [](const MistakeLine& line) { return line.word == "let"; });
-        for (MistakeLine& line : all) line.says = with_names(std::move(line.says), own, names_);
+        for (MistakeLine& line : all)
+            line.remainder = with_names(std::move(line.remainder), own, names_);
         return for_each_part(std::move(all));
     }
 
@@ -164,7 +165,7 @@ private:
         std::vector<MistakeLine> all = text.lines;
         if (!text.has("like")) return all;
         std::erase_if(all, [](const MistakeLine& line) { return line.word == "like"; });
-        const std::string like = text.said("like");
+        const std::string like = text.specified("like");
         const auto other = std::ranges::find(written_, like, &MistakeText::id);
         if (other >= written_.begin() + (&text - written_.data())) {
             text.refuse("there is no mistake " + like + " above it");
@@ -172,9 +173,9 @@ private:
         const auto is_change = [](const MistakeLine& line) { return is_among(changes, line.word); };
         const bool changes_itself = std::ranges::any_of(text.lines, is_change);
         for (MistakeLine& line : whole(*other)) {
-            const bool is_said = is_change(line) ? changes_itself : text.has(line.word);
+            const bool is_specified = is_change(line) ? changes_itself : text.has(line.word);
             const bool is_own = line.word == "same" || line.word == "rewrites";
-            if (line.word == "let" || (!is_said && !is_own)) all.push_back(std::move(line));
+            if (line.word == "let" || (!is_specified && !is_own)) all.push_back(std::move(line));
         }
         return all;
     }
@@ -191,7 +192,7 @@ const Texts& texts() {
 }  // namespace
 
 bool MistakeText::has(std::string_view word) const { return has_word(lines, word); }
-std::string MistakeText::said(std::string_view word) const { return said_after(lines, word); }
+std::string MistakeText::specified(std::string_view word) const { return text_after(lines, word); }
 
 void MistakeText::refuse(const std::string& reason) const {
     throw ConfigError("data/mistakes: mistake " + id + ": " + reason);
@@ -201,8 +202,8 @@ const std::vector<MistakeText>& mistake_texts() { return texts().texts; }
 
 std::vector<std::string> needs_called(std::string_view name) {
     std::vector<std::string> all;
-    for (const auto& [known, says] : texts().needs) {
-        if (known == name) all.push_back(says);
+    for (const auto& [known, remainder] : texts().needs) {
+        if (known == name) all.push_back(remainder);
     }
     return all;
 }

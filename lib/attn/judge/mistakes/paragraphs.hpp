@@ -10,7 +10,7 @@ namespace attn {
 
 /// A line of a paragraph: its first word, and the text after it.
 struct MistakeLine {
-    std::string word, says;
+    std::string word, remainder;
 };
 
 /// `mistake ID at STEP`, and the lines below it.
@@ -20,7 +20,7 @@ struct MistakeText {
 
     bool has(std::string_view word) const;
     /// Returns the text after a word, one line for each occurrence.
-    std::string said(std::string_view word) const;
+    std::string specified(std::string_view word) const;
     /// True for `scale-other=N`, which is one mistake per number.
     bool is_numbered() const { return id.ends_with("=N"); }
     [[noreturn]] void refuse(const std::string& reason) const;

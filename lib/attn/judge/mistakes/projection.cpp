@@ -85,7 +85,7 @@ TableEdit read_in_other_layout(const std::string&) {
 TableEdit leave_biases_out(const std::string& parts) {
     std::vector<TableEdit> edits;
     for (std::string_view rest = parts; !rest.empty();) {
-        edits.push_back(without_bias(part_called(taken_word(rest))));
+        edits.push_back(without_bias(part_called(next_token(rest))));
     }
     return all_of(edits);
 }
@@ -109,7 +109,7 @@ TableEdit skip_projections(const std::string&) {
 /// Computes one of query, key and value with the parameters of another: `key query`.
 TableEdit take_other_weight(const std::string& parts) {
     std::string_view rest = parts;
-    const std::string name(taken_word(rest)), taken(taken_word(rest));
+    const std::string name(next_token(rest)), taken(next_token(rest));
     const std::size_t part = part_called(name), other = part_called(taken);
     const std::vector<std::string> steps{"projected_" + name, name};
     // In a joint weight, read the rows of the other part.

@@ -19,19 +19,19 @@ namespace {
 
 std::vector<std::string> words_in(std::string_view list) {
     std::vector<std::string> all;
-    while (!list.empty()) all.emplace_back(taken_word(list));
+    while (!list.empty()) all.emplace_back(next_token(list));
     return all;
 }
 
 /// Splits `STEPS: TEXT`.
 std::pair<std::vector<std::string>, std::string> steps_and_text(const MistakeText& text,
                                                                 const MistakeLine& line) {
-    const std::size_t colon = line.says.find(": ");
+    const std::size_t colon = line.remainder.find(": ");
     if (colon == std::string::npos) {
-        text.refuse("'" + line.word + " " + line.says + "' names no steps, as in " + line.word +
-                    " scores: ...");
+        text.refuse("'" + line.word + " " + line.remainder + "' names no steps, as in " +
+                    line.word + " scores: ...");
     }
-    return {words_in(line.says.substr(0, colon)), line.says.substr(colon + 2)};
+    return {words_in(line.remainder.substr(0, colon)), line.remainder.substr(colon + 2)};
 }
 
 PlanText filled_for(const std::string& step, std::string pattern) {
@@ -42,14 +42,14 @@ PlanText filled_for(const std::string& step, std::string pattern) {
 
 /// Parses `context: weights[q,k] = weights[k,q]`, or `scores: queries = keys` for another tensor.
 TableEdit reads_instead(const MistakeText& text, const MistakeLine& line) {
-    const auto [steps, says] = steps_and_text(text, line);
-    const std::size_t sign = says.find(" = ");
-    if (sign == std::string::npos) text.refuse("'reads " + line.says + "' lacks its =");
-    const std::size_t bracket = says.find('[');
-    const std::string tensor = says.substr(0, std::min(sign, bracket));
+    const auto [steps, remainder] = steps_and_text(text, line);
+    const std::size_t sign = remainder.find(" = ");
+    if (sign == std::string::npos) text.refuse("'reads " + line.remainder + "' lacks its =");
+    const std::size_t bracket = remainder.find('[');
+    const std::string tensor = remainder.substr(0, std::min(sign, bracket));
     const bool is_rule = bracket < sign;
     return reads(steps, filled_for(steps.front(), tensor),
-                 filled_for(steps.front(), is_rule ? says : says.substr(sign + 3)));
+                 filled_for(steps.front(), is_rule ? remainder : remainder.substr(sign + 3)));
 }
 
 /// Replaces a rule that reads tensors of later steps by one with their rules inlined.
@@ -57,8 +57,8 @@ TableEdit follows_early(const std::string& pattern) {
     return follows([pattern](const Plan& plan) {
         const StepTable& table = step_table();
         const std::string step = pattern.substr(0, pattern.find('['));
-        const Step& made = find_step(table, step);
-        const Rule rule = completed(Rule(in_words(pattern, step, plan)), made.outline(plan),
+        const Step& result = find_step(table, step);
+        const Rule rule = completed(Rule(in_words(pattern, step, plan)), result.outline(plan),
                                     rule_names({plan, table, find_step(table, "context")}));
         return inlined(rule, [&](const std::string& name) {
             return name == step ? std::nullopt : rule_of({plan, table, find_step(table, name)});
@@ -72,11 +72,11 @@ Outline of_last_context(const Plan& plan) {
     return find_step(table, of.latest(Chain::contexts)).outline(plan);
 }
 
-TableEdit code_called(const MistakeText& text, const std::string& says) {
-    const std::size_t colon = std::min(says.find(": "), says.size());
-    const NamedEdit* const known = find_edit(std::string_view(says).substr(0, colon));
-    if (known == nullptr) text.refuse("there is no code '" + says.substr(0, colon) + "'");
-    return known->edit(says.substr(std::min(colon + 2, says.size())));
+TableEdit code_called(const MistakeText& text, const std::string& remainder) {
+    const std::size_t colon = std::min(remainder.find(": "), remainder.size());
+    const NamedEdit* const known = find_edit(std::string_view(remainder).substr(0, colon));
+    if (known == nullptr) text.refuse("there is no code '" + remainder.substr(0, colon) + "'");
+    return known->edit(remainder.substr(std::min(colon + 2, remainder.size())));
 }
 
 /// Builds the edits of a paragraph's lines, in order.
@@ -89,41 +89,41 @@ public:
 
 private:
     void add(const MistakeLine& line) {
-        const auto& [word, says] = line;
+        const auto& [word, remainder] = line;
         if (word == "rule") {
-            all.push_back(follows({.rule = says, .outline = shape_below()}));
+            all.push_back(follows({.rule = remainder, .outline = shape_below()}));
         } else if (word == "reads") {
             all.push_back(reads_instead(text_, line));
         } else if (word == "with") {
             const auto [steps, change] = steps_and_text(text_, line);
             all.push_back(with_plan(steps, plan_change(change)));
         } else if (word == "without") {
-            all.push_back(left_out(words_in(says)));
+            all.push_back(left_out(words_in(remainder)));
         } else if (word == "sinkless") {
-            all.push_back(without_sink(words_in(says)));
+            all.push_back(without_sink(words_in(remainder)));
         } else if (word == "mask") {
-            const std::string hides = says_below("hides");
-            all.push_back(masked_as(mask_change(says), filled_for("mask", hides)));
+            const std::string hides = text_below("hides");
+            all.push_back(masked_as(mask_change(remainder), filled_for("mask", hides)));
         } else if (word == "made") {
-            const std::vector<std::string> words = words_in(says);
+            const std::vector<std::string> words = words_in(remainder);
             if (words.size() != 3)
                 text_.refuse("made names a step and another, as in made key as value");
-            all.push_back(made_as(words[0], words[2]));
+            all.push_back(copy_of_step(words[0], words[2]));
         } else if (word == "early") {
-            all.push_back(follows_early(says));
+            all.push_back(follows_early(remainder));
         } else if (word == "code") {
-            all.push_back(code_called(text_, says));
+            all.push_back(code_called(text_, remainder));
         }
     }
 
     /// Returns the text of the next line if it begins with the word.
-    std::string says_below(std::string_view word) const {
+    std::string text_below(std::string_view word) const {
         const bool is_there = at_ + 1 < text_.lines.size() && text_.lines[at_ + 1].word == word;
-        return is_there ? text_.lines[at_ + 1].says : std::string();
+        return is_there ? text_.lines[at_ + 1].remainder : std::string();
     }
 
     std::function<Outline(const Plan&)> shape_below() const {
-        const std::string shape = says_below("shape");
+        const std::string shape = text_below("shape");
         if (shape.empty()) return {};
         return shape == "contexts" ? of_last_context : outline_in(shape);
     }
@@ -169,10 +169,10 @@ void read_fix(Mistake& mistake, const MistakeText& text) {
     for (const MistakeLine& line : text.lines) {
         if (line.word != "fix") continue;
         constexpr std::string_view of_torch = "torch: ", of_numpy = "numpy: ";
-        const bool is_numpy = line.says.starts_with(of_numpy);
-        const bool is_torch = line.says.starts_with(of_torch);
+        const bool is_numpy = line.remainder.starts_with(of_numpy);
+        const bool is_torch = line.remainder.starts_with(of_torch);
         std::string& lines = is_numpy ? numpy : torch;
-        lines += (lines.empty() ? "" : "\n") + line.says.substr(is_numpy || is_torch ? 7 : 0);
+        lines += (lines.empty() ? "" : "\n") + line.remainder.substr(is_numpy || is_torch ? 7 : 0);
     }
     mistake.fix_numpy = numpy.empty() ? in_numpy(torch) : numpy;
     mistake.fix_torch = torch;
@@ -189,13 +189,15 @@ MistakeText numbered(const MistakeText& text, double number) {
     const std::string word = shortest_number(number);
     const BraceWords words{
         {"N", word}, {"number", in_full(number, word)}, {"s", number == 1 ? "" : "s"}};
-    MistakeText made = text;
-    made.id = text.id.substr(0, text.id.size() - 1) + word;
-    for (MistakeLine& line : made.lines) line.says = filled(line.says, words);
-    return made;
+    MistakeText result = text;
+    result.id = text.id.substr(0, text.id.size() - 1) + word;
+    for (MistakeLine& line : result.lines) line.remainder = filled(line.remainder, words);
+    return result;
 }
 
-std::string told(const std::string& says) { return operator""_told(says.data(), says.size()); }
+std::string expanded(const std::string& remainder) {
+    return operator""_message(remainder.data(), remainder.size());
+}
 
 }  // namespace
 
@@ -209,16 +211,16 @@ Mistake described(const MistakeText& text) {
     Mistake mistake;
     mistake.id = text.id;
     mistake.step = text.step;
-    mistake.title = told(text.said("title"));
-    mistake.effect = told(text.said("effect"));
-    mistake.lesson = told(text.said("lesson"));
+    mistake.title = expanded(text.specified("title"));
+    mistake.effect = expanded(text.specified("effect"));
+    mistake.lesson = expanded(text.specified("lesson"));
     read_fix(mistake, text);
-    mistake.indistinguishable_from = text.said("same");
+    mistake.indistinguishable_from = text.specified("same");
     mistake.rewrites_result = text.has("rewrites");
     mistake.by_chance = text.has("by");
-    mistake.witness = text.said("witness");
+    mistake.witness = text.specified("witness");
     for (const MistakeLine& line : text.lines) {
-        if (line.word == "given") mistake.given.push_back(line.says);
+        if (line.word == "given") mistake.given.push_back(line.remainder);
     }
     return mistake;
 }

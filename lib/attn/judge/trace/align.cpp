@@ -20,7 +20,7 @@ Operand role_of(const Trace& trace, std::size_t place, const std::vector<int>& a
 
 class Aligner {
 public:
-    Aligner(const Trace& trace, const AskedWalk& base)
+    Aligner(const Trace& trace, const RequestedWalk& base)
         : trace_(trace), base_(base), origins_(trace) {}
 
     std::vector<Alignment> run() {
@@ -69,8 +69,8 @@ private:
             for (const int axis : rest) outer.push_back(in_context(axis));
             const int feature = static_cast<int>(core.sum->axes_of_b(false).back());
             // If it was summed over the queries by mistake, its tokens are the keys.
-            const bool is_turned = in_context(k) >= 0;
-            const int summed = is_turned ? q : k, token = is_turned ? k : q;
+            const bool is_transposed = in_context(k) >= 0;
+            const int summed = is_transposed ? q : k, token = is_transposed ? k : q;
             heads.value =
                 role_of(trace_, *core.value,
                         axes_for(core.sum->b, with(outer, in_context(summed), feature)), lengths);
@@ -107,8 +107,8 @@ private:
                 heads.scores.erase(heads.scores.begin());
             }
         }
-        take_once(heads.key, heads.repeated_key);
-        if (!heads.value.axes.empty()) take_once(heads.value, heads.repeated_value);
+        remove_repeats(heads.key, heads.repeated_key);
+        if (!heads.value.axes.empty()) remove_repeats(heads.value, heads.repeated_value);
         const auto take = [&](Operand& role, std::optional<Operand>& rotated) {
             const std::optional<Before> before = rotated_before(trace_, role);
             if (!before) return;
@@ -126,7 +126,7 @@ private:
     }
 
     /// Drops repetitions of heads with the same numbers.
-    void take_once(Operand& role, std::optional<Operand>& repeated) const {
+    void remove_repeats(Operand& role, std::optional<Operand>& repeated) const {
         const Shape& shape = role.numbers.shape;
         if (shape.size() < 3) return;
         const std::size_t heads = shape[shape.size() - 3];
@@ -148,21 +148,21 @@ private:
             }
         }
         if (once.size() == heads || heads % once.size() != 0) return;
-        Operand apart = role;
-        apart.numbers.shape[shape.size() - 3] = once.size();
-        apart.numbers.all.clear();
+        Operand separated = role;
+        separated.numbers.shape[shape.size() - 3] = once.size();
+        separated.numbers.all.clear();
         for (std::size_t o = 0; o < outer; ++o) {
             for (const std::size_t h : once) {
                 const auto first =
                     role.numbers.all.begin() + static_cast<std::ptrdiff_t>((o * heads + h) * block);
-                apart.numbers.all.insert(apart.numbers.all.end(), first,
-                                         first + static_cast<std::ptrdiff_t>(block));
+                separated.numbers.all.insert(separated.numbers.all.end(), first,
+                                             first + static_cast<std::ptrdiff_t>(block));
             }
         }
-        const auto place = origins_.same_numbers(apart.numbers.all, 0, role.place + 1);
-        if (place) apart.place = *place;
+        const auto place = origins_.same_numbers(separated.numbers.all, 0, role.place + 1);
+        if (place) separated.place = *place;
         if (trace_[role.place].all.size() == role.numbers.all.size()) repeated = role;
-        role = std::move(apart);
+        role = std::move(separated);
     }
 
     /// Returns the number of cores from this one on that are heads of one attention: some later
@@ -193,13 +193,13 @@ private:
     }
 
     const Trace& trace_;
-    const AskedWalk& base_;
+    const RequestedWalk& base_;
     Origins origins_;
 };
 
 }  // namespace
 
-std::vector<Alignment> alignments(const Trace& trace, const AskedWalk& base) {
+std::vector<Alignment> alignments(const Trace& trace, const RequestedWalk& base) {
     return Aligner(trace, base).run();
 }
 

@@ -17,7 +17,7 @@ struct LineQuestion {
 
 /// An attention in a trace: its steps and its settings.
 struct Alignment {
-    AskedWalk asked{};                            ///< the walk, with its tensors by their labels
+    RequestedWalk requested{};                    ///< the walk, with its tensors by their labels
     std::map<std::string, std::string> steps{};   ///< by label
     std::map<std::string, std::size_t> places{};  ///< in the trace, by label
     /// Places in the trace of steps that the alignment itself computes, because the program fuses
@@ -42,6 +42,6 @@ struct Alignment {
 ///
 /// Returns  one alignment per attention, in order of time; heads that are computed one after
 ///         another are one attention.
-std::vector<Alignment> alignments(const Trace& trace, const AskedWalk& base);
+std::vector<Alignment> alignments(const Trace& trace, const RequestedWalk& base);
 
 }  // namespace attn

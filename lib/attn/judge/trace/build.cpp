@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "attn/core/plan/given_sizes.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 #include "attn/judge/trace/heads.hpp"
 
 namespace attn {
@@ -14,10 +14,10 @@ namespace {
 class Builder {
 public:
     Builder(const Trace& trace, const Origins& origins, const std::vector<Heads>& heads,
-            const AskedWalk& base)
+            const RequestedWalk& base)
         : trace_(trace), origins_(origins), heads_(heads), one_(heads.front()) {
-        made_.asked.config = base.config;
-        made_.asked.said = base.said;
+        alignment_.requested.config = base.config;
+        alignment_.requested.specified = base.specified;
     }
 
     Alignment run() {
@@ -26,26 +26,26 @@ public:
         take_chains();
         take_mask();
         take_after();
-        ask_about_scores(trace_, one_, made_);
-        ask_about_context(trace_, one_, made_);
-        if (!has_input) ask_about_sources(trace_, origins_, one_, made_);
-        ask_about_roles(trace_, origins_, one_, has_input, output_, made_);
-        SaidSettings said = made_.asked.said;
-        said.heads = said.projection = said.source = true;
+        ask_about_scores(trace_, one_, alignment_);
+        ask_about_context(trace_, one_, alignment_);
+        if (!has_input) ask_about_sources(trace_, origins_, one_, alignment_);
+        ask_about_roles(trace_, origins_, one_, has_input, output_, alignment_);
+        SpecifiedSettings specified = alignment_.requested.specified;
+        specified.heads = specified.projection = specified.source = true;
         if (has_input) {
             config().projection = Projection::split;
             config().weight_layout = WeightLayout::out_in;
         } else {
             begin_at_query();
         }
-        take_given(given_, said, config());
-        said.mask = said.mask || config().mask.any();
-        made_.asked.said = said;
-        return std::move(made_);
+        take_given(given_, specified, config());
+        specified.mask = specified.mask || config().mask.any();
+        alignment_.requested.specified = specified;
+        return std::move(alignment_);
     }
 
 private:
-    WalkConfig& config() { return made_.asked.config; }
+    WalkConfig& config() { return alignment_.requested.config; }
 
     void take_sizes() {
         const Shape& shape = one_.scores.front().numbers.shape;
@@ -69,8 +69,8 @@ private:
         has_batch_ = outer > 0 || samples_ > 1;
         each_ = element_count(shape) / samples_ / queries_ / keys_;
         config().heads = static_cast<std::int64_t>(each_ * heads_.size());
-        made_.factor = one_.changes.factor;
-        made_.from = one_.core.scores;
+        alignment_.factor = one_.changes.factor;
+        alignment_.from = one_.core.scores;
     }
 
     /// Combines numbers (rest..., token, last) of all heads to (batch, head, token, last).
@@ -89,11 +89,11 @@ private:
     void take(const std::string& step, std::size_t place, const Arranged& numbers) {
         // One tensor may be several steps: x is query, key and value.
         std::string label = trace_[place].label;
-        if (made_.steps.contains(label)) label += " as " + step;
-        made_.asked.theirs.record(label, numbers.tensor());
-        made_.steps[label] = step;
-        made_.places[label] = place;
-        made_.from = std::min(made_.from, place);
+        if (alignment_.steps.contains(label)) label += " as " + step;
+        alignment_.requested.user_tensors.record(label, numbers.tensor());
+        alignment_.steps[label] = step;
+        alignment_.places[label] = place;
+        alignment_.from = std::min(alignment_.from, place);
     }
 
     bool take_projections() {
@@ -135,13 +135,13 @@ private:
         const std::size_t rows = numbers.all.size() / width;
         numbers.shape = has_batch_ ? Shape{samples_, rows / samples_, width} : Shape{rows, width};
         given_.record(name, numbers.tensor());
-        made_.beside[place].push_back(name);
-        made_.from = std::min(made_.from, place);
+        alignment_.beside[place].push_back(name);
+        alignment_.from = std::min(alignment_.from, place);
     }
 
     void take_parameters(const Origin& origin) {
-        made_.parameters.push_back(origin.w);
-        if (origin.b) made_.parameters.push_back(*origin.b);
+        alignment_.parameters.push_back(origin.w);
+        if (origin.b) alignment_.parameters.push_back(*origin.b);
     }
 
     void project(const std::string& role, Operand Heads::*member) {
@@ -159,9 +159,9 @@ private:
             add(w, origins_.matrix(origin, channels), 0);
             if (origin.b) add(b, origins_.bias(origin, channels), 0);
             take_parameters(origin);
-            Arranged made = origins_.output(origin, channels);
-            made.shape = {samples_, origin.rows() / samples_, channels.size()};
-            add(projected, made, 2);
+            Arranged outcome = origins_.output(origin, channels);
+            outcome.shape = {samples_, origin.rows() / samples_, channels.size()};
+            add(projected, outcome, 2);
         }
         const Operand& one = one_.*member;
         given_.record("w_" + role, w->tensor());
@@ -171,13 +171,13 @@ private:
         if (place) {
             take(step, *place, *projected);
         } else if (one.origin->result != one.place) {
-            made_.beside[one.origin->result].push_back(step);
+            alignment_.beside[one.origin->result].push_back(step);
         }
     }
 
     /// Starts the walk from query, key and value if there is no input.
     void begin_at_query() {
-        made_.takes_projections = true;
+        alignment_.takes_projections = true;
         WalkConfig& walk = config();
         walk.projection = Projection::none;
         walk.input = RandomInput{};
@@ -217,10 +217,10 @@ private:
         take_later("repeated_key", &Heads::repeated_key);
         take_later("repeated_value", &Heads::repeated_value);
         for (const auto& [place, step] : one_.changes.beside) {
-            made_.beside[place].push_back(step);
+            alignment_.beside[place].push_back(step);
         }
         if (one_.scores.front().step == "scaled_scores") {  // the query was scaled
-            made_.beside[one_.scores.front().place].push_back("scores");
+            alignment_.beside[one_.scores.front().place].push_back("scores");
         }
         for (std::size_t i = 0; i < one_.scores.size(); ++i) {
             const bool all = std::ranges::all_of(heads_, [&](const Heads& head) {
@@ -228,7 +228,7 @@ private:
             });
             if (!all) continue;
             if (one_.scores[i].step == "exponentials") {  // the weights show whether they are right
-                made_.beside[one_.scores[i].place].push_back("exponentials");
+                alignment_.beside[one_.scores[i].place].push_back("exponentials");
                 continue;
             }
             take(one_.scores[i].step, one_.scores[i].place,
@@ -256,7 +256,7 @@ private:
                 config().position_bias->given = broadcast(std::move(bias)).tensor();
             }
             // T5 has a bias and no scale.
-            if (made_.factor == 1 && config().scale.by == ScaleChoice::By::head_dim) {
+            if (alignment_.factor == 1 && config().scale.by == ScaleChoice::By::head_dim) {
                 config().scale.by = ScaleChoice::By::none;
             }
         }
@@ -269,7 +269,7 @@ private:
         Arranged after = together([](const Heads& head) { return head.scores.back().numbers; });
         set_shown_dropout(one_.changes.dropout, broadcast(std::move(after)).tensor(),
                           config().dropout);
-        ask_about_dropout(trace_[dropped.place], made_);
+        ask_about_dropout(trace_[dropped.place], alignment_);
     }
 
     void take_later(const std::string& step, std::optional<Operand> Heads::*member) {
@@ -279,22 +279,22 @@ private:
     }
 
     void take_mask() {
-        if (made_.asked.said.mask) return;
+        if (alignment_.requested.specified.mask) return;
         const std::optional<Arranged> hidden = hidden_cells(one_.scores);
         const bool is_square = queries_ == keys_ && keys_ > 1;
         const bool has_tensor = is_square && has_causal_tensor(trace_, one_.core.softmaxed, keys_);
         if (has_tensor && !hidden && hides_nothing(one_)) {
-            made_.ask(trace_[one_.core.softmaxed], no_mask_here);
+            alignment_.ask(trace_[one_.core.softmaxed], no_mask_here);
             return;
         }
-        if (hidden) ask_about_hidden(trace_, one_, *hidden, made_);
+        if (hidden) ask_about_hidden(trace_, one_, *hidden, alignment_);
         Arranged all = hidden.value_or(Arranged());
-        const auto beside = is_square && hidden ? beside_causal(hidden->all, keys_) : std::nullopt;
+        const auto beside = is_square && hidden ? next_to_causal(hidden->all, keys_) : std::nullopt;
         config().mask.causal = config().mask.causal || has_tensor || beside;
         if (beside) all.all = *beside;
         const bool hides_more = hidden && std::ranges::count(all.all, 0) < std::ssize(all.all);
         if (!hides_more || (has_tensor && !beside)) return;
-        if (is_square && !beside) ask_about_mask(trace_, one_, hidden->all, keys_, made_);
+        if (is_square && !beside) ask_about_mask(trace_, one_, hidden->all, keys_, alignment_);
         all.shape = {samples_, all.all.size() / samples_ / queries_ / keys_, queries_, keys_};
         if (heads_.size() > 1) return;
         config().mask.given = broadcast(std::move(all)).tensor();
@@ -306,7 +306,7 @@ private:
         if (has_batch_) shape.push_back(samples_);
         if (all.shape[1] > 1) {
             shape.push_back(all.shape[1]);
-        } else if (has_batch_ && made_.asked.config.heads > 1) {
+        } else if (has_batch_ && alignment_.requested.config.heads > 1) {
             shape.push_back(1);
         }
         shape.insert(shape.end(), {queries_, keys_});
@@ -327,14 +327,14 @@ private:
             if (trace_[*same].shape.back() == width) merged = same;
         }
         if (merged && context.shape[1] > 1) {
-            const Traced& made = trace_[*merged];
+            const Traced& outcome = trace_[*merged];
             const Shape shape{samples_, queries_, width};
-            const bool is_turned =
-                has_tokens_first() && made.rank() == 3 && !has_samples_first(made, context);
-            is_merged_by_samples_ = !is_turned;
+            const bool is_transposed =
+                has_tokens_first() && outcome.rank() == 3 && !has_samples_first(outcome, context);
+            is_merged_by_samples_ = !is_transposed;
             take("merged", *merged,
-                 is_turned ? arranged(made, {1, 0, 2}, shape)
-                           : Arranged{shape, made.all, made.dtype});
+                 is_transposed ? arranged(outcome, {1, 0, 2}, shape)
+                               : Arranged{shape, outcome.all, outcome.dtype});
         }
         for (std::size_t i = first + 1; i < end; ++i) {
             for (const std::size_t form : forms) {
@@ -370,7 +370,7 @@ private:
         Arranged output = origins_.output(*origin, all_channels(*origin));
         output.shape = {samples_, queries_, origin->channels};
         place = origins_.same_numbers(output.all, from, place).value_or(place);
-        if (!has_merged && config().heads > 1) made_.beside[place].push_back("merged");
+        if (!has_merged && config().heads > 1) alignment_.beside[place].push_back("merged");
         take("output", place, output);
         return true;
     }
@@ -384,13 +384,13 @@ private:
     bool has_batch_ = false, is_merged_by_samples_ = false;
     std::optional<Origin> output_{};
     Ledger given_{};
-    Alignment made_{};
+    Alignment alignment_{};
 };
 
 }  // namespace
 
 Alignment alignment_of(const Trace& trace, const Origins& origins, const std::vector<Heads>& heads,
-                       const AskedWalk& base) {
+                       const RequestedWalk& base) {
     return Builder(trace, origins, heads, base).run();
 }
 

@@ -7,7 +7,7 @@
 
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace attn {
 namespace {
@@ -86,14 +86,14 @@ private:
         int points = 0;
         if (std::ranges::any_of(tensor.all, is_hidden_score)) return false;
         const std::string statement = lower(trimmed(trace_[w].statement));
-        const bool says_so =
+        const bool is_stated =
             is_softmax_call(lower(tensor.name)) ||
             (tensor.is_variable() && !statement.starts_with("def ") && is_softmax_call(statement));
         // Softmax over an axis of one number gives ones.
         const bool is_ones = std::ranges::count(tensor.all, 1) == std::ssize(tensor.all);
-        if (has_two_values(tensor) && !(says_so && is_ones)) return false;
+        if (has_two_values(tensor) && !(is_stated && is_ones)) return false;
         if (softmax_with_sink(trace_, w)) points += 3;
-        if (says_so || is_divided_exponential(w)) points += 2;
+        if (is_stated || is_divided_exponential(w)) points += 2;
         if (tensor.name.size() > 1 && called(tensor) == "weights") points += 2;
         if (sums_to_one(tensor, tensor.rank() - 1)) {
             points += 3;
@@ -359,10 +359,10 @@ private:
         for (const Core& each : found) {
             const Traced& weights = trace_[each.weights];
             const bool is_again = std::ranges::any_of(found, [&](const Core& other) {
-                const Traced& theirs = trace_[other.weights];
-                const bool is_there = theirs.line == weights.line && theirs.file == weights.file;
-                return is_there && (weights.is_joined ? !theirs.is_joined && !theirs.is_row
-                                                      : weights.is_row && theirs.is_joined);
+                const Traced& actual = trace_[other.weights];
+                const bool is_there = actual.line == weights.line && actual.file == weights.file;
+                return is_there && (weights.is_joined ? !actual.is_joined && !actual.is_row
+                                                      : weights.is_row && actual.is_joined);
             });
             if (!is_again) kept.push_back(each);
         }

@@ -43,8 +43,8 @@ bool names_no_roles(const Alignment& alignment, const Trace& trace) {
 /// True if a program also does not name its scores and weights: it may not be attention.
 bool names_nothing(const Alignment& alignment, const Trace& trace) {
     const auto is_named = [&](const auto& each) {
-        const bool is_told = each.second.ends_with("scores") || each.second == "weights";
-        return is_told && !called(trace[alignment.places.at(each.first)]).empty();
+        const bool is_reported = each.second.ends_with("scores") || each.second == "weights";
+        return is_reported && !called(trace[alignment.places.at(each.first)]).empty();
     };
     return names_no_roles(alignment, trace) && std::ranges::none_of(alignment.steps, is_named);
 }
@@ -53,10 +53,9 @@ constexpr const char* not_scaled =
     "the scores are not divided by the square root of the width: is this intended?";
 
 /// A question in place of a mistake that is often made on purpose; empty for other lines.
-std::string meant_perhaps(const ExplainedLine& line, const Alignment& alignment,
-                          const Trace& trace) {
+std::string suggested(const ExplainedLine& line, const Alignment& alignment, const Trace& trace) {
     const bool is_coarse =
-        std::ranges::any_of(alignment.asked.theirs.entries(),
+        std::ranges::any_of(alignment.requested.user_tensors.entries(),
                             [](const auto& entry) { return is_16_bit(entry.tensor.dtype()); });
     if (line.verdict == LineVerdict::unknown && is_coarse) {
         return "in 16 bits these numbers are too coarse to decide. Is this intended?";
@@ -117,7 +116,7 @@ bool is_of_known_width(const ScaleChoice& scale, const Trace& trace) {
 
 /// Asks about scores with a scale of their own, or about a missing scale, that another mistake
 /// hides.
-LineQuestion asked_about_scale(const Alignment& alignment, const ScaleChoice& scale,
+LineQuestion question_on_scale(const Alignment& alignment, const ScaleChoice& scale,
                                const Trace& trace) {
     const bool is_number = scale.by == ScaleChoice::By::number;
     std::size_t place = alignment.from;
@@ -142,7 +141,7 @@ double rounded_factor(double factor, const Plan& plan, DType dtype) {
     return factor;
 }
 
-bool says_scale(const WalkConfig& config) { return config.scale.by != ScaleChoice::By::head_dim; }
+bool sets_scale(const WalkConfig& config) { return config.scale.by != ScaleChoice::By::head_dim; }
 
 /// Returns the settings of a walk that differ from the default, as flags.
 std::string settings_text(const WalkConfig& config) {
@@ -150,7 +149,7 @@ std::string settings_text(const WalkConfig& config) {
     for (const char* name : {"heads", "kv-heads", "mask", "scale", "rope", "rotary-dim", "softcap",
                              "sink", "rope-theta", "dropout"}) {
         const Setting& setting = find_setting(name);
-        const std::optional<std::string> value = said(setting, config);
+        const std::optional<std::string> value = specified(setting, config);
         if (!value || value->empty()) continue;
         text +=
             (text.empty() ? "" : " ") + std::string(setting_prefix) + setting.name + " " + *value;
@@ -160,7 +159,7 @@ std::string settings_text(const WalkConfig& config) {
 
 /// Judges a walk; if its scores have a scale of their own, uses that scale. Tensors that fit no
 /// walk leave a question.
-FittingDiagnosis judged(AskedWalk& walk, const DiagnoseOptions& options, double factor,
+FittingDiagnosis judged(RequestedWalk& walk, const DiagnoseOptions& options, double factor,
                         DType dtype) {
     try {
         const Plan plan = resolve(walk.config);
@@ -172,7 +171,7 @@ FittingDiagnosis judged(AskedWalk& walk, const DiagnoseOptions& options, double 
         }
         const double usual_factor = 1 / std::sqrt(static_cast<double>(*plan.config.head_dim));
         const bool is_usual = std::abs(factor / usual_factor - 1) < 4 * epsilon(dtype);
-        if (is_usual || !has_scale_of_its_own(fitting.diagnosis) || says_scale(walk.config)) {
+        if (is_usual || !has_scale_of_its_own(fitting.diagnosis) || sets_scale(walk.config)) {
             return fitting;
         }
         const ScaleChoice usual = walk.config.scale;
@@ -193,16 +192,17 @@ FittingDiagnosis judged(AskedWalk& walk, const DiagnoseOptions& options, double 
 /// Returns the answers for steps of an alignment, in its order of axes. Omits steps whose numbers
 /// are in another order.
 Ledger answers_to(const Alignment& alignment, const Trace& trace, const Ledger& answers) {
-    Ledger theirs;
-    for (const auto& [label, tensor] : alignment.asked.theirs.entries()) {
+    Ledger user_tensors;
+    for (const auto& [label, tensor] : alignment.requested.user_tensors.entries()) {
         const Tensor* const answer = answers.find(label);
         const bool is_as_it_is = answer != nullptr && answer->size() == tensor.size() &&
                                  tensor.numbers() == trace[alignment.places.at(label)].all;
         if (is_as_it_is) {
-            theirs.record(label, strided(*answer, tensor.shape(), row_strides(tensor.shape())));
+            user_tensors.record(label,
+                                strided(*answer, tensor.shape(), row_strides(tensor.shape())));
         }
     }
-    return theirs;
+    return user_tensors;
 }
 
 /// Moves a mistake to the line of its own step if it was found later. A missing step has no line:
@@ -216,25 +216,25 @@ void move_to_missing_steps(const Diagnosis& diagnosis,
         if (mistake == nullptr || mistake->step == finding.step || finding.harmless) continue;
         if (std::ranges::count(diagnosis.steps, mistake->step, &StepVerdict::name) > 0) continue;
         const auto earlier = before.find(mistake->step);
-        ExplainedLine *told = nullptr, *own = nullptr, *last = nullptr;
+        ExplainedLine *reported_line = nullptr, *own = nullptr, *last = nullptr;
         for (auto& [place, line] : lines) {
-            if (line.finding == &finding) told = &line;
+            if (line.finding == &finding) reported_line = &line;
             for (const std::string& step : line.steps) {
                 if (step == mistake->step) own = &line;
                 if (earlier != before.end() && step == earlier->second) last = &line;
             }
         }
         ExplainedLine* const to = own != nullptr ? own : last;
-        if (to == nullptr || told == nullptr || to == told) continue;
-        to->finding = told->finding;
-        to->verdict = told->verdict;
-        told->finding = nullptr;
-        told->verdict = LineVerdict::follows;
+        if (to == nullptr || reported_line == nullptr || to == reported_line) continue;
+        to->finding = reported_line->finding;
+        to->verdict = reported_line->verdict;
+        reported_line->finding = nullptr;
+        reported_line->verdict = LineVerdict::follows;
     }
 }
 
 /// Adds the lines of the steps that were judged, and of those that were not.
-void add_lines(const Alignment& alignment, const Trace& trace, ExplainedAttention& made) {
+void add_lines(const Alignment& alignment, const Trace& trace, ExplainedAttention& result) {
     std::map<std::size_t, ExplainedLine> lines;
     const auto line_at = [&](std::size_t place) -> ExplainedLine& {
         const Traced& each = trace[place];
@@ -249,18 +249,19 @@ void add_lines(const Alignment& alignment, const Trace& trace, ExplainedAttentio
     for (const auto& [label, step] : alignment.steps) {
         ExplainedLine& line = line_at(alignment.places.at(label));
         line.steps.push_back(step);
-        const auto row = std::ranges::find(made.diagnosis.steps, label, &StepVerdict::theirs_name);
-        const auto skipped = std::ranges::find(made.diagnosis.skipped, label, &Skipped::name);
-        if (row == made.diagnosis.steps.end()) {
+        const auto row =
+            std::ranges::find(result.diagnosis.steps, label, &StepVerdict::name_in_file);
+        const auto skipped = std::ranges::find(result.diagnosis.skipped, label, &Skipped::name);
+        if (row == result.diagnosis.steps.end()) {
             const bool is_given = alignment.takes_projections && step != "weights";
             line.verdict = is_given ? LineVerdict::right : LineVerdict::not_judged;
-            if (skipped != made.diagnosis.skipped.end()) line.reason = skipped->reason;
+            if (skipped != result.diagnosis.skipped.end()) line.reason = skipped->reason;
             continue;
         }
         line.steps.back() = row->name;
         const auto finding = std::ranges::find_if(
-            made.diagnosis.findings, [&](const Finding& each) { return each.step == row->name; });
-        const Finding* const own = finding == made.diagnosis.findings.end() ? nullptr : &*finding;
+            result.diagnosis.findings, [&](const Finding& each) { return each.step == row->name; });
+        const Finding* const own = finding == result.diagnosis.findings.end() ? nullptr : &*finding;
         // A tensor may be several steps: report the first finding.
         const LineVerdict verdict = verdict_of(*row, own);
         if (line.finding == nullptr && (own != nullptr || line.steps.size() == 1)) {
@@ -268,8 +269,8 @@ void add_lines(const Alignment& alignment, const Trace& trace, ExplainedAttentio
             line.verdict = verdict;
         }
     }
-    move_to_missing_steps(made.diagnosis, lines);
-    for (auto& [place, line] : lines) made.lines.push_back(std::move(line));
+    move_to_missing_steps(result.diagnosis, lines);
+    for (auto& [place, line] : lines) result.lines.push_back(std::move(line));
 }
 
 /// Returns the last place in the trace that belongs to an alignment.
@@ -317,35 +318,35 @@ bool Explanation::is_right() const {
            });
 }
 
-Explanation explain(const Trace& trace, const AskedWalk& base, const DiagnoseOptions& options,
+Explanation explain(const Trace& trace, const RequestedWalk& base, const DiagnoseOptions& options,
                     const Ledger& answers) {
-    Explanation made;
+    Explanation result;
     const std::vector<Alignment> all = alignments(trace, base);
-    made.passed_over = lines_outside(trace, all);
+    result.skipped_lines = lines_outside(trace, all);
     for (const Alignment& each : all) {
         DiagnoseOptions of_this = options;
         of_this.steps = each.steps;
         of_this.takes_projections = each.takes_projections;
         of_this.reports_inputs_as_given = false;  // the listing of lines reports them
-        AskedWalk walk = each.asked;
+        RequestedWalk walk = each.requested;
         if (!answers.entries().empty()) {
-            walk.theirs = answers_to(each, trace, answers);
-            if (walk.theirs.entries().empty()) continue;
+            walk.user_tensors = answers_to(each, trace, answers);
+            if (walk.user_tensors.entries().empty()) continue;
         }
-        if (walk.theirs.entries().empty()) {
-            ExplainedAttention& unjudged = made.attentions.emplace_back();
+        if (walk.user_tensors.entries().empty()) {
+            ExplainedAttention& unjudged = result.attentions.emplace_back();
             unjudged.questions = each.questions;
             unjudged.is_open = true;
             add_lines(each, trace, unjudged);
             continue;
         }
         FittingDiagnosis fitting = judged(walk, of_this, each.factor, trace[each.from].dtype);
-        ExplainedAttention& attention = made.attentions.emplace_back();
+        ExplainedAttention& attention = result.attentions.emplace_back();
         attention.diagnosis = std::move(fitting.diagnosis);
         attention.questions = each.questions;
-        if (walk.config.scale.by != each.asked.config.scale.by &&
+        if (walk.config.scale.by != each.requested.config.scale.by &&
             !is_of_known_width(walk.config.scale, trace)) {
-            attention.questions.push_back(asked_about_scale(each, walk.config.scale, trace));
+            attention.questions.push_back(question_on_scale(each, walk.config.scale, trace));
         }
         for (const std::string& open : attention.diagnosis.open) {
             attention.questions.push_back({.text = open});
@@ -356,7 +357,7 @@ Explanation explain(const Trace& trace, const AskedWalk& base, const DiagnoseOpt
         attention.ends_at_weights = each.ends_at_weights;
         add_lines(each, trace, attention);
         for (ExplainedLine& line : attention.lines) {
-            if (std::string question = meant_perhaps(line, each, trace); !question.empty()) {
+            if (std::string question = suggested(line, each, trace); !question.empty()) {
                 line.verdict = LineVerdict::open;
                 line.finding = nullptr;
                 line.reason = std::move(question);
@@ -364,7 +365,7 @@ Explanation explain(const Trace& trace, const AskedWalk& base, const DiagnoseOpt
             attention.is_open = attention.is_open || line.verdict == LineVerdict::open;
         }
     }
-    return made;
+    return result;
 }
 
 }  // namespace attn

@@ -50,7 +50,7 @@ struct ExplainedAttention {
 struct Explanation {
     std::vector<ExplainedAttention> attentions;
     /// Lines of the main program that compute tensors outside of every attention.
-    std::vector<std::size_t> passed_over{};
+    std::vector<std::size_t> skipped_lines{};
 
     bool has_mistake() const;
     /// True if this program computed a step, and all that were judged are right with no open
@@ -62,7 +62,7 @@ struct Explanation {
 ///
 /// `base` is the walk that flags describe. `answers` are tensors, by
 /// labels of the trace, to judge in place of the trace's own.
-Explanation explain(const Trace& trace, const AskedWalk& base, const DiagnoseOptions& options,
+Explanation explain(const Trace& trace, const RequestedWalk& base, const DiagnoseOptions& options,
                     const Ledger& answers = {});
 
 }  // namespace attn

@@ -24,7 +24,7 @@ struct Heads {
 
 /// Builds an alignment from the heads of one attention, which have the same shapes.
 Alignment alignment_of(const Trace& trace, const Origins& origins, const std::vector<Heads>& heads,
-                       const AskedWalk& base);
+                       const RequestedWalk& base);
 
 /// True if the program has a causal mask for that many tokens, before that place in its trace.
 bool has_causal_tensor(const Trace& trace, std::size_t before, std::size_t tokens);
@@ -32,8 +32,8 @@ bool has_causal_tensor(const Trace& trace, std::size_t before, std::size_t token
 /// Keys hidden in addition to a causal mask: none, or keys that no query sees.
 /// `hidden` holds square matrices: the cells above the diagonal (with or without it, or one row
 /// lower) or all others, plus such keys. Returns nullopt for any other mask.
-std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidden,
-                                                 std::size_t keys);
+std::optional<std::vector<double>> next_to_causal(const std::vector<double>& hidden,
+                                                  std::size_t keys);
 
 /// The question about a causal mask that an attention does not use.
 inline constexpr const char* no_mask_here =
@@ -42,10 +42,10 @@ inline constexpr const char* no_mask_here =
 /// Adds a question about a mask, square matrices of hidden cells, that hides each token from itself
 /// or from all later ones.
 void ask_about_mask(const Trace& trace, const Heads& heads, const std::vector<double>& hidden,
-                    std::size_t keys, Alignment& made);
+                    std::size_t keys, Alignment& alignment);
 
 /// Asks about a call of dropout that does not depend on the mode of the model.
-void ask_about_dropout(const Traced& dropped, Alignment& made);
+void ask_about_dropout(const Traced& dropped, Alignment& alignment);
 
 /// True if no score is hidden and no weight is changed after the softmax.
 bool hides_nothing(const Heads& heads);
@@ -66,26 +66,26 @@ void add_missing_biases(Ledger& given);
 /// Adds the questions that an unusual use of projections leaves to the user. `output`
 /// is the last projection, if there is one.
 void ask_about_roles(const Trace& trace, const Origins& origins, const Heads& heads, bool has_input,
-                     const std::optional<Origin>& output, Alignment& made);
+                     const std::optional<Origin>& output, Alignment& alignment);
 
 /// Asks about a query, key or value that lines compute from a projection in a way that no step
 /// explains.
 void ask_about_sources(const Trace& trace, const Origins& origins, const Heads& heads,
-                       Alignment& made);
+                       Alignment& alignment);
 
 /// Asks about scores that are changed in a way that no step explains.
-void ask_about_scores(const Trace& trace, const Heads& heads, Alignment& made);
+void ask_about_scores(const Trace& trace, const Heads& heads, Alignment& alignment);
 
 /// Asks about a product of the weights that is not known as the context.
-void ask_about_context(const Trace& trace, const Heads& heads, Alignment& made);
+void ask_about_context(const Trace& trace, const Heads& heads, Alignment& alignment);
 
 /// Asks about a mask, by (..., query, key), that is shifted, hides all keys of a query, or shows
 /// nothing but padding.
 void ask_about_hidden(const Trace& trace, const Heads& heads, const Arranged& hidden,
-                      Alignment& made);
+                      Alignment& alignment);
 
 /// Finds the attentions that PyTorch computes in a single call. A trace names the inputs and
 /// outputs `step query`, `step output`, ..., and ends each call with `step heads`.
-std::vector<Alignment> alignments_of_calls(const Trace& trace, const AskedWalk& base);
+std::vector<Alignment> alignments_of_calls(const Trace& trace, const RequestedWalk& base);
 
 }  // namespace attn

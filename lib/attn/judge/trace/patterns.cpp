@@ -14,7 +14,7 @@ namespace {
 
 /// Asks if the parts of one projection are not in the usual order: query, key, value.
 void ask_about_order(const Trace& trace, const Origins& origins, const Heads& heads,
-                     Alignment& made) {
+                     Alignment& alignment) {
     struct Part {
         std::size_t result, channel;
         std::string role;
@@ -36,15 +36,15 @@ void ask_about_order(const Trace& trace, const Origins& origins, const Heads& he
     // The line that splits it.
     const Operand& first = *parts.front().operand;
     const auto cut = origins.same_numbers(first.numbers.all, parts.front().result, first.place + 1);
-    made.ask(trace[cut.value_or(parts.front().result)],
-             "the parts of this projection are used as " + joined(roles) +
-                 ", in this order: is this intended?");
+    alignment.ask(trace[cut.value_or(parts.front().result)],
+                  "the parts of this projection are used as " + joined(roles) +
+                      ", in this order: is this intended?");
 }
 
 /// Asks about an output matrix that no line uses.
-void ask_about_output(const Trace& trace, Alignment& made) {
+void ask_about_output(const Trace& trace, Alignment& alignment) {
     const auto is_output = [](const auto& each) { return each.second == "output"; };
-    if (std::ranges::any_of(made.steps, is_output)) return;
+    if (std::ranges::any_of(alignment.steps, is_output)) return;
     for (const Traced& each : trace) {
         constexpr std::string_view unused = "unused ";
         const bool is_unused = each.name.starts_with(unused);
@@ -61,11 +61,11 @@ void ask_about_output(const Trace& trace, Alignment& made) {
             return step.second == "merged" || step.second == "context";
         };
         std::size_t last = 0;
-        for (const auto& step : made.steps) {
-            if (is_last(step)) last = std::max(last, made.places.at(step.first));
+        for (const auto& step : alignment.steps) {
+            if (is_last(step)) last = std::max(last, alignment.places.at(step.first));
         }
-        made.ask(trace[last],
-                 "the context is not multiplied by " + visible(named.name) + ": is this intended?");
+        alignment.ask(trace[last], "the context is not multiplied by " + visible(named.name) +
+                                       ": is this intended?");
         return;
     }
 }
@@ -83,7 +83,7 @@ bool has_all(const Origin& origin) {
 }
 
 /// Projections that share a matrix.
-void ask_about_sharing(const Trace& trace, const Projections& all, Alignment& made) {
+void ask_about_sharing(const Trace& trace, const Projections& all, Alignment& alignment) {
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
             const Origin &one = *all[i].origin, &other = *all[j].origin;
@@ -91,29 +91,29 @@ void ask_about_sharing(const Trace& trace, const Projections& all, Alignment& ma
                 trace[one.w].all == trace[other.w].all && one.product.b == other.product.b &&
                 (one.channel == other.channel || (has_all(one) && has_all(other)));
             if (!is_shared) continue;
-            made.ask(trace[std::max(all[i].place, all[j].place)],
-                     all[i].role + " and " + all[j].role +
-                         " come from the same matrix: is this intended?");
+            alignment.ask(trace[std::max(all[i].place, all[j].place)],
+                          all[i].role + " and " + all[j].role +
+                              " come from the same matrix: is this intended?");
             return;
         }
     }
 }
 
 /// Asks about a square matrix that is used transposed, unlike the others.
-void ask_about_layout(const Trace& trace, const Projections& all, Alignment& made) {
+void ask_about_layout(const Trace& trace, const Projections& all, Alignment& alignment) {
     std::map<bool, std::vector<const RoleProjection*>> by_layout;
     for (const RoleProjection& each : all) {
         const Traced& w = trace[each.origin->w];
         if (w.rank() != 2 || w.shape[0] != w.shape[1]) return;
-        const bool is_turned = w.name.ends_with(".T") || w.name.ends_with(".t()");
-        by_layout[(each.origin->product.b[0] < 0) != is_turned].push_back(&each);
+        const bool is_transposed = w.name.ends_with(".T") || w.name.ends_with(".t()");
+        by_layout[(each.origin->product.b[0] < 0) != is_transposed].push_back(&each);
     }
     if (by_layout.size() < 2 || all.size() < 3) return;
     for (const auto& [layout, those] : by_layout) {
         if (those.size() > 1) continue;
-        made.ask(trace[those[0]->origin->result],
-                 "the matrix of the " + those[0]->role +
-                     " is used transposed, unlike the others: is this intended?");
+        alignment.ask(trace[those[0]->origin->result],
+                      "the matrix of the " + those[0]->role +
+                          " is used transposed, unlike the others: is this intended?");
         return;
     }
 }
@@ -130,19 +130,19 @@ std::vector<std::size_t> order_of_features(const Operand& role) {
 }  // namespace
 
 void ask_about_roles(const Trace& trace, const Origins& origins, const Heads& heads, bool has_input,
-                     const std::optional<Origin>& output, Alignment& made) {
-    if (heads.context) ask_about_output(trace, made);
+                     const std::optional<Origin>& output, Alignment& alignment) {
+    if (heads.context) ask_about_output(trace, alignment);
     if (!has_input) return;
-    ask_about_order(trace, origins, heads, made);
+    ask_about_order(trace, origins, heads, alignment);
     Projections all{{"key", &*heads.key.origin, heads.key.place},
                     {"query", &*heads.query.origin, heads.query.place},
                     {"value", &*heads.value.origin, heads.value.place}};
     if (output) all.push_back({"output", &*output, output->result});
-    ask_about_sharing(trace, all, made);
-    ask_about_layout(trace, all, made);
+    ask_about_sharing(trace, all, alignment);
+    ask_about_layout(trace, all, alignment);
     if (order_of_features(heads.query) != order_of_features(heads.key)) {
-        made.ask(trace[heads.key.place],
-                 "the features of query and key are in different orders: is this intended?");
+        alignment.ask(trace[heads.key.place],
+                      "the features of query and key are in different orders: is this intended?");
     }
 }
 
@@ -159,7 +159,7 @@ void add_missing_biases(Ledger& given) {
 }
 
 void ask_about_mask(const Trace& trace, const Heads& heads, const std::vector<double>& hidden,
-                    std::size_t keys, Alignment& made) {
+                    std::size_t keys, Alignment& alignment) {
     const auto hides_all = [&](auto&& is_meant) {
         for (std::size_t i = 0; i < hidden.size(); ++i) {
             if (is_meant(i / keys % keys, i % keys) && hidden[i] == 0) return false;
@@ -170,12 +170,12 @@ void ask_about_mask(const Trace& trace, const Heads& heads, const std::vector<do
     if (!hides_itself && !hides_all(std::greater<std::size_t>())) return;
     const auto masked = std::ranges::find(heads.scores, "masked_scores", &ScoreStep::step);
     const std::size_t place = masked == heads.scores.end() ? heads.core.softmaxed : masked->place;
-    made.ask(trace[place], hides_itself ? "no token sees itself: is this intended?"
-                                        : "no token sees an earlier one: is this intended?");
+    alignment.ask(trace[place], hides_itself ? "no token sees itself: is this intended?"
+                                             : "no token sees an earlier one: is this intended?");
 }
 
-std::optional<std::vector<double>> beside_causal(const std::vector<double>& hidden,
-                                                 std::size_t keys) {
+std::optional<std::vector<double>> next_to_causal(const std::vector<double>& hidden,
+                                                  std::size_t keys) {
     std::vector<double> padding(hidden.size(), 0);
     const auto is_causal_with = [&](bool turned, int shift) {
         for (std::size_t i = 0; i < hidden.size(); ++i) {
@@ -217,7 +217,7 @@ bool has_causal_tensor(const Trace& trace, std::size_t before, std::size_t token
     return false;
 }
 
-void ask_about_dropout(const Traced& dropped, Alignment& made) {
+void ask_about_dropout(const Traced& dropped, Alignment& alignment) {
     const std::string& statement = dropped.statement;
     const bool is_function = statement.find("F.dropout(") != statement.npos ||
                              statement.find("functional.dropout(") != statement.npos;
@@ -225,7 +225,7 @@ void ask_about_dropout(const Traced& dropped, Alignment& made) {
     if (!is_function ||
         (mode != statement.npos && statement.compare(mode, 13, "training=True") != 0))
         return;
-    made.ask(dropped, "dropout stays on after model.eval() here: is this intended?");
+    alignment.ask(dropped, "dropout stays on after model.eval() here: is this intended?");
 }
 
 bool hides_nothing(const Heads& heads) {

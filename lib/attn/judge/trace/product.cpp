@@ -31,8 +31,8 @@ public:
     std::optional<Contraction> run() { return assign(0) ? std::optional(found_) : std::nullopt; }
 
 private:
-    bool is_free(const std::vector<int>& taken, int axis) const {
-        return std::ranges::find(taken, axis) == taken.end();
+    bool is_free(const std::vector<int>& used_axes, int axis) const {
+        return std::ranges::find(used_axes, axis) == used_axes.end();
     }
 
     /// Assigns the axes of `a`, then those of `b`, from number `i` of both on: each to an axis of
@@ -100,16 +100,16 @@ private:
             if (to >= 0) from_b += cell[static_cast<std::size_t>(to)] * strides_b_[i];
             if (to < 0) steps_b[-to - 1] = strides_b_[i];
         }
-        Sum made;
+        Sum outcome;
         for (std::size_t i = 0; i < lengths[0]; ++i) {
             for (std::size_t j = 0; j < lengths[1]; ++j) {
                 const double product = a_.all[from_a + i * steps_a[0] + j * steps_a[1]] *
                                        b_.all[from_b + i * steps_b[0] + j * steps_b[1]];
-                made.sum += product;
-                made.magnitude += std::abs(product);
+                outcome.sum += product;
+                outcome.magnitude += std::abs(product);
             }
         }
-        return made;
+        return outcome;
     }
 
     double bias_at(std::size_t flat) const {
@@ -129,26 +129,26 @@ private:
             for (std::size_t i = 0; i < std::min<std::size_t>(cells, 8); ++i) {
                 const std::size_t flat = i * step % count;
                 if (is_hidden_score(result_.all[flat])) continue;
-                const Sum made = at(indices_of(flat, result_.shape));
-                if (!(std::abs(made.sum) > largest)) continue;
-                largest = std::abs(made.sum);
-                factor = result_.all[flat] / made.sum;
+                const Sum outcome = at(indices_of(flat, result_.shape));
+                if (!(std::abs(outcome.sum) > largest)) continue;
+                largest = std::abs(outcome.sum);
+                factor = result_.all[flat] / outcome.sum;
             }
             if (!(std::abs(factor) > 1e-6) || !std::isfinite(factor)) return false;
             if (std::abs(factor - 1) < 2 * most_units(unit_) * unit_) factor = 1;
         }
-        std::size_t apart = 0, looked_at = 0;
+        std::size_t distance = 0, looked_at = 0;
         for (std::size_t i = 0; i < cells; ++i) {
             const std::size_t flat = i * step % count;
             if (is_hidden_score(result_.all[flat])) continue;
-            const Sum made = at(indices_of(flat, result_.shape));
-            if (std::isnan(made.sum) && std::isnan(result_.all[flat])) continue;
+            const Sum outcome = at(indices_of(flat, result_.shape));
+            if (std::isnan(outcome.sum) && std::isnan(result_.all[flat])) continue;
             ++looked_at;
-            const double expected = factor * made.sum + bias_at(flat);
-            const double magnitude = std::abs(factor) * made.magnitude + std::abs(bias_at(flat));
+            const double expected = factor * outcome.sum + bias_at(flat);
+            const double magnitude = std::abs(factor) * outcome.magnitude + std::abs(bias_at(flat));
             const double bound = unit_ * magnitude * most_units(unit_) + 1e-30;
             if (std::abs(result_.all[flat] - expected) <= bound) continue;
-            if (looked_at <= 8 || ++apart > cells / 50) return false;
+            if (looked_at <= 8 || ++distance > cells / 50) return false;
         }
         found_.factor = factor;
         return looked_at > 2;

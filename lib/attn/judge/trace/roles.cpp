@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "attn/ground/tensor/slice.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace attn {
 namespace {
@@ -51,24 +51,24 @@ std::vector<int> axes_for(const std::vector<int>& of_operand, const std::vector<
 }
 
 Tensor Arranged::tensor() const {
-    const auto made = [&](auto zero) {
+    const auto outcome = [&](auto zero) {
         using T = decltype(zero);
         Array<T> cells = empty_array<T>(shape);
         std::ranges::transform(all, cells.data(),
                                [](double number) { return static_cast<T>(number); });
         return Tensor(numbered_axes(shape.size()), std::move(cells));
     };
-    if (dtype == DType::boolean) return made(bool{});
-    if (dtype == DType::int64) return made(std::int64_t{});
-    const Tensor tensor = with_floating(dtype, made);
+    if (dtype == DType::boolean) return outcome(bool{});
+    if (dtype == DType::int64) return outcome(std::int64_t{});
+    const Tensor tensor = with_floating(dtype, outcome);
     return is_16_bit(dtype) ? tensor.of_type(dtype) : tensor;
 }
 
 Arranged arranged(const Traced& tensor, const std::vector<int>& axes, const Shape& lengths) {
     const Shape from = row_strides(tensor.shape);
-    Arranged made{lengths, std::vector<double>(element_count(lengths)), tensor.dtype};
+    Arranged outcome{lengths, std::vector<double>(element_count(lengths)), tensor.dtype};
     std::vector<std::size_t> cell(lengths.size(), 0);
-    for (double& number : made.all) {
+    for (double& number : outcome.all) {
         std::size_t flat = 0;
         for (std::size_t i = 0; i < axes.size(); ++i) {
             if (axes[i] >= 0) flat += cell[i] * from[static_cast<std::size_t>(axes[i])];
@@ -79,7 +79,7 @@ Arranged arranged(const Traced& tensor, const std::vector<int>& axes, const Shap
             cell[i] = 0;
         }
     }
-    return made;
+    return outcome;
 }
 
 Arranged arranged(const Traced& tensor, const std::vector<int>& axes) {
@@ -144,18 +144,18 @@ std::optional<std::size_t> Origins::same_numbers(const std::vector<double>& numb
 }
 
 std::optional<Origin> Origins::product_at(std::size_t result, std::optional<std::size_t> x) const {
-    const Traced& made = trace_[result];
+    const Traced& outcome = trace_[result];
     const auto origin_of = [&](std::size_t from, std::size_t matrix,
                                std::optional<std::size_t> bias) -> std::optional<Origin> {
-        const auto product = contraction_of(made, trace_[from], trace_[matrix],
+        const auto product = contraction_of(outcome, trace_[from], trace_[matrix],
                                             bias ? &trace_[*bias] : nullptr, false);
         if (!product || !product->axes_of_a(true).empty()) return std::nullopt;
         Origin origin{result, from, matrix, bias, *product, {}, 1};
         for (const std::size_t axis : product->axes_of_a(false)) {
-            origin.tokens.push_back(made.shape[axis]);
+            origin.tokens.push_back(outcome.shape[axis]);
         }
         for (const std::size_t axis : product->axes_of_b(false)) {
-            origin.channels *= made.shape[axis];
+            origin.channels *= outcome.shape[axis];
         }
         return origin;
     };
@@ -167,11 +167,12 @@ std::optional<Origin> Origins::product_at(std::size_t result, std::optional<std:
         for (std::size_t matrix = result; matrix-- > 0;) {
             if (!is_usable(matrix) || matrix == from || trace_[matrix].is_row) continue;
             const std::size_t all = trace_[from].all.size() * trace_[matrix].all.size();
-            if (all < made.all.size() || all % made.all.size() != 0) continue;
+            if (all < outcome.all.size() || all % outcome.all.size() != 0) continue;
             if (auto origin = origin_of(from, matrix, std::nullopt)) return origin;
             for (std::size_t bias = result; bias-- > 0;) {
                 const Traced& b = trace_[bias];
-                const bool fits = b.is_row && is_usable(bias) && b.all.size() == made.shape.back();
+                const bool fits =
+                    b.is_row && is_usable(bias) && b.all.size() == outcome.shape.back();
                 if (!fits) continue;
                 if (auto origin = origin_of(from, matrix, bias)) return origin;
             }
@@ -241,7 +242,7 @@ bool Origins::take_channels(Origin& origin, const Arranged& numbers) const {
     const std::size_t rows = origin.rows();
     if (rows == 0 || rows % tokens != 0 || heads % (rows / tokens) != 0) return false;
     const std::size_t each = heads / (rows / tokens);
-    const Arranged made = output(origin, all_channels(origin));
+    const Arranged outcome = output(origin, all_channels(origin));
     std::vector<std::size_t> channel;
     for (std::size_t h = 0; h < each; ++h) {
         for (std::size_t f = 0; f < features; ++f) {
@@ -251,8 +252,8 @@ bool Origins::take_channels(Origin& origin, const Arranged& numbers) const {
                 for (std::size_t row = 0; row < rows && fits; ++row) {
                     const std::size_t at =
                         ((row / tokens * each + h) * tokens + row % tokens) * features + f;
-                    fits = is_near(made.all[row * origin.channels + m], numbers.all[at],
-                                   unit_of(made.dtype));
+                    fits = is_near(outcome.all[row * origin.channels + m], numbers.all[at],
+                                   unit_of(outcome.dtype));
                 }
                 if (fits) found = m;
             }
@@ -281,20 +282,20 @@ Arranged Origins::matrix(const Origin& origin, const std::vector<std::size_t>& c
 
 Arranged Origins::bias(const Origin& origin, const std::vector<std::size_t>& channels) const {
     const Traced& b = trace_[*origin.b];
-    Arranged made{{channels.size()}, {}, b.dtype};
+    Arranged outcome{{channels.size()}, {}, b.dtype};
     for (const std::size_t channel : channels) {
-        made.all.push_back(b.all[channel % b.all.size()]);
+        outcome.all.push_back(b.all[channel % b.all.size()]);
     }
-    return made;
+    return outcome;
 }
 
 Arranged Origins::input(const Origin& origin) const {
     std::vector<int> wanted = token_axes(origin);
     std::ranges::copy(summed(origin.product), std::back_inserter(wanted));
-    Arranged made = arranged(trace_[origin.x], axes_for(origin.product.a, wanted));
-    made.shape = origin.tokens;
-    made.shape.push_back(made.all.size() / std::max<std::size_t>(origin.rows(), 1));
-    return made;
+    Arranged outcome = arranged(trace_[origin.x], axes_for(origin.product.a, wanted));
+    outcome.shape = origin.tokens;
+    outcome.shape.push_back(outcome.all.size() / std::max<std::size_t>(origin.rows(), 1));
+    return outcome;
 }
 
 Arranged Origins::output(const Origin& origin, const std::vector<std::size_t>& channels) const {
@@ -302,14 +303,14 @@ Arranged Origins::output(const Origin& origin, const std::vector<std::size_t>& c
     std::vector<int> axes = token_axes(origin);
     std::ranges::copy(as_int(origin.product.axes_of_b(false)), std::back_inserter(axes));
     const Arranged whole = arranged(result, axes);
-    Arranged made{origin.tokens, {}, result.dtype};
-    made.shape.push_back(channels.size());
+    Arranged outcome{origin.tokens, {}, result.dtype};
+    outcome.shape.push_back(channels.size());
     for (std::size_t row = 0; row < origin.rows(); ++row) {
         for (const std::size_t channel : channels) {
-            made.all.push_back(whole.all[row * origin.channels + channel]);
+            outcome.all.push_back(whole.all[row * origin.channels + channel]);
         }
     }
-    return made;
+    return outcome;
 }
 
 }  // namespace attn

@@ -6,7 +6,7 @@
 
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace attn {
 namespace {

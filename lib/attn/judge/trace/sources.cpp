@@ -226,7 +226,7 @@ bool sees_one_token(const Heads& heads, const Arranged& hidden) {
 }  // namespace
 
 void ask_about_sources(const Trace& trace, const Origins& origins, const Heads& heads,
-                       Alignment& made) {
+                       Alignment& alignment) {
     const Sources sources(trace, origins);
     std::map<std::size_t, std::vector<std::string>> roles;  // by their first place in the trace
     for (const auto& [role, operand] :
@@ -239,18 +239,19 @@ void ask_about_sources(const Trace& trace, const Origins& origins, const Heads& 
     }
     for (const auto& [place, those] : roles) {
         if (those.size() > 1) continue;  // several roles that are one tensor: the input
-        made.ask(trace[place], "no step explains how the " + those.front() +
-                                   " is computed here, so it was not judged: is it intended?");
+        alignment.ask(trace[place], "no step explains how the " + those.front() +
+                                        " is computed here, so it was not judged: is it intended?");
     }
 }
 
-void ask_about_scores(const Trace& trace, const Heads& heads, Alignment& made) {
+void ask_about_scores(const Trace& trace, const Heads& heads, Alignment& alignment) {
     if (const auto place = heads.changes.unexplained) {
-        made.ask(trace[*place], "no step explains how the scores change here: is this intended?");
+        alignment.ask(trace[*place],
+                      "no step explains how the scores change here: is this intended?");
     }
 }
 
-void ask_about_context(const Trace& trace, const Heads& heads, Alignment& made) {
+void ask_about_context(const Trace& trace, const Heads& heads, Alignment& alignment) {
     if (heads.context) return;
     constexpr std::size_t far_on = 40;
     const Traced& weights = trace[heads.core.weights];
@@ -264,19 +265,20 @@ void ask_about_context(const Trace& trace, const Heads& heads, Alignment& made) 
             return at != text.npos && (has_name(text, name) || !weights.is_variable());
         });
         if (!is_used || !is_product(text)) continue;
-        made.ask(trace[i], "no step explains this product with the weights: is this intended?");
+        alignment.ask(trace[i],
+                      "no step explains this product with the weights: is this intended?");
         return;
     }
-    made.ends_at_weights = true;
+    alignment.ends_at_weights = true;
 }
 
 void ask_about_hidden(const Trace& trace, const Heads& heads, const Arranged& hidden,
-                      Alignment& made) {
+                      Alignment& alignment) {
     const auto masked = std::ranges::find(heads.scores, "masked_scores", &ScoreStep::step);
     const bool has_step = masked != heads.scores.end();
     const auto ask = [&](const std::string& text) {
         const std::size_t place = has_step ? masked->place : heads.core.softmaxed;
-        made.ask(trace[place], text + ": is this intended?");
+        alignment.ask(trace[place], text + ": is this intended?");
     };
     const std::size_t keys = hidden.shape.back();
     if (is_shifted(hidden)) {

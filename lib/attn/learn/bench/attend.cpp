@@ -103,7 +103,7 @@ BenchInput draw_bench_input(const BenchShape& shape, bool causal, std::size_t wi
     return {std::move(query), std::move(key), std::move(value), causal, window};
 }
 
-Array<float> room_for_context(const BenchSeries& series, const BenchShape& shape) {
+Array<float> context_buffer(const BenchSeries& series, const BenchShape& shape) {
     if (series.variant != Variant::fused) return {};
     Array<float> context = empty_array<float>({shape.groups, shape.length, shape.head_dim});
     context.fill(0);
@@ -118,7 +118,7 @@ void attend(const BenchSeries& series, const BenchInput& input, Array<float>& co
     }
 }
 
-double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causal) {
+double used_bytes(const BenchSeries& series, const BenchShape& shape, bool causal) {
     const auto groups = static_cast<double>(shape.groups);
     const auto length = static_cast<double>(shape.length);
     const double context = groups * length * static_cast<double>(shape.head_dim) * sizeof(float);
@@ -137,10 +137,10 @@ double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causa
 double useful_operations(const BenchShape& shape, bool causal, std::size_t window) {
     const auto sum_to = [](double n) { return n * (n + 1) / 2; };
     const auto length = static_cast<double>(shape.length);
-    const double left_behind = window > 0 && window < shape.length
-                                   ? sum_to(static_cast<double>(shape.length - window))
-                                   : 0;
-    const double cells = (causal ? sum_to(length) : length * length) - left_behind;
+    const double outside_window = window > 0 && window < shape.length
+                                      ? sum_to(static_cast<double>(shape.length - window))
+                                      : 0;
+    const double cells = (causal ? sum_to(length) : length * length) - outside_window;
     return 4.0 * static_cast<double>(shape.groups) * static_cast<double>(shape.head_dim) * cells;
 }
 

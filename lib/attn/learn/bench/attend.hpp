@@ -52,14 +52,14 @@ BenchInput draw_bench_input(const BenchShape& shape, bool causal, std::size_t wi
 
 /// Allocates the context and writes it once: getting memory from the system costs more than a short
 /// attention, and a model reuses it for every layer. Walks in steps allocate their own.
-Array<float> room_for_context(const BenchSeries& series, const BenchShape& shape);
+Array<float> context_buffer(const BenchSeries& series, const BenchShape& shape);
 
 /// Computes attention by the variant of a series, with scores scaled by 1 / sqrt(head_dim).
 ///
 /// loop and vectorized compute the tensors of all steps, and keep them to the end; fused computes
 /// only the context. loop and vectorized repeat shared keys and values; fused reads them in place.
 ///
-/// Shapes  context (groups, length, head_dim); for fused made by room_for_context().
+/// Shapes  context (groups, length, head_dim); for fused made by context_buffer().
 /// Errors  ConfigError if this processor lacks the instruction set.
 void attend(const BenchSeries& series, const BenchInput& input, Array<float>& context);
 
@@ -67,7 +67,7 @@ void attend(const BenchSeries& series, const BenchInput& input, Array<float>& co
 /// scores), mask and context, and the repeated keys and values if they are shared; fused: the
 /// context and a block of scores per thread, if all threads are used. Inputs, and temporaries of a
 /// step or a library, are not counted.
-double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causal);
+double used_bytes(const BenchSeries& series, const BenchShape& shape, bool causal);
 
 /// Counts the useful operations: a multiplication and an addition per feature of each visible cell,
 /// once for the scores and once for the context.

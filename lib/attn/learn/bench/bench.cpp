@@ -29,7 +29,7 @@ double timed(const BenchSeries& series, const BenchInput& input, Array<float>& c
 /// Returns the number of runs that are long enough to time, if one took `seconds`.
 std::size_t enough_calls(const BenchSeries& series, const BenchInput& input, double seconds) {
     std::size_t calls = 1;
-    Array<float> context = room_for_context(series, input.shape());
+    Array<float> context = context_buffer(series, input.shape());
     while (seconds < trusted_seconds) {
         const double missing = 1.2 * trusted_seconds / std::max(seconds, 1e-9);
         calls = static_cast<std::size_t>(
@@ -49,11 +49,11 @@ double foreseen_seconds(const BenchSeries& series, const BenchShape& shape, bool
     return seconds * useful_operations(shape, false) / useful_operations(small, false);
 }
 
-/// Returns the peak memory of a run: inputs, two contexts to compare, and held_bytes().
+/// Returns the peak memory of a run: inputs, two contexts to compare, and used_bytes().
 double needed_bytes(const BenchSeries& series, const BenchShape& shape, bool causal) {
     const double one = static_cast<double>(shape.groups) * static_cast<double>(shape.length) *
                        static_cast<double>(shape.head_dim) * sizeof(float);
-    return 5 * one + held_bytes(series, shape, causal);
+    return 5 * one + used_bytes(series, shape, causal);
 }
 
 /// Explains why a series is not timed at a shape; empty if it is.
@@ -70,7 +70,7 @@ std::string reason_to_leave_out(const BenchConfig& config, const BenchSeries& se
     if (!config.leave_out || series.variant != Variant::loop) return {};
     const double seconds = foreseen_seconds(series, shape, config.causal);
     if (seconds <= too_slow_seconds) return {};
-    return "would take about " + time_text(seconds) + ": pass $variant loop to time it"_told;
+    return "would take about " + time_text(seconds) + ": pass $variant loop to time it"_message;
 }
 
 InstructionSet instruction_set_of(const BenchSeries& series) {
@@ -129,7 +129,7 @@ private:
         return useful_operations(shape, config_.causal, config_.window);
     }
 
-    void tell(const BenchRow& row, double part_of_shape) const {
+    void notify(const BenchRow& row, double part_of_shape) const {
         if (!progress_) return;
         progress_((done_ + part_of_shape * operations_of(row.shape)) / total_,
                   series_name(row.series) + " " + bench_shape_text(row.shape));
@@ -140,9 +140,9 @@ private:
         std::vector<BenchRow> rows;
         for (const BenchSeries& series : config_.series) {
             BenchRow& row = rows.emplace_back(BenchRow{shape, series});
-            tell(row, 0);
+            notify(row, 0);
             row.left_out = reason_to_leave_out(config_, series, shape, report_.machine);
-            row.held_bytes = held_bytes(series, shape, config_.causal || config_.window > 0);
+            row.used_bytes = used_bytes(series, shape, config_.causal || config_.window > 0);
         }
 
         // Compare every variant with the first, then time them all.
@@ -162,16 +162,16 @@ private:
         std::vector<Runner> runners;
         for (BenchRow& row : rows) {
             if (!row.left_out.empty()) continue;
-            tell(row, 0);
-            Array<float> context = room_for_context(row.series, row.shape);
+            notify(row, 0);
+            Array<float> context = context_buffer(row.series, row.shape);
             const double seconds = timed(row.series, input, context, 1);
             row.tolerance = tolerance;
             if (runners.empty()) {
                 first = std::move(context);
             } else {
-                const Disagreement where = farthest_apart(context, first);
-                row.apart = where.apart;
-                if (where.apart > tolerance) {
+                const Disagreement where = greatest_difference(context, first);
+                row.max_difference = where.max_difference;
+                if (where.max_difference > tolerance) {
                     const BenchSeries& against = runners.front().row->series;
                     report_.dispute = {row.shape, row.series, against, where, tolerance};
                     return {};
@@ -186,11 +186,11 @@ private:
         for (std::size_t round = 0; round < config_.rounds; ++round) {
             for (Runner& runner : runners) {
                 const BenchRow& row = *runner.row;
-                tell(row, static_cast<double>(round) / static_cast<double>(config_.rounds));
+                notify(row, static_cast<double>(round) / static_cast<double>(config_.rounds));
                 BenchPeak& peak = peak_of(row.series);
                 peak.gflops =
                     std::max(peak.gflops, measure_peak(peak.instruction_set, peak.threads));
-                Array<float> context = room_for_context(row.series, row.shape);
+                Array<float> context = context_buffer(row.series, row.shape);
                 runner.seconds.push_back(timed(row.series, input, context, runner.calls) /
                                          static_cast<double>(runner.calls));
             }
@@ -225,18 +225,18 @@ double longest(const Array<float>& rows) {
 
 }  // namespace
 
-Disagreement farthest_apart(const Array<float>& got, const Array<float>& expected) {
+Disagreement greatest_difference(const Array<float>& got, const Array<float>& expected) {
     assert(got.size() == expected.size());
     Disagreement farthest;
     for (std::size_t i = 0; i < got.size(); ++i) {
         const double a = got.data()[i];
         const double b = expected.data()[i];
-        double apart = a == b ? 0 : std::abs(a - b);
-        if (std::isnan(apart)) {
+        double distance = a == b ? 0 : std::abs(a - b);
+        if (std::isnan(distance)) {
             const bool both = std::isnan(a) && std::isnan(b);
-            apart = both ? 0 : std::numeric_limits<double>::infinity();
+            distance = both ? 0 : std::numeric_limits<double>::infinity();
         }
-        if (i == 0 || apart > farthest.apart) farthest = {i, a, b, apart};
+        if (i == 0 || distance > farthest.max_difference) farthest = {i, a, b, distance};
     }
     return farthest;
 }
@@ -270,7 +270,7 @@ std::vector<BenchLine> lines_of(const std::vector<BenchRow>& rows) {
                 : lines.emplace_back(BenchLine{row.series, row.shape.groups, row.shape.head_dim});
         const auto length = static_cast<double>(row.shape.length);
         own.times.emplace_back(length, row.seconds);
-        own.memory.emplace_back(length, row.held_bytes);
+        own.memory.emplace_back(length, row.used_bytes);
     }
     for (BenchLine& line : lines) {
         for (auto* points : {&line.times, &line.memory}) {

@@ -45,9 +45,10 @@ struct BenchRow {
     double seconds = 0;                 ///< of one run, the median of the rounds
     double gflops = 0;                  ///< without hidden cells
     std::optional<double> peak_part{};  ///< share of the measured peak
-    double held_bytes = 0;              ///< as by held_bytes()
-    std::optional<double> apart{};      ///< largest difference from the first variant's context
-    double tolerance = 0;               ///< largest difference that rounding explains
+    double used_bytes = 0;              ///< as by used_bytes()
+    std::optional<double>
+        max_difference{};  ///< largest difference from the first variant's context
+    double tolerance = 0;  ///< largest difference that rounding explains
 };
 
 /// The measured peak of multiply-adds.
@@ -74,11 +75,11 @@ struct Disagreement {
     std::size_t index = 0;  ///< flat
     double got = 0;
     double expected = 0;
-    double apart = 0;  ///< infinite if only one of them is nan
+    double max_difference = 0;  ///< infinite if only one of them is nan
 };
 
 /// Returns the largest difference of two contexts of the same shape.
-Disagreement farthest_apart(const Array<float>& got, const Array<float>& expected);
+Disagreement greatest_difference(const Array<float>& got, const Array<float>& expected);
 
 /// Returns the largest rounding difference of two variants, which sum in different orders.
 ///

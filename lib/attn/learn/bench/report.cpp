@@ -48,9 +48,10 @@ std::string row_text(const BenchRow& row, std::size_t shape_width, std::size_t n
                                    series_name(row.series), name_width);
     if (!row.left_out.empty()) return line + row.left_out + "\n";
     const std::string part = row.peak_part ? fmt::format("{:.3f}", *row.peak_part) : "-";
-    const std::string apart = row.apart ? fmt::format("{:.1e}", *row.apart) : "-";
+    const std::string separated =
+        row.max_difference ? fmt::format("{:.1e}", *row.max_difference) : "-";
     return line + fmt::format("{:>8}  {:>7.1f}  {:>7}  {:>8}  {:>7}\n", time_text(row.seconds),
-                              row.gflops, part, bytes_text(row.held_bytes), apart);
+                              row.gflops, part, bytes_text(row.used_bytes), separated);
 }
 
 std::string rows_text(const BenchReport& report) {
@@ -162,8 +163,8 @@ JsonText row_json(const BenchRow& row) {
         .with("seconds", if_timed(row.seconds))
         .with("gflops", if_timed(row.gflops))
         .with("peak_fraction", row.peak_part)
-        .with("memory_bytes", whole(row.held_bytes))
-        .with("max_difference", row.apart)
+        .with("memory_bytes", whole(row.used_bytes))
+        .with("max_difference", row.max_difference)
         .with("tolerance", if_timed(row.tolerance));
 }
 
@@ -184,7 +185,7 @@ JsonText dispute_json(const BenchDispute& dispute) {
         .with("index", dispute.where.index)
         .with("value", dispute.where.got)
         .with("reference_value", dispute.where.expected)
-        .with("max_difference", dispute.where.apart)
+        .with("max_difference", dispute.where.max_difference)
         .with("tolerance", dispute.tolerance);
 }
 
@@ -198,7 +199,7 @@ std::string dispute_text(const BenchDispute& dispute) {
         "rounding explains {:.1e}",
         series_name(dispute.series), series_name(dispute.against), bench_shape_text(dispute.shape),
         row / dispute.shape.length, row % dispute.shape.length, dispute.where.index % d,
-        dispute.where.got, dispute.where.expected, dispute.where.apart, dispute.tolerance);
+        dispute.where.got, dispute.where.expected, dispute.where.max_difference, dispute.tolerance);
 }
 
 std::string bench_text(const BenchReport& report) {

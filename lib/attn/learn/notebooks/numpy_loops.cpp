@@ -41,11 +41,11 @@ std::string largest_score(const Ledger& ledger) {
 /// Returns the output projection that a corrected replay adds, drawn last.
 Ledger projected_heads(const NotebookWalk& heads) {
     WalkConfig config = heads.config;
-    const Plan apart = resolve(config);
-    const auto generator = generator_of(apart);
-    Ledger given = draw(apart, *generator);
+    const Plan separate_plan = resolve(config);
+    const auto generator = generator_of(separate_plan);
+    Ledger given = draw(separate_plan, *generator);
     const DrawnTensor w_output = normals("w_output", 24, 24);
-    given.record("w_output", draw({w_output}, apart.dtype, *generator)["w_output"]);
+    given.record("w_output", draw({w_output}, separate_plan.dtype, *generator)["w_output"]);
     config.output_projection = true;
     return walk(resolve(config), given);
 }

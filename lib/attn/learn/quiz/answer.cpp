@@ -76,9 +76,10 @@ double value_of(const RuleNode& node) {
     if (node.kind == RuleNode::Kind::number) return node.number;
     if (node.kind == RuleNode::Kind::name && node.word == "pi") return std::numbers::pi;
     if (node.kind == RuleNode::Kind::name && node.word == "e") return std::numbers::e;
-    const bool is_made = node.kind == RuleNode::Kind::call || node.kind == RuleNode::Kind::operate;
+    const bool is_computed_step =
+        node.kind == RuleNode::Kind::call || node.kind == RuleNode::Kind::operate;
     const RuleFunction* const function =
-        is_made ? find_rule_function(node.word, node.parts.size()) : nullptr;
+        is_computed_step ? find_rule_function(node.word, node.parts.size()) : nullptr;
     if (function == nullptr || gives_truth(node)) throw ConfigError("");
     return function->value(part(0), part(node.parts.size() - 1));
 }
@@ -145,29 +146,30 @@ Judgement check_number(double right, std::string_view typed) {
 
 Judgement check_shape(const Shape& right, std::string_view typed) {
     constexpr std::size_t most = 1'000'000;
-    Shape said;
+    Shape specified;
     bool in_number = false, in_decimals = false, is_negative = false;
     char before = ' ';
     for (const char c : typed.substr(typed.rfind('=') + 1)) {
         if (is_digit(c) && !in_number) {
-            said.push_back(0);
+            specified.push_back(0);
             is_negative = is_negative || before == '-';
         }
         before = is_digit(before) && c == '-' ? ' ' : c;
         if (is_digit(c))
-            said.back() = std::min(said.back() * 10 + static_cast<std::size_t>(c - '0'), most);
+            specified.back() =
+                std::min(specified.back() * 10 + static_cast<std::size_t>(c - '0'), most);
         in_decimals = in_decimals || (in_number && c == '.');
         in_number = is_digit(c);
     }
     const bool has_none = typed.find("()") != std::string_view::npos;
-    if (in_decimals || is_negative || (said.empty() && !has_none)) {
+    if (in_decimals || is_negative || (specified.empty() && !has_none)) {
         return {Is::unread, "write whole numbers, as in (2, 3)"};
     }
-    return verdict(said == right);
+    return verdict(specified == right);
 }
 
 /// Runs the walk with the typed numbers.
-Judgement check_made(const RightAnswer& right, std::string_view typed) {
+Judgement check_computed(const RightAnswer& right, std::string_view typed) {
     std::vector<double> numbers;
     const std::string text = replaced_all(std::string(typed.substr(typed.rfind('=') + 1)),
                                           {{"[", " "}, {"]", " "}, {",", " "}, {";", " "}});
@@ -239,7 +241,7 @@ Judgement check_names(const RightAnswer& right, std::string_view typed) {
     const auto is_strange = [&](const std::string& word) {
         return !right.others.empty() && !is_called(known, word);
     };
-    const auto is_said = [&](const std::vector<std::string>& spellings) {
+    const auto is_specified = [&](const std::vector<std::string>& spellings) {
         return std::ranges::any_of(
             words, [&](const std::string& word) { return is_called(spellings, word); });
     };
@@ -251,7 +253,7 @@ Judgement check_names(const RightAnswer& right, std::string_view typed) {
         return {Is::unread, "write " + std::string(right.names.size() > 1 ? "some" : "one") +
                                 " of " + joined(known, ", ")};
     }
-    return verdict(std::ranges::all_of(right.names, is_said) &&
+    return verdict(std::ranges::all_of(right.names, is_specified) &&
                    std::ranges::none_of(words, is_wrong));
 }
 
@@ -294,7 +296,7 @@ std::vector<std::size_t> choices_with(const RightAnswer& right, std::string_view
 
 }  // namespace
 
-std::optional<std::size_t> said_choice(const RightAnswer& right, std::string_view typed) {
+std::optional<std::size_t> parse_choice(const RightAnswer& right, std::string_view typed) {
     const std::string text = answer_in(typed);
     std::vector<std::size_t> found = choices_with(right, text);
     // Or a letter, possibly followed by the text of that choice.
@@ -316,9 +318,10 @@ Judgement check_answer(const RightAnswer& right, std::string_view typed) {
     const std::string text = answer_in(typed);
     if (right.kind == RightAnswer::Kind::number) return check_number(right.number, text);
     if (right.kind == RightAnswer::Kind::shape) return check_shape(right.shape, text);
-    if (right.kind == RightAnswer::Kind::made) return check_made(right, text);
+    if (right.kind == RightAnswer::Kind::made) return check_computed(right, text);
     if (right.kind == RightAnswer::Kind::names) return check_names(right, text);
-    if (const auto said = said_choice(right, typed)) return verdict(*said == right.choice);
+    if (const auto specified = parse_choice(right, typed))
+        return verdict(*specified == right.choice);
     const std::string last(1, static_cast<char>('a' + right.names.size() - 1));
     return {Is::unread, "write the letter of one of them, a to " + last};
 }

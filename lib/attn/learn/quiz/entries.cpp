@@ -10,13 +10,13 @@ namespace attn {
 namespace {
 
 /// A setting of walks, and its description, with `#` for its number.
-struct ToldSetting {
-    std::string_view line, told;
+struct DescribedSetting {
+    std::string_view line, description;
 };
 
 constexpr std::string_view backward = "backward";
 
-constexpr ToldSetting settings_told[]{
+constexpr DescribedSetting described_settings[]{
     {"random randn", ""},
     {"projection none", ""},
     {"dtype float64", ""},
@@ -53,15 +53,17 @@ void put(QuizWalk& walk, Dice& dice, const With& with) {
         const bool joins = text.empty() || each.line.ends_with(':');
         const std::string line = std::string(each.line) + (joins ? "" : " ") + text;
         if (each.line == backward) {
-            walk.goes_back = true;
+            walk.has_backward = true;
         } else {
             configure(walk.config, line);
         }
-        walk.flags += (walk.flags.empty() ? "$"_told : " $"_told) + line;
-        std::string told(std::ranges::find(settings_told, each.line, &ToldSetting::line)->told);
-        if (told.empty()) continue;
-        if (told.find('#') != told.npos) told.replace(told.find('#'), 1, text);
-        walk.told += (walk.told.empty() ? "" : " ") + told;
+        walk.flags += (walk.flags.empty() ? "$"_message : " $"_message) + line;
+        std::string description(
+            std::ranges::find(described_settings, each.line, &DescribedSetting::line)->description);
+        if (description.empty()) continue;
+        if (description.find('#') != description.npos)
+            description.replace(description.find('#'), 1, text);
+        walk.description += (walk.description.empty() ? "" : " ") + description;
     }
 }
 
@@ -130,13 +132,13 @@ auto logarithms(const Sizes& sizes, const With& with = {}) {
 QuizWalk scaled(Dice& dice) {
     const std::size_t features = dice.pick<std::size_t>({2, 4, 4, 9, 16});
     QuizWalk walk = whole(dice, {2, 3, features});
-    walk.told = "Each head has " + std::to_string(features) + " features.";
+    walk.description = "Each head has " + std::to_string(features) + " features.";
     return walk;
 }
 
 QuizWalk three_tokens(Dice& dice) {
     QuizWalk walk = whole(dice, {3, 3, 2});
-    walk.told = "There is 1 head with 2 features.";
+    walk.description = "There is 1 head with 2 features.";
     put(walk, dice, dice.below(2) == 0 ? With{{"mask causal"}} : With{});
     return walk;
 }
@@ -158,7 +160,7 @@ QuizWalk masked_words(Dice& dice) {
                    "birds sing when warm spring comes", "she found him under seven blankets"});
     QuizWalk walk;
     configure(walk.config, "text " + text);
-    walk.flags = "$text '"_told + text + "'";
+    walk.flags = "$text '"_message + text + "'";
     const std::string_view mask = dice.pick<std::string_view>(
         {"mask causal", "mask causal,window:", "mask causal,chunk:", "mask prefix:"});
     put(walk, dice, {mask.ends_with(':') ? Drawn{mask, 2, 3} : Drawn{mask}});
@@ -168,13 +170,13 @@ QuizWalk masked_words(Dice& dice) {
 /// Selects a shipped attention.
 const AttentionFile& put_attention(QuizWalk& walk, const std::string& name) {
     configure(walk.config, "attention " + name);
-    walk.flags += " $attention "_told + name;
+    walk.flags += " $attention "_message + name;
     return *walk.config.attentions.front();
 }
 
 void put_form(QuizWalk& walk, const std::string& form) {
     configure(walk.config, "form " + form);
-    walk.flags += " $form "_told + form;
+    walk.flags += " $form "_message + form;
 }
 
 /// Returns a walk of three tokens with integers and a state that decays like the first head's.
@@ -182,7 +184,7 @@ QuizWalk remembered(Dice& dice) {
     QuizWalk walk = whole(dice, {3, 3, 2, 1});
     put_attention(walk, "retention");
     put_form(walk, "recurrent");
-    walk.told =
+    walk.description =
         "There is 1 head. Its state starts at 0; at each token it is multiplied by 31/32, then "
         "key[0,t,f] * value[0,t,g] is added to state[0,t,f,g].";
     return walk;
@@ -195,7 +197,7 @@ QuizWalk one_form(Dice& dice) {
     QuizWalk walk = drawn(dice, {{"seq-len", 4}, {"heads", 2}, {"mask causal"}});
     const std::vector<std::string>& forms = put_attention(walk, name).forms;
     put_form(walk, forms[dice.below(forms.size())]);
-    walk.told = "The attention is " + name + ". " + walk.told;
+    walk.description = "The attention is " + name + ". " + walk.description;
     return walk;
 }
 
@@ -203,7 +205,7 @@ QuizWalk one_form(Dice& dice) {
 
 const std::vector<QuizEntry>& quiz_entries() {
     static const auto fractions = logarithms({2, 3});
-    static const auto going_back = logarithms({2, 2}, {{"backward"}});
+    static const auto backward_walks = logarithms({2, 2}, {{"backward"}});
     static const auto cached =
         drawn({{"seq-len", 1, 3}, {"heads", 2}, {"head-dim", 4}, {"past", 2, 5}, {"mask causal"}});
     static const auto batched = drawn({{"batch", 2, 3},
@@ -238,9 +240,9 @@ const std::vector<QuizEntry>& quiz_entries() {
         {"cache", cached, ask_shape({"query", "key", "present_key", "scores", "context"})},
         {"cache", cached, ask_keys},
         {"cache", cached, ask_origin("present_value", "value")},
-        {"gradient", going_back, ask_cell("d_value", {"weights", "value"})},
-        {"gradient", going_back, ask_cell("d_weights", {"weights", "value"})},
-        {"gradient", going_back, ask_cell("d_scores", {"weights", "d_weights"})},
+        {"gradient", backward_walks, ask_cell("d_value", {"weights", "value"})},
+        {"gradient", backward_walks, ask_cell("d_weights", {"weights", "value"})},
+        {"gradient", backward_walks, ask_cell("d_scores", {"weights", "d_weights"})},
         {"mistake", three_tokens, ask_mistake},
         {"rule", three_tokens, ask_line},
         {"rule", three_tokens, ask_rule},

@@ -17,26 +17,27 @@ using MaybeQuestion = std::optional<Question>;
 constexpr std::size_t most_choices = 4;
 
 /// Returns the tensors of a walk for a reader, line by line, beginning with the given ones.
-std::vector<std::string> shown_steps(const Walked& made) {
+std::vector<std::string> shown_steps(const Walked& wrong_walk) {
     std::vector<std::string> lines;
     for (const char* name : {"query", "key", "value", "scores", "scaled_scores", "masked_scores",
                              "weights", "context"}) {
-        if (made.ledger.has(name)) lines.push_back(shown_tensor(name, made.ledger[name]));
+        if (wrong_walk.ledger.has(name))
+            lines.push_back(shown_tensor(name, wrong_walk.ledger[name]));
     }
     return lines;
 }
 
-struct MadeWrong {
+struct WrongWalk {
     const Mistake* mistake;
-    Walked made;
+    Walked wrong_walk;
     std::vector<std::string> shown;
 };
 
 /// Calls `takes` with the walk of each mistake that shows in it, in random order, until it returns
 /// true.
 void with_each_mistake(const QuizWalk& walk, Dice& dice,
-                       const std::function<bool(const MadeWrong&)>& takes) {
-    const auto kept = std::make_unique<const Walked>(walk.made());
+                       const std::function<bool(const WrongWalk&)>& takes) {
+    const auto kept = std::make_unique<const Walked>(walk.walked_with());
     const Walked& right = *kept;
     const std::vector<std::string> shown = shown_steps(right);
     std::vector<const Mistake*> all;
@@ -46,8 +47,8 @@ void with_each_mistake(const QuizWalk& walk, Dice& dice,
     dice.shuffle(all);
     for (const Mistake* mistake : all) {
         try {
-            MadeWrong wrong{mistake, walk.made(mistake), {}};
-            wrong.shown = shown_steps(wrong.made);
+            WrongWalk wrong{mistake, walk.walked_with(mistake), {}};
+            wrong.shown = shown_steps(wrong.wrong_walk);
             if (wrong.shown != shown && takes(wrong)) return;
         } catch (const Error&) {
             continue;  // this mistake causes an error
@@ -75,14 +76,15 @@ struct Line {
     std::string text{};
     bool names_parts = false;
 
-    Line(const Walked& made, const std::string& step) {
-        Rule rule = rule_as_told({made.plan, made.table, find_step(made.table, step)});
+    Line(const Walked& wrong_walk, const std::string& step) {
+        Rule rule = rule_as_displayed(
+            {wrong_walk.plan, wrong_walk.table, find_step(wrong_walk.table, step)});
         if (rule.value == nullptr) return;
         rule.value = without_zeros(rule.value);
         text = rule_text(rule);
         names_parts = std::ranges::any_of(tensors_read(rule), [&](const std::string& name) {
-            const auto read = std::ranges::find(made.table, name, &Step::name);
-            return read != made.table.end() && read->kind == Step::Kind::detail;
+            const auto read = std::ranges::find(wrong_walk.table, name, &Step::name);
+            return read != wrong_walk.table.end() && read->kind == Step::Kind::detail;
         });
     }
     /// True if both lines exist and have the same style.
@@ -97,7 +99,7 @@ MaybeQuestion ask_mistake(const QuizWalk& walk, Dice& dice) {
     Question question{.walk = walk};
     std::vector<QuizChoice> choices;
     std::vector<std::vector<std::string>> seen;
-    with_each_mistake(walk, dice, [&](const MadeWrong& wrong) {
+    with_each_mistake(walk, dice, [&](const WrongWalk& wrong) {
         if (std::ranges::find(seen, wrong.shown) != seen.end()) return false;
         seen.push_back(wrong.shown);
         choices.push_back({wrong.mistake->title.visible(), wrong.mistake});
@@ -116,16 +118,16 @@ MaybeQuestion ask_mistake(const QuizWalk& walk, Dice& dice) {
 }
 
 MaybeQuestion ask_line(const QuizWalk& walk, Dice& dice) {
-    const auto kept = std::make_unique<const Walked>(walk.made());
+    const auto kept = std::make_unique<const Walked>(walk.walked_with());
     const Walked& right = *kept;
     Question question;
-    with_each_mistake(walk, dice, [&](const MadeWrong& wrong) {
+    with_each_mistake(walk, dice, [&](const WrongWalk& wrong) {
         question = {.walk = walk, .right = {.kind = RightAnswer::Kind::names}};
         for (const Step& step : right.table) {
             if (!step.applies(right.plan) || step.kind == Step::Kind::detail) continue;
             const Line rule(right, step.name);
             if (rule.text.empty()) continue;
-            const Line line(wrong.made, step.name);
+            const Line line(wrong.wrong_walk, step.name);
             const std::string number = std::to_string(question.shown.size() + 1);
             question.shown.push_back(number + "  " + line.text);
             if (!line.is_like(rule)) return false;
@@ -149,17 +151,17 @@ MaybeQuestion ask_line(const QuizWalk& walk, Dice& dice) {
 }
 
 MaybeQuestion ask_rule(const QuizWalk& walk, Dice& dice) {
-    const auto kept = std::make_unique<const Walked>(walk.made());
+    const auto kept = std::make_unique<const Walked>(walk.walked_with());
     const Walked& right = *kept;
     const std::string step = dice.pick({"scores", "scaled_scores", "weights", "context"});
     const Line rule(right, step);
     std::vector<QuizChoice> choices{{rule.text}};
-    with_each_mistake(walk, dice, [&](const MadeWrong& wrong) {
-        const Line line(wrong.made, step);
+    with_each_mistake(walk, dice, [&](const WrongWalk& wrong) {
+        const Line line(wrong.wrong_walk, step);
         const bool is_other =
             wrong.mistake->step == step && line.is_like(rule) &&
             std::ranges::find(choices, line.text, &QuizChoice::text) == choices.end();
-        if (is_other && !same_numbers(wrong.made.ledger[step], right.ledger[step])) {
+        if (is_other && !same_numbers(wrong.wrong_walk.ledger[step], right.ledger[step])) {
             choices.push_back({line.text, wrong.mistake});
         }
         return choices.size() == most_choices;
@@ -181,17 +183,18 @@ MaybeQuestion ask_form(const QuizWalk& walk, Dice& dice) {
         if (form != walk.config.form) choices.push_back({form});
         QuizWalk other = walk;
         other.config.form = form;
-        const auto made = std::make_unique<const Walked>(other.made());
+        const auto wrong_walk = std::make_unique<const Walked>(other.walked_with());
         question.why += form + "\n";
-        for (const Step& step : made->table) {
-            if (step.file.empty() || !step.applies(made->plan)) continue;
-            const std::optional<Rule> rule = rule_of({made->plan, made->table, step});
+        for (const Step& step : wrong_walk->table) {
+            if (step.file.empty() || !step.applies(wrong_walk->plan)) continue;
+            const std::optional<Rule> rule = rule_of({wrong_walk->plan, wrong_walk->table, step});
             if (!rule) continue;  // a parameter
             const bool reads_itself = std::ranges::count(tensors_read(*rule), step.name) > 0;
-            question.why += "  " + step.name + ": " + made->ledger[step.name].described() +
+            question.why += "  " + step.name + ": " + wrong_walk->ledger[step.name].described() +
                             (reads_itself ? ", computed one after the other" : ", made at once") +
                             "\n";
-            if (form == walk.config.form) question.shown.push_back(Line(*made, step.name).text);
+            if (form == walk.config.form)
+                question.shown.push_back(Line(*wrong_walk, step.name).text);
         }
     }
     question.cell = "context";

@@ -24,18 +24,18 @@ using MaybeQuestion = std::optional<Question>;
 std::string letter(std::size_t choice) { return std::string(1, static_cast<char>('a' + choice)); }
 
 /// Returns a cell of a computed walk by its index.
-Cell cell_at(const Walked& made, const std::string& step, std::size_t number) {
-    const Tensor& tensor = made.ledger[step];
+Cell cell_at(const Walked& walked, const std::string& step, std::size_t number) {
+    const Tensor& tensor = walked.ledger[step];
     return {step, indices_of(number, tensor.shape()), tensor.at(number)};
 }
 
-std::string why_cell(const Walked& made, const Cell& cell) {
-    return why_text(made.plan, made.table, made.ledger, cell, {.depth = 1});
+std::string why_cell(const Walked& walked, const Cell& cell) {
+    return why_text(walked.plan, walked.table, walked.ledger, cell, {.depth = 1});
 }
 
 /// Returns the formula of a step.
-std::string formula_in(const Walked& made, const std::string& step) {
-    return formula_of(find_step(made.table, step), made.plan, made.table);
+std::string formula_in(const Walked& walked, const std::string& step) {
+    return formula_of(find_step(walked.table, step), walked.plan, walked.table);
 }
 
 /// Returns the numbers that mistakes give for a cell: each value once, and none close to the right
@@ -45,7 +45,7 @@ std::vector<QuizChoice> mistaken_cells(const QuizWalk& walk, const std::string& 
     const Plan plan = resolve(walk.config);
     std::vector<QuizChoice> found;
     std::vector<const Mistake*> all;
-    if (walk.goes_back) {
+    if (walk.has_backward) {
         for (const Mistake& mistake : gradient_mistakes()) all.push_back(&mistake);
     } else {
         all = mistakes_in(plan);
@@ -54,7 +54,7 @@ std::vector<QuizChoice> mistaken_cells(const QuizWalk& walk, const std::string& 
         const Mistake& mistake = *each;
         if (!mistake.applies(plan)) continue;
         try {
-            const Tensor tensor = walk.made(&mistake).ledger[step];
+            const Tensor tensor = walk.walked_with(&mistake).ledger[step];
             if (tensor.shape() != right.shape() || !std::isfinite(tensor.at(cell))) continue;
             const QuizChoice choice{quiz_number(tensor.at(cell)), &mistake, tensor.at(cell)};
             const bool is_known =
@@ -101,33 +101,34 @@ std::size_t Dice::below(std::size_t count) {
     return engine_() % count;
 }
 
-Walked QuizWalk::made(const Mistake* mistake) const {
+Walked QuizWalk::walked_with(const Mistake* mistake) const {
     Plan plan = resolve(config);
     StepTable table = step_table(plan);
-    if (mistake != nullptr && !goes_back) table = mistake->apply(std::move(table), plan);
-    if (goes_back) table = with_gradients(std::move(table), plan, {});
-    if (mistake != nullptr && goes_back) table = mistake->apply(std::move(table), plan);
+    if (mistake != nullptr && !has_backward) table = mistake->apply(std::move(table), plan);
+    if (has_backward) table = with_gradients(std::move(table), plan, {});
+    if (mistake != nullptr && has_backward) table = mistake->apply(std::move(table), plan);
     Ledger ledger = attn::walk(plan, draw(plan), table);
     return {std::move(plan), std::move(table), std::move(ledger)};
 }
 
-Asks ask_cell(const std::string& step, const std::vector<std::string>& shown, std::size_t parts) {
+QuestionMaker ask_cell(const std::string& step, const std::vector<std::string>& shown,
+                       std::size_t parts) {
     return [=](const QuizWalk& walk, Dice& dice) -> MaybeQuestion {
-        const auto kept = std::make_unique<const Walked>(walk.made());
-        const Walked& made = *kept;
-        const Tensor& tensor = made.ledger[step];
+        const auto kept = std::make_unique<const Walked>(walk.walked_with());
+        const Walked& walked = *kept;
+        const Tensor& tensor = walked.ledger[step];
         const std::size_t last = tensor.size() / parts;
         const std::size_t number = tensor.size() - last + dice.below(last);
-        const Cell cell = cell_at(made, step, number);
+        const Cell cell = cell_at(walked, step, number);
         Question question{.walk = walk, .cell = cell_text(cell)};
         question.asks = given(walk) + "What is " + question.cell + "?";
         question.right.number = cell.value;
         question.answer = with_fraction(cell.value);
         for (const std::string& name : shown) {
-            question.shown.push_back(shown_tensor(name, made.ledger[name]));
+            question.shown.push_back(shown_tensor(name, walked.ledger[name]));
         }
-        question.hints = hints_of(derive(made.plan, made.table, made.ledger, cell));
-        question.why = why_cell(made, cell);
+        question.hints = hints_of(derive(walked.plan, walked.table, walked.ledger, cell));
+        question.why = why_cell(walked, cell);
         question.mistaken = mistaken_cells(walk, step, tensor, number);
         if (question.mistaken.size() < 2 || dice.below(4) != 0) {
             const bool is_whole = question.answer.find_first_of(".l") == std::string::npos;
@@ -144,14 +145,14 @@ Asks ask_cell(const std::string& step, const std::vector<std::string>& shown, st
     };
 }
 
-Asks ask_shape(const std::vector<std::string>& steps) {
+QuestionMaker ask_shape(const std::vector<std::string>& steps) {
     if (steps.empty()) throw ConfigError("a question about shapes needs a step");
     return [=](const QuizWalk& walk, Dice& dice) -> MaybeQuestion {
-        const auto kept = std::make_unique<const Walked>(walk.made());
-        const Walked& made = *kept;
+        const auto kept = std::make_unique<const Walked>(walk.walked_with());
+        const Walked& walked = *kept;
         const std::string& step = steps[dice.below(steps.size())];
-        const Tensor& tensor = made.ledger[step];
-        const std::string formula = formula_in(made, step);
+        const Tensor& tensor = walked.ledger[step];
+        const std::string formula = formula_in(walked, step);
         const bool has_heads = tensor.axes().size() > 2 && tensor.axes().back() == "feature" &&
                                std::ranges::find(tensor.axes(), "head") != tensor.axes().end();
         return Question{.walk = walk,
@@ -166,12 +167,12 @@ Asks ask_shape(const std::vector<std::string>& steps) {
     };
 }
 
-Asks ask_origin(const std::string& step, const std::string& of) {
+QuestionMaker ask_origin(const std::string& step, const std::string& of) {
     return [=](const QuizWalk& walk, Dice& dice) -> MaybeQuestion {
-        const auto kept = std::make_unique<const Walked>(walk.made());
-        const Walked& made = *kept;
-        const Tensor &tensor = made.ledger[step], &source = made.ledger[of];
-        const Cell cell = cell_at(made, step, dice.below(tensor.size()));
+        const auto kept = std::make_unique<const Walked>(walk.walked_with());
+        const Walked& walked = *kept;
+        const Tensor &tensor = walked.ledger[step], &source = walked.ledger[of];
+        const Cell cell = cell_at(walked, step, dice.below(tensor.size()));
         const std::vector<double> numbers = source.numbers();
         if (std::ranges::count(numbers, cell.value) != 1) return std::nullopt;
         const auto place = std::ranges::find(numbers, cell.value) - numbers.begin();
@@ -184,45 +185,47 @@ Asks ask_origin(const std::string& step, const std::string& of) {
                 given(walk), of, source.described(), step, tensor.described(), of, cell_text(cell)),
             .right = {.kind = RightAnswer::Kind::shape, .shape = from},
             .answer = of + index_text(from),
-            .hints = {formula_in(made, step)},
-            .why = why_cell(made, cell),
+            .hints = {formula_in(walked, step)},
+            .why = why_cell(walked, cell),
             .cell = cell_text(cell)};
     };
 }
 
 MaybeQuestion ask_keys(const QuizWalk& walk, Dice& dice) {
-    const auto kept = std::make_unique<const Walked>(walk.made());
-    const Walked& made = *kept;
-    const std::size_t keys = made.plan.key_len, query = dice.below(made.plan.query_len);
+    const auto kept = std::make_unique<const Walked>(walk.walked_with());
+    const Walked& walked = *kept;
+    const std::size_t keys = walked.plan.key_len, query = dice.below(walked.plan.query_len);
     const bool hidden = dice.below(2) == 0;
     Question question{.walk = walk, .right = {.kind = RightAnswer::Kind::names}};
     for (std::size_t key = 0; key < keys; ++key) {
-        const Cell cell = cell_at(made, "mask", query * keys + key);
+        const Cell cell = cell_at(walked, "mask", query * keys + key);
         const bool is_right = (cell.value != 0) == hidden;
         std::vector<std::string> spellings{std::to_string(key)};
-        if (!made.plan.key_tokens.empty()) spellings.push_back(made.plan.key_tokens[0][key]);
+        if (!walked.plan.key_tokens.empty()) spellings.push_back(walked.plan.key_tokens[0][key]);
         if (is_right) {
             question.cell = cell_text(cell);
             question.answer += (question.answer.empty() ? "" : ", ") + joined(spellings, " ");
-            question.why += why_cell(made, cell);
+            question.why += why_cell(walked, cell);
             question.right.names.push_back(spellings);
         } else {
             for (std::string& each : spellings) question.right.others.push_back(std::move(each));
         }
     }
     if (question.right.names.empty() || question.right.others.empty()) return std::nullopt;
-    const auto& words = made.plan.key_tokens;
+    const auto& words = walked.plan.key_tokens;
     if (!words.empty()) question.shown = {"tokens = " + json_list(words[0])};
     question.asks =
         fmt::format("{}Which keys does query {}{} {}? Give their numbers, from 0{}.", given(walk),
                     query, words.empty() ? "" : " ('" + words[0][query] + "')",
                     hidden ? "not see" : "see", words.empty() ? "" : ", or words");
-    question.hints = {formula_in(made, "mask") + ", which is true where a key is hidden",
+    question.hints = {formula_in(walked, "mask") + ", which is true where a key is hidden",
                       fmt::format("{} of {} keys", question.right.names.size(), keys)};
     return question;
 }
 
-std::string given(const QuizWalk& walk) { return walk.told.empty() ? "" : walk.told + " "; }
+std::string given(const QuizWalk& walk) {
+    return walk.description.empty() ? "" : walk.description + " ";
+}
 
 std::string quiz_number(double number) {
     const auto is_whole = [](double n) { return std::abs(n - std::round(n)) < 1e-9; };
@@ -280,7 +283,7 @@ QuizSession::QuizSession(const std::string& topic, std::uint64_t seed, std::size
     }
     if (topic.empty()) return;
     if (std::ranges::find(topics_, topic) == topics_.end()) {
-        throw ConfigError("$topic "_told + topic + " is not one of " + joined(topics_));
+        throw ConfigError("$topic "_message + topic + " is not one of " + joined(topics_));
     }
     topics_ = {topic};
 }
@@ -290,7 +293,8 @@ QuizSession::QuizSession(const QuizWalk& own, const std::string& topic, std::uin
     for (const QuizEntry& entry : own_) {
         if (topic.empty() || entry.topic == topic) topics_.push_back(entry.topic);
     }
-    if (topics_.empty()) throw ConfigError("$topic "_told + topic + " is not a step of this walk");
+    if (topics_.empty())
+        throw ConfigError("$topic "_message + topic + " is not a step of this walk");
 }
 
 Question QuizSession::next() {
@@ -312,16 +316,16 @@ Question QuizSession::next() {
         if (!question && tries < most_tries) continue;
         if (!question) throw ConfigError("this walk has no question about " + topic);
         const std::string same = question->asks + question->answer + joined(question->shown);
-        if (!asked_.insert(same).second && tries < most_tries) continue;
+        if (!requested_.insert(same).second && tries < most_tries) continue;
         question->topic = topic;
         return *std::move(question);
     }
 }
 
-const Mistake* mistake_behind(const Question& question, std::string_view typed) {
+const Mistake* mistake_in_answer(const Question& question, std::string_view typed) {
     if (question.right.kind == RightAnswer::Kind::choice) {
-        const auto said = said_choice(question.right, typed);
-        return said ? question.choices[*said].mistake : nullptr;
+        const auto specified = parse_choice(question.right, typed);
+        return specified ? question.choices[*specified].mistake : nullptr;
     }
     for (const QuizChoice& choice : question.mistaken) {
         if (check_answer({.number = choice.number}, typed).is == Judgement::Is::right) {

@@ -48,7 +48,7 @@ struct Judgement {
 Judgement check_answer(const RightAnswer& right, std::string_view typed);
 
 /// Returns the index of the typed choice; nullopt if it is not a choice, or ambiguous.
-std::optional<std::size_t> said_choice(const RightAnswer& right, std::string_view typed);
+std::optional<std::size_t> parse_choice(const RightAnswer& right, std::string_view typed);
 
 /// Random numbers for a question, the same on every machine.
 ///
@@ -77,11 +77,11 @@ private:
 /// A small walk for questions. Tensors that are not drawn are parameters of its configuration.
 struct QuizWalk {
     WalkConfig config{};
-    std::string flags{};     ///< that make it
-    std::string told{};      ///< for the reader: `There are 2 heads. The mask is causal.`
-    bool goes_back = false;  ///< it has gradients, of the sum of its last step
+    std::string flags{};        ///< that make it
+    std::string description{};  ///< for the reader: `There are 2 heads. The mask is causal.`
+    bool has_backward = false;  ///< it has gradients, of the sum of its last step
 
-    Walked made(const Mistake* mistake = nullptr) const;
+    Walked walked_with(const Mistake* mistake = nullptr) const;
 };
 
 /// A possible answer, and the mistake that leads to it.
@@ -141,23 +141,23 @@ private:
     std::vector<QuizEntry> own_{};
     std::uint64_t seed_;
     std::size_t number_ = 0;
-    std::set<std::string> asked_;
+    std::set<std::string> requested_;
 };
 
 /// Returns the mistake that leads to this answer; nullptr if there is none.
-const Mistake* mistake_behind(const Question& question, std::string_view typed);
+const Mistake* mistake_in_answer(const Question& question, std::string_view typed);
 
 // Building blocks of questions.
 
-using Asks = decltype(QuizEntry::asks);
+using QuestionMaker = decltype(QuizEntry::asks);
 /// Asks for a cell of a step, given other tensors, sometimes as a choice between the results of
 /// mistakes: for a cell in the last of `parts` parts of the step.
-Asks ask_cell(const std::string& step, const std::vector<std::string>& shown,
-              std::size_t parts = 1);
+QuestionMaker ask_cell(const std::string& step, const std::vector<std::string>& shown,
+                       std::size_t parts = 1);
 /// Asks for the shape of one of these steps.  Errors  ConfigError if the list is empty.
-Asks ask_shape(const std::vector<std::string>& steps);
+QuestionMaker ask_shape(const std::vector<std::string>& steps);
 /// Asks which cell of another tensor a cell is copied from.
-Asks ask_origin(const std::string& step, const std::string& of);
+QuestionMaker ask_origin(const std::string& step, const std::string& of);
 /// Asks for the keys that a query sees, or does not see.
 std::optional<Question> ask_keys(const QuizWalk& walk, Dice& dice);
 /// Ask which mistake made the numbers, which line of the walk is wrong, which rule a step has, and

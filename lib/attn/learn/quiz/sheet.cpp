@@ -226,8 +226,8 @@ std::vector<std::string> choice_lines(const Question& question) {
 
 std::string questions_json(const std::vector<Question>& questions) {
     using Json = nlohmann::ordered_json;
-    const auto id_of = [](const Mistake* made) {
-        return made == nullptr ? std::string() : made->id;
+    const auto id_of = [](const Mistake* cause) {
+        return cause == nullptr ? std::string() : cause->id;
     };
     Json list = Json::array();
     for (const Question& each : questions) {

@@ -183,7 +183,7 @@ void draw_arcs(Svg& svg, const Document& document, const Section& section,
     const Tensor& weights = std::get<Tensor>(section.content);
     const ScaleEnd end = scale_end(section, choices.end);
     const CellView view(section, document, choices.options, Shown(weights.shape()), end);
-    const double room = std::min(widest_row, room_of(choices, small_type));
+    const double room = std::min(widest_row, memory_needs(choices, small_type));
     Arcs arcs(svg, weights, view, end == ScaleEnd::row, room);
     arcs.draw(draw_heading(svg, section, choices.with_words, arcs.width()));
 }

@@ -23,12 +23,12 @@ std::vector<double> largest_of_rows(const Tensor& tensor) {
 
 }  // namespace
 
-ScaleEnd scale_end(const Section& section, ScaleEnd asked) {
+ScaleEnd scale_end(const Section& section, ScaleEnd requested) {
     constexpr std::size_t many_keys = 16;
     const auto* const tensor = std::get_if<Tensor>(&section.content);
     const bool is_long = tensor != nullptr && section.name == "weights" &&
                          tensor->axes().back() == "key" && tensor->shape().back() >= many_keys;
-    return asked == ScaleEnd::automatic && is_long ? ScaleEnd::row : asked;
+    return requested == ScaleEnd::automatic && is_long ? ScaleEnd::row : requested;
 }
 
 CellView::CellView(const Section& section, const Document& document, const PrintOptions& options,

@@ -16,7 +16,7 @@ enum class ScaleEnd { automatic, row, tensor, fixed };
 
 /// Returns the end of the scale in a figure without digits. By default each row of weights has its
 /// own from 16 keys on: weights that sum to 1 are then small, and all cells would look alike.
-ScaleEnd scale_end(const Section& section, ScaleEnd asked);
+ScaleEnd scale_end(const Section& section, ScaleEnd requested);
 
 /// The presentation of one tensor's cells: a common number format, the tokens along the axes, a
 /// place on the colour scale for each value.

@@ -189,7 +189,7 @@ void draw_flow(Svg& svg, const Document& document, const FigureChoices& choices)
     if (!flows) {
         throw ConfigError(
             "$figure flow draws the steps of a walk and what each reads, and there are none here: "
-            "leave $only out, or use $figure matrix"_told);
+            "leave $only out, or use $figure matrix"_message);
     }
     svg.add(
         "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
@@ -213,7 +213,7 @@ void draw_flow(Svg& svg, const Document& document, const FigureChoices& choices)
             right = std::max(right, beside + formula_width(line));
         }
     }
-    if (!choices.with_words || right > room_of(choices, tiny_type)) {
+    if (!choices.with_words || right > memory_needs(choices, tiny_type)) {
         for (auto& lines : formulas) lines.clear();
     }
     stack_layers(nodes, top, formulas);

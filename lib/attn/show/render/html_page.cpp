@@ -189,7 +189,7 @@ std::string_view dark_media(Theme theme) {
 std::string plain_weights(const Document& document, const FigureChoices& choices) {
     constexpr std::size_t most_cells = 1024;
     std::string text =
-        "<noscript><p>Without JavaScript, use attn-explain $format markdown.</p>"_told;
+        "<noscript><p>Without JavaScript, use attn-explain $format markdown.</p>"_message;
     // A live page needs its script.
     if (!choices.live.empty()) return text + "</noscript>\n";
     for (const Section& section : document.sections) {
@@ -315,19 +315,19 @@ std::string as_letters(std::string_view bytes) {
             letter = static_cast<char>(letter + (letter >= none));
         text += letter;
     };
-    unsigned held = 0, bits = 0;
+    unsigned bit_count = 0, bits = 0;
     for (const char byte : bytes) {
-        held |= static_cast<unsigned>(static_cast<unsigned char>(byte)) << bits;
+        bit_count |= static_cast<unsigned>(static_cast<unsigned char>(byte)) << bits;
         bits += 8;
         if (bits < bits_of_two) continue;
-        const unsigned two = held % (1U << bits_of_two);
+        const unsigned two = bit_count % (1U << bits_of_two);
         put(two % base);
         put(two / base);
-        held >>= bits_of_two;
+        bit_count >>= bits_of_two;
         bits -= bits_of_two;
     }
-    if (bits > 0) put(held % base);
-    if (bits > 6) put(held / base);
+    if (bits > 0) put(bit_count % base);
+    if (bits > 6) put(bit_count / base);
     return text;
 }
 

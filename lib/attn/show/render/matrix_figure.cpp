@@ -58,9 +58,9 @@ public:
             if (new_batch || in_row == in_row_) {
                 in_row = 0;
                 x = left_;
-                y += head_room() + panel_height + 16;
+                y += label_height() + panel_height + 16;
             }
-            const double cells = y + head_room();
+            const double cells = y + label_height();
             if (!panels_[i].caption.empty()) {
                 svg_.text({.x = x, .y = y + 8, .style = "small"}, panels_[i].caption);
             }
@@ -107,9 +107,9 @@ private:
         const double slanted = slants ? 0.72 * column_labels_ + 8 : 0;
         const double beside = left_ + page_margin + slanted;
         const auto wide = static_cast<double>(columns_);
-        const bool fits = digits * wide + beside <= room_of(choices, digit_type);
+        const bool fits = digits * wide + beside <= memory_needs(choices, digit_type);
         with_numbers_ = with_numbers_ && written_ && fits;
-        const double room = std::min(widest_row, room_of(choices, small_type)) - beside;
+        const double room = std::min(widest_row, memory_needs(choices, small_type)) - beside;
         const auto in_batch = [&](const Panel& panel) {
             return panel.batch == panels_.front().batch;
         };
@@ -133,7 +133,7 @@ private:
     bool turned() const { return column_labels_ > width_ - 2; }
 
     /// Returns the height above the cells: the caption, the name of the axis, the labels.
-    double head_room() const {
+    double label_height() const {
         const double labels = shape_.empty() ? 0 : turned() ? 0.72 * column_labels_ + 14 : 18;
         // The caption is next to the name of the axis if there is space.
         const bool beside = width_ * static_cast<double>(columns_) > 200;

@@ -67,8 +67,8 @@ std::string bound_text(const Tensor& bound) {
 
 /// `write_form` writes the content between the words. Each section is sent as soon as it ends.
 template <class WriteForm>
-void write_sections(const Document& document, const PrintOptions& options, Words words, bool apart,
-                    const Sink& sink, WriteForm&& write_form) {
+void write_sections(const Document& document, const PrintOptions& options, Words words,
+                    bool is_separated, const Sink& sink, WriteForm&& write_form) {
     const std::size_t columns = std::max<std::size_t>(options.linewidth.value_or(80), 24);
     TextPieces text(sink);
     Comments comments(columns, options.ink, text);
@@ -79,7 +79,7 @@ void write_sections(const Document& document, const PrintOptions& options, Words
     }
     for (const Section& section : document.sections) {
         if (!section.shown) continue;
-        if (!first && apart) text << '\n';
+        if (!first && is_separated) text << '\n';
         first = false;
         if (words == Words::all) comments.write_words(section);
         if (!section.code.empty()) text << section.code << '\n';
@@ -145,8 +145,8 @@ std::string content_text(const Section& section, TextForm form, const PrintOptio
 
 void render_text(const Document& document, TextForm form, const PrintOptions& options, Words words,
                  const Sink& sink) {
-    const bool apart = words == Words::all || form == TextForm::plain;
-    write_sections(document, options, words, apart, sink,
+    const bool is_separated = words == Words::all || form == TextForm::plain;
+    write_sections(document, options, words, is_separated, sink,
                    [&](TextPieces& text, const Section& section) {
                        const auto* tensor = std::get_if<Tensor>(&section.content);
                        if (document.word_columns == 0 || !tensor || tensor->dimension() < 2) {

@@ -34,12 +34,13 @@ public:
         for (std::size_t i = 0; i < book_.sheets.size(); ++i) {
             write_head(document_, layout_, i, book_.sheets[i]);
         }
-        book_.sheets.insert(book_.sheets.begin(), index_sheet(document_, layout_, values_said()));
+        book_.sheets.insert(book_.sheets.begin(),
+                            index_sheet(document_, layout_, specified_values()));
         book_.sheets.push_back(record_sheet(document_, layout_));
         return std::move(book_);
     }
     /// Returns a line about the tensors that have no formulas although they are computed.
-    std::string values_said() const {
+    std::string specified_values() const {
         if (values_.empty()) return "";
         return joined(values_) +
                (values_.size() == 1 ? " is written as values" : " are written as values") +
@@ -129,12 +130,12 @@ private:
             std::string across, down;
             for (const std::size_t axis : placed.outer) {
                 const bool is_head = placed.tensor->axes()[axis] == "head";
-                const std::string said =
+                const std::string text =
                     is_head ? "head " + std::to_string(cell[axis])
                             : placed.tensor->axes()[axis] + " " +
                                   label(placed, axis, static_cast<std::size_t>(cell[axis]), cell);
                 std::string& side = is_head ? across : down;
-                side += (side.empty() ? "" : ", ") + said;
+                side += (side.empty() ? "" : ", ") + text;
             }
             if (!across.empty() && (place.row == block.row)) {
                 sheet.put(place.row - 2, place.column, CellStyle::hint, across);
@@ -173,13 +174,13 @@ private:
             if (formula && !condition.empty())
                 *formula = "IF(" + condition + "," + *formula + ",\"\")";
             const bool is_input = section.kind == "input" || section.kind == "parameter";
-            WorkbookCell made = cell_of(tensor, value, formula, formula || !is_input);
-            if (!condition.empty()) made.kind = CellKind::unknown;
+            WorkbookCell result = cell_of(tensor, value, formula, formula || !is_input);
+            if (!condition.empty()) result.kind = CellKind::unknown;
             if (is_blank && std::isfinite(value) && formula) {
                 sheet.at(place.row, place.column) = {CellKind::empty, CellStyle::blank};
-                sheet.at(place.row, place.column + twin) = made;
+                sheet.at(place.row, place.column + twin) = result;
             } else {
-                sheet.at(place.row, place.column) = made;
+                sheet.at(place.row, place.column) = result;
             }
         });
         if (has_value) values_.push_back(section.name);
@@ -189,12 +190,12 @@ private:
                 if (is_blank) {
                     SheetPlace right = first;
                     right.column += twin;
-                    const std::string mine = address_text(first), ours = address_text(right);
+                    const std::string mine = address_text(first), correct = address_text(right);
                     // Right to three decimals, or rounded to two.
                     sheet.checks.emplace_back(cells_text(first, last),
                                               "AND(ISNUMBER(" + mine + "),OR(ABS(" + mine + "-" +
-                                                  ours + ")<0.00051,ABS(" + mine + "-ROUND(" +
-                                                  ours + ",2))<0.000001))");
+                                                  correct + ")<0.00051,ABS(" + mine + "-ROUND(" +
+                                                  correct + ",2))<0.000001))");
                 }
                 // A scale would cover the green of right answers.
                 if (is_share && !is_blank) sheet.scales.push_back(cells_text(first, last));
@@ -339,13 +340,13 @@ private:
 std::string render_workbook(const Document& document, OutputFile& file) {
     const auto has_rule = [](const Section& section) { return section.completed != nullptr; };
     if (std::ranges::none_of(document.sections, has_rule)) {
-        throw ConfigError("$format xlsx"_told +
+        throw ConfigError("$format xlsx"_message +
                           " writes formulas, and these numbers have no rules: use a walk, "
                           "attn-explain -o walk.xlsx");
     }
     WorkbookWriter writer(document);
     write_workbook(file, writer.written());
-    return writer.values_said();
+    return writer.specified_values();
 }
 
 }  // namespace attn

@@ -110,7 +110,7 @@ double formula_width(std::string_view text) {
     return 0.605 * digit_type * static_cast<double>(display_width(text));
 }
 
-double room_of(const FigureChoices& choices, double type) {
+double memory_needs(const FigureChoices& choices, double type) {
     if (choices.width == 0) return std::numeric_limits<double>::infinity();
     return static_cast<double>(choices.width) * type / least_type;
 }
@@ -244,7 +244,7 @@ void render_svg(const Document& document, const FigureChoices& choices, const Si
             throw ConfigError(
                 "$figure arcs joins queries to keys by their weights, but no step shown has "
                 "both axes: keep weights among the steps, a row as weights[2:3], or use $figure "
-                "matrix"_told);
+                "matrix"_message);
         }
     }
     sink(svg.finish(title, words, document.command));

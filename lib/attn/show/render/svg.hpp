@@ -59,7 +59,7 @@ inline constexpr double digit_type = 12, small_type = 11, tiny_type = 10.5, leas
 
 /// Returns the width up to which type of that size is readable after a figure is scaled to its
 /// --width; infinity without one.
-double room_of(const FigureChoices& choices, double type);
+double memory_needs(const FigureChoices& choices, double type);
 /// The width of matrices and arcs side by side, unless --width or --columns sets another.
 inline constexpr double widest_row = 900;
 

@@ -55,7 +55,7 @@ void check_grid(const Document& document, const TileGrid& grid) {
         has_rows = true;
         const std::size_t keys = std::get<Tensor>(section.content).shape().back();
         if (keys == tiles || keys == tiles + 1) continue;
-        throw ConfigError("$grid "_told +
+        throw ConfigError("$grid "_message +
                           fmt::format("{}x{} is {} tiles, but a row of weights has {} keys: each "
                                       "key is a tile, except for one class token before them",
                                       grid.rows, grid.columns, tiles, keys));
@@ -63,7 +63,7 @@ void check_grid(const Document& document, const TileGrid& grid) {
     if (has_rows) return;
     throw ConfigError(
         "$grid draws rows of weights over an image, and no step shown has them: keep weights "
-        "among the steps"_told);
+        "among the steps"_message);
 }
 
 void draw_tiles(Svg& svg, const Document& document, const Section& section,
@@ -79,7 +79,7 @@ void draw_tiles(Svg& svg, const Document& document, const Section& section,
 
     // Choose the size of the pictures.
     constexpr double gap = 18, margin = 16, caption = 22;
-    const double room = std::min(widest_row, room_of(choices, small_type)) - 2 * margin;
+    const double room = std::min(widest_row, memory_needs(choices, small_type)) - 2 * margin;
     const std::size_t in_row = std::min(panels.size(), choices.columns > 0 ? choices.columns : 4);
     const auto count = static_cast<double>(in_row);
     const double width = std::clamp((room + gap) / count - gap, 40.0, 320.0);

@@ -82,12 +82,12 @@ WorkbookLayout layout_of(const Document& document) {
     }
     constexpr std::size_t most_cells = 200'000, most_sequences = 200;
     if (cells > most_cells || sequences > most_sequences) {
-        throw ConfigError("$format xlsx"_told + ": these are " + std::to_string(cells) +
+        throw ConfigError("$format xlsx"_message + ": these are " + std::to_string(cells) +
                           " cells in " + std::to_string(sequences) +
                           (sequences == 1 ? " sheet" : " sheets") +
                           ", and a workbook stays quick up to " + std::to_string(most_cells) +
                           " in " + std::to_string(most_sequences) +
-                          ": pass fewer tokens or features, or " + "$only weights,context"_told);
+                          ": pass fewer tokens or features, or " + "$only weights,context"_message);
     }
     const bool has_sequences = sequences > 1;
     layout.titles.emplace_back(has_sequences ? "shared" : "walk");
@@ -120,7 +120,7 @@ WorkbookLayout layout_of(const Document& document) {
     }
     constexpr Whole most_columns = 16'000, most_rows = 1'000'000;
     if (std::ranges::max(layout.widths) > most_columns / 2 || std::ranges::max(next) > most_rows) {
-        throw ConfigError("$format xlsx"_told + ": a sheet has " + std::to_string(most_columns) +
+        throw ConfigError("$format xlsx"_message + ": a sheet has " + std::to_string(most_columns) +
                           " columns, which this walk exceeds: pass fewer tokens or features");
     }
     return layout;

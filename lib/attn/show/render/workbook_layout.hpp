@@ -45,9 +45,9 @@ std::string range_name(const std::string& name);
 /// Writes the title of a sheet, and how to use it.
 void write_head(const Document& document, const WorkbookLayout& layout, std::size_t i,
                 WorkbookSheet& sheet);
-/// Returns the sheet that lists the steps, with links; `values_said` is its last line.
+/// Returns the sheet that lists the steps, with links; `specified_values` is its last line.
 WorkbookSheet index_sheet(const Document& document, const WorkbookLayout& layout,
-                          const std::string& values_said);
+                          const std::string& specified_values);
 /// Returns the hidden sheet from which workbook_arrays() reads the tensors back.
 WorkbookSheet record_sheet(const Document& document, const WorkbookLayout& layout);
 

@@ -7,20 +7,20 @@
 namespace attn {
 
 std::string range_name(const std::string& name) {
-    std::string made;
+    std::string text;
     for (const char c : name) {
         const auto byte = static_cast<unsigned char>(c);
-        made += std::isalnum(byte) != 0 || c == '_' || byte >= 0x80 ? c : '_';
+        text += std::isalnum(byte) != 0 || c == '_' || byte >= 0x80 ? c : '_';
     }
-    const std::size_t letters = made.find_first_of("0123456789");
+    const std::size_t letters = text.find_first_of("0123456789");
     const bool is_address =
-        letters <= 3 && made.find_first_not_of("0123456789", letters) == made.npos;
-    const std::string small = lower(made);
-    const bool is_taken =
+        letters <= 3 && text.find_first_not_of("0123456789", letters) == text.npos;
+    const std::string small = lower(text);
+    const bool is_in_use =
         small == "r" || small == "c" || small == "true" || small == "false" ||
         (small.size() < 12 && small.find_first_not_of("rc0123456789") == small.npos);
-    const bool begins = !made.empty() && std::isdigit(static_cast<unsigned char>(made[0])) == 0;
-    return (letters != made.npos && is_address) || is_taken || !begins ? "_" + made : made;
+    const bool begins = !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) == 0;
+    return (letters != text.npos && is_address) || is_in_use || !begins ? "_" + text : text;
 }
 
 void write_head(const Document& document, const WorkbookLayout& layout, std::size_t i,
@@ -46,7 +46,7 @@ void write_head(const Document& document, const WorkbookLayout& layout, std::siz
 }
 
 WorkbookSheet index_sheet(const Document& document, const WorkbookLayout& layout,
-                          const std::string& values_said) {
+                          const std::string& specified_values) {
     WorkbookSheet index;
     index.name = "index";
     index.widths = {24, 12, 26, 78, 60};
@@ -79,7 +79,7 @@ WorkbookSheet index_sheet(const Document& document, const WorkbookLayout& layout
         index.put(row, 3, CellStyle::rule, section.formula);
         index.put(row, 4, CellStyle::hint, section.title.raw());
     }
-    index.put(row + 2, 0, CellStyle::hint, values_said);
+    index.put(row + 2, 0, CellStyle::hint, specified_values);
     return index;
 }
 
@@ -104,10 +104,10 @@ WorkbookSheet record_sheet(const Document& document, const WorkbookLayout& layou
                      std::to_string(block.shape[axis]) + "," + std::to_string(rows) + "," +
                      std::to_string(columns) + "," + std::to_string(sheets);
         }
-        const bool is_apart = block.sheet == 1;
+        const bool is_separate = block.sheet == 1;
         record.put(row, 0, CellStyle::plain, placed.section->name);
         record.put(row, 1, CellStyle::plain,
-                   range_name(placed.section->name + (is_apart ? "_s0" : "")));
+                   range_name(placed.section->name + (is_separate ? "_s0" : "")));
         record.put(row, 2, CellStyle::plain, moves);
         const bool is_given = placed.section->completed == nullptr;
         record.put(row++, 3, CellStyle::plain,

@@ -33,7 +33,7 @@ NoteTable dropout_notes();
 NoteTable context_notes();
 
 /// A note that is the same for all walks.
-inline std::function<std::string(const Subject&)> says(std::string note) {
+inline std::function<std::string(const Subject&)> fixed_note(std::string note) {
     return [note = std::move(note)](const Subject&) { return note; };
 }
 
@@ -46,6 +46,6 @@ inline std::function<std::string(const Subject&)> says(std::string note) {
 std::string file_note(const Subject& subject);
 
 /// Returns the notes of a step; nullptr for steps of mistakes or users, or without notes.
-const StepNote* told_of(const Step& step);
+const StepNote* note_on(const Step& step);
 
 }  // namespace attn::notes

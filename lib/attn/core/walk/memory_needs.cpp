@@ -1,4 +1,4 @@
-#include "attn/core/walk/room.hpp"
+#include "attn/core/walk/memory_needs.hpp"
 
 #include <algorithm>
 
@@ -23,11 +23,11 @@ bool has_cell_for_each_pair(const Step& step, const Plan& plan) {
 
 }  // namespace
 
-Room room_of(std::span<const Step> steps, const Plan& plan, Details details) {
-    Room room;
+MemoryNeeds memory_needs(std::span<const Step> steps, const Plan& plan, Details details) {
+    MemoryNeeds room;
     for (const Step& step : steps) {
-        const bool is_made = step.kind != Step::Kind::detail || details == Details::kept;
-        if (!is_made || !step.outline || !step.applies(plan)) continue;
+        const bool is_computed_step = step.kind != Step::Kind::detail || details == Details::kept;
+        if (!is_computed_step || !step.outline || !step.applies(plan)) continue;
         const double bytes = cell_bytes(step, plan) * cell_count(step.outline(plan).shape);
         room.bytes += bytes;
         if (bytes <= room.largest_bytes) continue;
@@ -37,8 +37,8 @@ Room room_of(std::span<const Step> steps, const Plan& plan, Details details) {
     return room;
 }
 
-void require_room(std::span<const Step> steps, const Plan& plan, Details details) {
-    const Room room = room_of(steps, plan, details);
+void require_memory(std::span<const Step> steps, const Plan& plan, Details details) {
+    const MemoryNeeds room = memory_needs(steps, plan, details);
     const double needed = room.bytes + token_bytes(plan);
     if (fits_memory(needed)) return;
     std::string most, other_ways;
@@ -50,8 +50,9 @@ void require_room(std::span<const Step> steps, const Plan& plan, Details details
             if (!forms.empty()) other_ways = "use another form (" + forms + "), or ";
         } else if (has_cell_for_each_pair(*room.largest, plan)) {
             most = size + " for each tensor of a cell for every query and key";
-            other_ways = "ask for parts ($only 'weights["_told + (plan.has_batch ? "0," : "") +
-                         (plan.has_head ? "0," : "") + "5],context'), use $variant fused, or "_told;
+            other_ways = "ask for parts ($only 'weights["_message + (plan.has_batch ? "0," : "") +
+                         (plan.has_head ? "0," : "") +
+                         "5],context'), use $variant fused, or "_message;
         }
     }
     refuse_bytes(needed, most, other_ways);

@@ -2,7 +2,7 @@
 #include <regex>
 
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 // Separates the layers of a file that has several.
 
@@ -36,7 +36,7 @@ bool is_of_all_heads(const std::string& name) {
 
 }  // namespace
 
-std::vector<FileLayer> layers_apart(const Ledger& file) {
+std::vector<FileLayer> split_layers(const Ledger& file) {
     std::vector<FileLayer> layers;
     Ledger others;
     for (const auto& [name, tensor] : file.entries()) {

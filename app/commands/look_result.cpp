@@ -1,4 +1,4 @@
-#include "app/commands/looked.hpp"
+#include "app/commands/look_result.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/steps/scores.hpp"
 #include "attn/ground/text/strings.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 namespace app {
 namespace {
@@ -28,10 +28,10 @@ std::string names_in(const attn::Ledger& file) {
 
 /// Removes the tensors that are not steps of this walk, by their names or by `names`.
 std::vector<attn::Skipped> leave_out(const attn::Plan& plan, const std::vector<std::string>& names,
-                                     attn::Ledger& theirs) {
+                                     attn::Ledger& actual) {
     std::vector<attn::Skipped> left_out;
     attn::Ledger kept;
-    for (const auto& [name, tensor] : theirs.entries()) {
+    for (const auto& [name, tensor] : actual.entries()) {
         const std::vector<std::string> steps = attn::known_steps(name);
         const bool is_step = steps.empty() || !attn::steps_called(name, plan).empty();
         if (!is_step) {
@@ -42,7 +42,7 @@ std::vector<attn::Skipped> leave_out(const attn::Plan& plan, const std::vector<s
             kept.record(name, tensor);
         }
     }
-    theirs = std::move(kept);
+    actual = std::move(kept);
     return left_out;
 }
 
@@ -51,8 +51,8 @@ std::vector<std::string> unknown_names(const attn::Diagnosis& diagnosis) {
     std::vector<std::string> names;
     for (const attn::StepVerdict& row : diagnosis.steps) {
         const bool is_wrong = row.local != attn::Verdict::right && !row.harmless;
-        if (is_wrong && attn::known_steps(row.theirs_name).empty())
-            names.push_back(row.theirs_name);
+        if (is_wrong && attn::known_steps(row.name_in_file).empty())
+            names.push_back(row.name_in_file);
     }
     return names;
 }
@@ -67,9 +67,9 @@ bool is_all_three(const attn::Tensor& x, const attn::Ledger& steps) {
     const auto rows = attn::cast(x, attn::DType::float64).as<double>();
     const attn::Array<double> products = attn::loop::scores(rows, rows);
     std::size_t same = 0;
-    attn::each_number(*scores, [&](std::size_t i, double theirs) {
+    attn::each_number(*scores, [&](std::size_t i, double actual) {
         const double product = products.data()[i];
-        same += std::abs(product - theirs) <= 0.01 * std::abs(product) ? 1U : 0U;
+        same += std::abs(product - actual) <= 0.01 * std::abs(product) ? 1U : 0U;
     });
     return 2 * same > products.size();
 }
@@ -132,23 +132,24 @@ bool take_if_better(attn::Diagnosis other, attn::Diagnosis& best) {
 
 /// Diagnoses the tensors that are steps of this walk; those with unknown names only if their
 /// numbers match a step.
-attn::Diagnosis diagnosis_of(DiagnosedWalk asked, const attn::DiagnoseOptions& options) {
-    const attn::Plan plan = attn::resolve(asked.config);
+attn::Diagnosis diagnosis_of(DiagnosedWalk requested, const attn::DiagnoseOptions& options) {
+    const attn::Plan plan = attn::resolve(requested.config);
     std::vector<attn::Skipped> skipped;
     attn::Diagnosis diagnosis;
     std::vector<std::string> names;
     do {
-        std::ranges::copy(leave_out(plan, names, asked.theirs), std::back_inserter(skipped));
-        if (asked.theirs.entries().empty()) {
+        std::ranges::copy(leave_out(plan, names, requested.user_tensors),
+                          std::back_inserter(skipped));
+        if (requested.user_tensors.entries().empty()) {
             diagnosis = {};
             diagnosis.plan = plan;
             diagnosis.given = attn::draw(plan);
             break;
         }
-        diagnosis = attn::diagnose_as_it_fits(asked, plan, options).diagnosis;
+        diagnosis = attn::diagnose_as_it_fits(requested, plan, options).diagnosis;
         // Misprints may look like another setting.
         if (!diagnosis.is_right())
-            take_if_better(attn::diagnose(plan, attn::draw(plan), asked.theirs, options),
+            take_if_better(attn::diagnose(plan, attn::draw(plan), requested.user_tensors, options),
                            diagnosis);
         names = unknown_names(diagnosis);
         std::erase_if(names, [&](const auto& name) { return options.steps.contains(name); });
@@ -166,19 +167,19 @@ bool are_of_modules(const attn::Ledger& file) {
 
 /// Papers write x @ W, PyTorch computes x @ W^T: for square matrices the numbers decide, and if
 /// they cannot, the names.
-attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, DiagnosedWalk asked,
+attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, DiagnosedWalk requested,
                                            const attn::DiagnoseOptions& options, bool of_modules) {
-    const attn::Tensor* const matrix = asked.config.parameters.find("w_query");
+    const attn::Tensor* const matrix = requested.config.parameters.find("w_query");
     const attn::Shape sides = matrix == nullptr ? attn::Shape() : matrix->shape();
     const bool is_square = sides.size() > 1 && sides[sides.size() - 2] == sides.back();
-    if (arguments.has(flags::weight_layout) || !is_square) return diagnosis_of(asked, options);
+    if (arguments.has(flags::weight_layout) || !is_square) return diagnosis_of(requested, options);
     std::optional<attn::Diagnosis> best;
     for (const attn::WeightLayout layout :
          {of_modules ? attn::WeightLayout::out_in : attn::WeightLayout::in_out,
           of_modules ? attn::WeightLayout::in_out : attn::WeightLayout::out_in}) {
-        asked.config.weight_layout = layout;
+        requested.config.weight_layout = layout;
         try {
-            attn::Diagnosis found = diagnosis_of(asked, options);
+            attn::Diagnosis found = diagnosis_of(requested, options);
             if (layout == attn::WeightLayout::in_out) {
                 found.remarks.emplace_back("--weight-layout in-out, for x @ W");
             }
@@ -195,7 +196,7 @@ attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, Diagnosed
         });
         if (is_right) break;
     }
-    return best ? *std::move(best) : diagnosis_of(asked, options);  // reports the reason
+    return best ? *std::move(best) : diagnosis_of(requested, options);  // reports the reason
 }
 
 /// True if some tensor follows from the others, or does not.
@@ -232,41 +233,41 @@ bool is_of_one_query(const attn::Ledger& file) {
 
 }  // namespace
 
-Looked look_at(const Arguments& arguments, const std::string& label, attn::Ledger file,
-               const std::vector<std::string>& tokens) {
+LookResult look_at_tensors(const Arguments& arguments, const std::string& label, attn::Ledger file,
+                           const std::vector<std::string>& tokens) {
     if (is_of_one_query(file)) file = without_projections(file);
     std::vector<attn::Skipped> idle;
     if (!arguments.has(flags::map)) idle = drop_idle_x(file);
     attn::DiagnoseOptions options;
     options.has_all_inputs = options.may_be_empty = true;
     options.steps = mapped_names(arguments, file);
-    DiagnosedWalk asked = asked_walk(arguments, file, options.steps, true);
+    DiagnosedWalk requested = requested_walk(arguments, file, options.steps, true);
     if (name_rows_of(file, tokens) && !arguments.has(flags::tokens)) {
-        asked.config.names = {tokens};
+        requested.config.names = {tokens};
     }
-    options.takes_projections = asked.takes_projections;
-    Looked looked{{}, asked.assumed, why_not_judged(asked)};
+    options.takes_projections = requested.takes_projections;
+    LookResult looked{{}, requested.assumed, why_not_judged(requested)};
     if (!looked.reason.empty()) {
         looked.reason = label + ": " + looked.reason;
         return looked;
     }
-    const bool begins = asked.takes_projections || arguments.has(says_x) ||
-                        std::holds_alternative<attn::Tensor>(asked.config.input) ||
-                        !attn::beginning_of(asked.config).empty();
+    const bool begins = requested.takes_projections || arguments.has(sets_x) ||
+                        std::holds_alternative<attn::Tensor>(requested.config.input) ||
+                        !attn::beginning_of(requested.config).empty();
     if (!begins) {
         looked.reason = label + ": no walk begins with " + names_in(file) +
                         ": give x and its matrices, query, key and value, scores, or weights";
         return looked;
     }
     const bool of_modules = are_of_modules(file);
-    looked.diagnosis = diagnosis_in_either_layout(arguments, asked, options, of_modules);
+    looked.diagnosis = diagnosis_in_either_layout(arguments, requested, options, of_modules);
     const bool shows_scores = std::ranges::any_of(file.entries(), [](const auto& entry) {
         return given_as(entry.name, entry.tensor) == "scores";
     });
     if (shows_scores && !looked.diagnosis.is_right() && !arguments.has(flags::scale)) {
         // Small examples leave the scale out, and show the weights of these scores.
-        asked.config.scale = {attn::ScaleChoice::By::none, 1};
-        if (take_if_better(diagnosis_in_either_layout(arguments, asked, options, of_modules),
+        requested.config.scale = {attn::ScaleChoice::By::none, 1};
+        if (take_if_better(diagnosis_in_either_layout(arguments, requested, options, of_modules),
                            looked.diagnosis)) {
             looked.assumed.emplace_back("--scale none, as the scores are not divided");
         }
@@ -275,7 +276,7 @@ Looked look_at(const Arguments& arguments, const std::string& label, attn::Ledge
         attn::Ledger later = without_projections(file);
         const bool is_less = later.entries().size() < file.entries().size();
         if (is_less && !later.entries().empty()) {
-            Looked other = look_at(arguments, label, std::move(later), tokens);
+            LookResult other = look_at_tensors(arguments, label, std::move(later), tokens);
             if (other.reason.empty() && judges(other.diagnosis)) return other;
         }
     }

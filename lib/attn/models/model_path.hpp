@@ -13,9 +13,9 @@ namespace attn::models {
 std::filesystem::path model_place(const std::string& given);
 
 /// Describes a file that is not a supported model, or a folder without one, and what to do:
-/// `x.gguf: is a GGUF file: run ...`. Empty if the table has no matching row. With `is_beside`, the
-/// file is one next to a model, which may have any name that ends in .json.
-std::string what_lies_there(const std::filesystem::path& place, bool is_beside = false);
+/// `x.gguf: is a GGUF file: run ...`. Empty if the table has no matching row. With `is_sibling`,
+/// the file is one next to a model, which may have any name that ends in .json.
+std::string kind_of_file(const std::filesystem::path& place, bool is_sibling = false);
 
 /// Returns the command that downloads a model to the place, if its path contains the name.
 std::string download_command(const std::filesystem::path& place);

@@ -16,7 +16,7 @@
 #include "tests/support/refusal.hpp"
 
 // A name of its own, as the files of a wing are compiled together.
-namespace door_test {
+namespace model_path_test {
 namespace {
 
 using namespace attn;
@@ -49,19 +49,19 @@ void check_opens(const fs::path& place, const std::string& family) {
           }) == "not refused");
 }
 
-void check_said(const fs::path& place, const std::string& part) {
-    const std::string said = refusal<Error>([&] { open_model(place.string()); });
-    CHECK_MESSAGE(said.find(part) != said.npos, said);
+void check_message(const fs::path& place, const std::string& part) {
+    const std::string reported = refusal<Error>([&] { open_model(place.string()); });
+    CHECK_MESSAGE(reported.find(part) != reported.npos, reported);
 }
 
 /// The error for a copy of a checkpoint after `damage`.
 template <class Damage>
-void check_said_after(const std::string& family, Damage damage, const std::string& part) {
+void check_message_after(const std::string& family, Damage damage, const std::string& part) {
     const ScratchFolder scratch;
     fs::copy(fixtures / family, scratch.path(), fs::copy_options::recursive);
     fs::remove(scratch / "model.gguf");
     damage(scratch.path());
-    check_said(scratch.path(), part);
+    check_message(scratch.path(), part);
 }
 
 }  // namespace
@@ -75,9 +75,9 @@ TEST_SUITE("models: the door") {
         check_opens(folder, "qwen3");
         check_opens(folder.string() + "/", "qwen3");
         check_opens(folder / "snapshots", "qwen3");
-        check_said("some-org/another", "run hf download some-org/another, or give a folder");
-        check_said("storis", "did you mean stories?");
-        check_said(scratch / "hub", "is a cache of models: give one, such as some-org/a.name");
+        check_message("some-org/another", "run hf download some-org/another, or give a folder");
+        check_message("storis", "did you mean stories?");
+        check_message(scratch / "hub", "is a cache of models: give one, such as some-org/a.name");
         const Variable first("HF_HUB_CACHE", (scratch / "other").string());
         cached(scratch / "other", "models--gpt2", "4567");
         check_opens("gpt2", "qwen3");
@@ -87,20 +87,21 @@ TEST_SUITE("models: the door") {
         const ScratchFolder scratch;
         const fs::path folder = cached(scratch.path(), "models--a--b", "0123");
         cached(scratch.path(), "models--a--b", "4567");
-        check_said(folder, "holds 0123, 4567, and refs/main names none of them: give one");
+        check_message(folder, "holds 0123, 4567, and refs/main names none of them: give one");
         fs::create_directory(folder / "refs");
         write_file((folder / "refs" / "main").string(), "89ab\n");
-        check_said(folder, "refs/main names none of them");
+        check_message(folder, "refs/main names none of them");
         write_file((folder / "refs" / "main").string(), "4567\n");
         check_opens(folder, "qwen3");
         const fs::path weights = folder / "snapshots" / "4567" / "model.safetensors";
         fs::create_directory(folder / "blobs");
         fs::rename(weights, folder / "blobs" / "f00");
-        check_said(folder, "run hf download a/b");
-        check_said(folder / "blobs" / "f00", "without its config.json: give '" + folder.string());
-        check_said(folder / "blobs", "without its config.json: give '" + folder.string());
+        check_message(folder, "run hf download a/b");
+        check_message(folder / "blobs" / "f00",
+                      "without its config.json: give '" + folder.string());
+        check_message(folder / "blobs", "without its config.json: give '" + folder.string());
         fs::create_symlink("../../blobs/gone", weights);
-        check_said(folder, "is a link to a file that is not there: run hf download a/b");
+        check_message(folder, "is a link to a file that is not there: run hf download a/b");
     }
     TEST_CASE("refs/main names a snapshot, and no path outside the snapshots") {
         const ScratchFolder scratch;
@@ -111,7 +112,7 @@ TEST_SUITE("models: the door") {
              {std::string("../../elsewhere"), std::string("."), (fixtures / "qwen3").string()}) {
             fs::create_directories(scratch / "elsewhere");
             write_file((folder / "refs" / "main").string(), out + "\n");
-            check_said(folder, "refs/main names none of them");
+            check_message(folder, "refs/main names none of them");
         }
     }
     TEST_CASE(
@@ -124,11 +125,11 @@ TEST_SUITE("models: the door") {
             REQUIRE(::mkfifo((scratch / name).c_str(), 0600) == 0);
             check_opens(scratch.path(), "qwen3");
             fs::remove(scratch / "model.safetensors");
-            check_said(scratch.path(), "has neither model.safetensors nor its index");
+            check_message(scratch.path(), "has neither model.safetensors nor its index");
         }
         const ScratchFolder scratch;
         write_file((scratch / "config.json").string(), R"({"model_type": "mamba"})");
-        check_said(scratch.path(), "the model_type 'mamba' is not read");
+        check_message(scratch.path(), "the model_type 'mamba' is not read");
     }
     TEST_CASE("safetensors are read under any name") {
         const ScratchFolder scratch;
@@ -143,9 +144,9 @@ TEST_SUITE("models: the door") {
         }
         check_opens(scratch.path(), "qwen2");
         fs::rename(scratch / last, scratch / "model-00001-of-00002.safetensors");
-        check_said(scratch.path(), "has 1 of 2 shards and no index: run hf download");
-        check_said(scratch / "model-00001-of-00002.safetensors",
-                   "is shard 1 of 2: give the folder, '" + scratch.path().string());
+        check_message(scratch.path(), "has 1 of 2 shards and no index: run hf download");
+        check_message(scratch / "model-00001-of-00002.safetensors",
+                      "is shard 1 of 2: give the folder, '" + scratch.path().string());
     }
     TEST_CASE(
         "the index decides which shard a tensor comes from; without an index all shards are "
@@ -164,7 +165,7 @@ TEST_SUITE("models: the door") {
         fs::remove(scratch / "stale.safetensors");
         check_opens(scratch.path(), "olmo2");
         fs::remove(second);
-        check_said(scratch.path(), "has 1 of 2 shards");
+        check_message(scratch.path(), "has 1 of 2 shards");
     }
     TEST_CASE("a file in place of a model is named, with a remedy") {
         const auto in_place = [](const std::string& name, const std::string& bytes) {
@@ -175,7 +176,7 @@ TEST_SUITE("models: the door") {
             };
         };
         const std::string zip = "PK\x03\x04";
-        for (const auto& [name, bytes, said] :
+        for (const auto& [name, bytes, reported] :
              std::vector<std::tuple<std::string, std::string, std::string>>{
                  {"pytorch_model.bin", zip, "AutoModelForCausalLM as M; M.from_pretrained("},
                  {"flax_model.msgpack", "\x83", "from_flax=True"},
@@ -188,7 +189,7 @@ TEST_SUITE("models: the door") {
                  {"adapter_config.json", "{}", "merge_and_unload"},
                  {"x.incomplete", "", "an unfinished download"}}) {
             INFO(name);
-            check_said_after("qwen2", in_place(name, bytes), said);
+            check_message_after("qwen2", in_place(name, bytes), reported);
         }
         const auto keys = [](const nlohmann::json& changed) {
             return [changed](const fs::path& folder) {
@@ -198,17 +199,17 @@ TEST_SUITE("models: the door") {
                 write_file((folder / "config.json").string(), config.dump());
             };
         };
-        check_said_after("qwen2", keys({{"quantization", {{"bits", 4}}}}), "mlx_lm.convert");
-        check_said_after("qwen2", keys({{"model_type", nullptr}}), "lacks model_type");
-        check_said_after("qwen2", keys({{"_class_name", "UNet2DConditionModel"}}), "diffusers");
-        check_said_after("qwen2", keys({{"hidden_act", "relu"}}), "give another model");
-        check_said_after(
+        check_message_after("qwen2", keys({{"quantization", {{"bits", 4}}}}), "mlx_lm.convert");
+        check_message_after("qwen2", keys({{"model_type", nullptr}}), "lacks model_type");
+        check_message_after("qwen2", keys({{"_class_name", "UNet2DConditionModel"}}), "diffusers");
+        check_message_after("qwen2", keys({{"hidden_act", "relu"}}), "give another model");
+        check_message_after(
             "qwen2",
             [](const fs::path& folder) {
                 write_file((folder / "quantize_config.json").string(), "{}");
             },
             "says \"gptq\"");
-        check_said_after(
+        check_message_after(
             "llama",
             [](const fs::path& folder) {
                 fs::create_directory(folder / "checkpoint-500");
@@ -222,18 +223,18 @@ TEST_SUITE("models: the door") {
         for (const std::string name :
              {"spiece.model", "sentencepiece.bpe.model", "tiktoken.model", "tokenizer.model"}) {
             write_file((scratch / name).string(), "\n\x0f");
-            const std::string said =
+            const std::string reported =
                 refusal<Error>([&] { open_model(scratch.path().string()).encode("a"); });
-            CHECK_MESSAGE(
-                said.find("has " + name + " and no tokenizer.json: run python3 -c") != said.npos,
-                said);
+            CHECK_MESSAGE(reported.find("has " + name + " and no tokenizer.json: run python3 -c") !=
+                              reported.npos,
+                          reported);
             fs::remove(scratch / name);
         }
         write_file((scratch / "tokenizer.model").string(), "version https://git-lfs.github.com/");
-        const std::string said =
+        const std::string reported =
             refusal<Error>([&] { open_model(scratch.path().string()).encode("a"); });
-        CHECK_MESSAGE(said.find("git lfs pull") != said.npos, said);
+        CHECK_MESSAGE(reported.find("git lfs pull") != reported.npos, reported);
     }
 }
 
-}  // namespace door_test
+}  // namespace model_path_test

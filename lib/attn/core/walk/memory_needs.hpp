@@ -6,16 +6,17 @@
 namespace attn {
 
 /// The memory of the tensors of some steps, by their outlines.
-struct Room {
+struct MemoryNeeds {
     double bytes = 0;
     const Step* largest = nullptr;  ///< among the steps
     double largest_bytes = 0;
 };
-Room room_of(std::span<const Step> steps, const Plan& plan, Details details = Details::kept);
+MemoryNeeds memory_needs(std::span<const Step> steps, const Plan& plan,
+                         Details details = Details::kept);
 
 /// Refuses steps that, with the names of the tokens, would need more memory than the machine has.
 ///
 /// Errors  ConfigError with both sizes, and alternatives.
-void require_room(std::span<const Step> steps, const Plan& plan, Details details = Details::kept);
+void require_memory(std::span<const Step> steps, const Plan& plan, Details details = Details::kept);
 
 }  // namespace attn

@@ -8,7 +8,7 @@
 namespace app {
 
 /// Tensors of one walk, each compared with the result computed from the others.
-struct Looked {
+struct LookResult {
     attn::Diagnosis diagnosis{};
     std::vector<std::string> assumed{};  ///< about the walk
     std::string reason{};                ///< why nothing was compared; empty if something was
@@ -18,7 +18,7 @@ struct Looked {
 /// words at their rows; `label` is the file's name for messages.
 ///
 /// Errors  ConfigError, InputError and ShapeError, as config_of.
-Looked look_at(const Arguments& arguments, const std::string& label, attn::Ledger file,
-               const std::vector<std::string>& tokens);
+LookResult look_at_tensors(const Arguments& arguments, const std::string& label, attn::Ledger file,
+                           const std::vector<std::string>& tokens);
 
 }  // namespace app

@@ -90,12 +90,12 @@ struct FileLayer {
 /// Separates the layers of a file that has several (`layers.0.attn.q`, `h.1.attn.q`), in the order
 /// of the file; empty if it has one. A mask without a layer belongs to each of them, other such
 /// tensors to the first.
-std::vector<FileLayer> layers_apart(const Ledger& file);
+std::vector<FileLayer> split_layers(const Ledger& file);
 
 /// Splits the tensors of a file that combine query, key and value, or key and value: activations
-/// three times as wide as the output, stacked parameters. Those that `said` maps to a step are not
-/// split.
-Ledger fused_apart(const Ledger& file, const std::map<std::string, std::string>& said);
+/// three times as wide as the output, stacked parameters. Those that `specified` maps to a step are
+/// not split.
+Ledger split_fused(const Ledger& file, const std::map<std::string, std::string>& specified);
 
 /// One way to read a tensor: its numbers in our order of axes, and how they were rearranged.
 struct Reading {
@@ -103,15 +103,15 @@ struct Reading {
     std::string layout;  ///< `(batch, query, head, feature)`; empty if it is ours
 };
 
-/// Every way to read `theirs` as a tensor of that shape: as it is, with axes of length 1 added or
+/// Every way to read `actual` as a tensor of that shape: as it is, with axes of length 1 added or
 /// dropped, in another order of axes, with neighbouring axes joined, as (B * H, T, D) is. Queries
 /// stay in front of keys: exchanging them is a mistake, not a layout.
 ///
 /// Shapes  theirs any; the readings have `shape` and `axes`, and the type `dtype`.
-std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shape& shape,
+std::vector<Reading> readings(const Tensor& actual, const Axes& axes, const Shape& shape,
                               DType dtype);
 /// Reads it with the axes, shape and dtype of `like`.
-std::vector<Reading> readings(const Tensor& theirs, const Tensor& like);
+std::vector<Reading> readings(const Tensor& actual, const Tensor& like);
 
 /// Returns the share of weights that dropout dropped, from the weights before and after it, each
 /// near to its number; 0 unless some are 0 that were not, and all others were multiplied by one
@@ -139,17 +139,17 @@ Printed printed_alone(const Tensor& tensor);
 
 /// One way to read a mask: which cells it hides, over (batch, head, query, key).
 struct MaskReading {
-    Tensor hidden;           ///< bool, with all axes of the scores
-    bool says_keep = false;  ///< true, 1, or the 0 of an added mask means a visible key
+    Tensor hidden;            ///< bool, with all axes of the scores
+    bool true_keeps = false;  ///< true, 1, or the 0 of an added mask means a visible key
     std::string layout;
 };
 
-/// Returns every way to read `theirs` as a mask: bool, zeros and ones, or numbers to add; true for
+/// Returns every way to read `actual` as a mask: bool, zeros and ones, or numbers to add; true for
 /// hidden or for kept; broadcast to the scores from the right, as (batch, query, key), or as
 /// (batch, key).
 ///
 /// Shapes  theirs one to four axes. Empty if it is no mask of this walk.
-std::vector<MaskReading> mask_readings(const Tensor& theirs, const Plan& plan);
+std::vector<MaskReading> mask_readings(const Tensor& actual, const Plan& plan);
 
 /// Returns the machine epsilon of the 16-bit type that a tensor went through: 11 binary digits
 /// (bfloat16: 8) are enough for each of its numbers, and many need nearly all of them. 0 if there
@@ -158,13 +158,13 @@ double epsilon_of_half(const Tensor& tensor);
 
 /// A few numbers, or simple ones such as 0.5 and 0.25, do not reveal their type: they get the
 /// 16-bit type of the other tensors, or of the walk.
-template <class Theirs>
-void share_types(std::vector<Theirs>& tensors, double of_walk = 0) {
+template <class UserTensors>
+void share_types(std::vector<UserTensors>& tensors, double of_walk = 0) {
     for (const double epsilon : {0x1p-7, 0x1p-10}) {
-        const auto is_it = [&](const Theirs& each) { return each.epsilon == epsilon; };
+        const auto is_it = [&](const UserTensors& each) { return each.epsilon == epsilon; };
         if (of_walk != epsilon && std::ranges::none_of(tensors, is_it)) continue;
         const Rounding rounding = rounding_of_half(epsilon);
-        for (Theirs& each : tensors) {
+        for (UserTensors& each : tensors) {
             if (each.epsilon == 0 && holds(rounding, each.tensor)) each.epsilon = epsilon;
         }
     }
@@ -202,10 +202,10 @@ WalkConfig probe_config();
 
 /// Returns the requested walk, with inputs that reveal its mistakes: by default three samples of
 /// 7 tokens, more than a small window has; gains that differ within a pair.
-WalkConfig probe_config(WalkConfig asked);
+WalkConfig probe_config(WalkConfig requested);
 
 /// One of the user's tensors, and the steps that it may be.
-struct TheirTensor {
+struct UserTensor {
     std::string name;
     Tensor tensor;
     std::vector<std::string> steps;      ///< the step that it is read as comes first
@@ -234,10 +234,10 @@ struct Judged {
 bool can_be_weights(const Tensor& tensor);
 
 /// True if both have the same shape and numbers; stops at the first difference.
-bool same_cells(const Tensor& theirs, const Tensor& expected);
+bool same_cells(const Tensor& actual, const Tensor& expected);
 
 /// Shapes  any; a shape other than the expected one has its own verdict.
-Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tolerance);
+Judged judged(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance);
 
 /// Judges tensors by the rounding errors that are possible at their step.
 class Judge {
@@ -250,52 +250,50 @@ public:
     /// Accepts another form of the result from now on.
     void accept(const Mistake& harmless);
     /// Judges later tensors as computed from this one of the user's.
-    void take(const std::string& step, const Tensor& theirs);
+    void take(const std::string& step, const Tensor& actual);
 
     /// Accepts numbers with few digits, as long as the error looks like rounding.
     void loosen(double epsilon) { epsilon_ = epsilon; }
     /// Ignores cells under the mask, in steps whose values there are implementation-defined.
-    void look_away(bool from_hidden) { looks_away_ = from_hidden; }
-    bool looks_away() const { return looks_away_; }
-    Rounding rounding(const TheirTensor& theirs, const Tensor& expected) const;
+    void ignore_hidden(bool from_hidden) { ignores_hidden_ = from_hidden; }
+    bool ignores_hidden() const { return ignores_hidden_; }
+    Rounding rounding(const UserTensor& actual, const Tensor& expected) const;
     /// Returns the machine epsilon of the 16-bit type that a tensor went through; 0 if it has more
     /// digits.
-    double epsilon_of(const TheirTensor& theirs) const {
-        return std::max(theirs.epsilon, epsilon_);
-    }
+    double epsilon_of(const UserTensor& actual) const { return std::max(actual.epsilon, epsilon_); }
     /// True if few digits are assumed of all tensors, and if the numbers of this one do not show
     /// them.
     bool is_loose() const { return epsilon_ != 0; }
-    bool guesses(const TheirTensor& theirs) const { return is_loose() && theirs.epsilon == 0; }
-    bool may_look_away(const TheirTensor& theirs) const;
+    bool guesses(const UserTensor& actual) const { return is_loose() && actual.epsilon == 0; }
+    bool may_ignore_hidden(const UserTensor& actual) const;
 
-    /// Judges a tensor as one step. `from_theirs` is set if the expectation was computed from the
+    /// Judges a tensor as one step. `from_user` is set if the expectation was computed from the
     /// user's tensors. A tensor that is far off has a distance, but neither `within` nor `slope`;
     /// the distance of a wrong one is exact only if it is less than `enough`.
-    Judged operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                      const Tensor& expected, bool from_theirs, double enough = 0) const {
-        return answer(step, theirs, tensor, expected, from_theirs, {.enough = enough});
+    Judged operator()(const std::string& step, const UserTensor& actual, const Tensor& tensor,
+                      const Tensor& expected, bool from_user, double enough = 0) const {
+        return answer(step, actual, tensor, expected, from_user, {.enough = enough});
     }
     /// Judges it with `within` and `slope` for every tensor.
-    Judged in_full(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                   const Tensor& expected, bool from_theirs) const {
-        return answer(step, theirs, tensor, expected, from_theirs, {.in_full = true});
+    Judged in_full(const std::string& step, const UserTensor& actual, const Tensor& tensor,
+                   const Tensor& expected, bool from_user) const {
+        return answer(step, actual, tensor, expected, from_user, {.in_full = true});
     }
     /// True if all differences are in rows of padded queries, which have no readers.
-    bool right_where_read(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                          const Tensor& expected, bool from_theirs) const;
+    bool right_where_read(const std::string& step, const UserTensor& actual, const Tensor& tensor,
+                          const Tensor& expected, bool from_user) const;
     /// True if a tensor may be identified as that step of the reference: it is right, or within a
     /// few units of the largest number.
-    bool looks_right(const TheirTensor& theirs, const std::string& step) const;
+    bool looks_right(const UserTensor& actual, const std::string& step) const;
     /// Returns a reading in which a tensor is right as that step of the reference.
-    std::optional<Reading> right_reading(const TheirTensor& theirs, const std::string& step) const;
+    std::optional<Reading> right_reading(const UserTensor& actual, const std::string& step) const;
     /// Returns a reading in which a tensor is the expected one; for a key that all heads share,
     /// also tries the part of `key` that has it rotated, if there is one.
-    std::optional<Reading> reading_as(const TheirTensor& theirs, const std::string& step,
+    std::optional<Reading> reading_as(const UserTensor& actual, const std::string& step,
                                       const Tensor& expected, const Tensor* key,
-                                      bool from_theirs) const;
-    Tolerance tolerance(const std::string& step, const TheirTensor& theirs, const Tensor& expected,
-                        bool from_theirs) const;
+                                      bool from_user) const;
+    Tolerance tolerance(const std::string& step, const UserTensor& actual, const Tensor& expected,
+                        bool from_user) const;
 
 private:
     /// The detail needed for a tensor that is far off.
@@ -329,30 +327,29 @@ private:
     Printed printed_digits(const Tensor& tensor) const;
     Printed own_digits(const Tensor& tensor) const;
     Ledger printed_radii(const Ledger& used) const;
-    Tolerance printed_tolerance(const TheirTensor& theirs, const Allowed* usual, double size,
+    Tolerance printed_tolerance(const UserTensor& actual, const Allowed* usual, double size,
                                 double relative) const;
-    const Allowed* allowed(const std::string& step, const Rounding& rounding,
-                           bool from_theirs) const;
+    const Allowed* allowed(const std::string& step, const Rounding& rounding, bool from_user) const;
     double relative(const Allowed* allowed, const Rounding& rounding) const;
     static bool is_middle(const Tensor& expected, const Allowed* allowed, const Rounding& rounding);
     Ball ball_around(const Tensor& expected, const Allowed* allowed,
                      const Rounding& rounding) const;
-    Judged as_printed(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                      const Tensor& expected, bool from_theirs) const;
+    Judged as_printed(const std::string& step, const UserTensor& actual, const Tensor& tensor,
+                      const Tensor& expected, bool from_user) const;
     bool is_beyond_all(const std::string& step, const Tensor& tensor, const Tensor& expected,
-                       const Rounding& rounding, bool from_theirs) const;
+                       const Rounding& rounding, bool from_user) const;
     Judged by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
-                       const Rounding& rounding, bool from_theirs, const Depth& depth) const;
-    Judged answer(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                  const Tensor& expected, bool from_theirs, const Depth& depth) const;
+                       const Rounding& rounding, bool from_user, const Depth& depth) const;
+    Judged answer(const std::string& step, const UserTensor& actual, const Tensor& tensor,
+                  const Tensor& expected, bool from_user, const Depth& depth) const;
 
     const Plan& plan_;
     Ledger given_;
     const DiagnoseOptions& options_;
     StepTable table_ = kept_table(plan_);
     Ledger reference_;
-    Ledger taken_{};  ///< the user's tensors that were read so far
-    bool looks_away_ = false;
+    Ledger read_so_far_{};  ///< the user's tensors that were read so far
+    bool ignores_hidden_ = false;
     double epsilon_ = 0;  ///< of the type that all numbers went through, if specified
     /// Per type that was requested, with or without the user's tensors.
     mutable std::map<std::tuple<bool, double, double, bool>, std::shared_ptr<Balls>> balls_{};
@@ -360,9 +357,9 @@ private:
 
 /// Determines the steps that each tensor may be, and which tensors are none. If names are
 /// ambiguous, the step whose right numbers a tensor has comes first.
-std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
-                                       const DiagnoseOptions& options,
-                                       std::vector<Skipped>& skipped);
+std::vector<UserTensor> read_user_tensors(const Plan& plan, const Judge& judge,
+                                          const Ledger& actual, const DiagnoseOptions& options,
+                                          std::vector<Skipped>& skipped);
 
 /// True if a step's tensor is scores: raw, scaled, capped, with a bias, or masked.
 bool is_scores(const Plan& plan, const std::string& step);

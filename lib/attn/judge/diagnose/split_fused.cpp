@@ -2,7 +2,7 @@
 #include <array>
 
 #include "attn/ground/tensor/slice.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 // Splits tensors that combine query, key and value, or key and value.
 
@@ -81,25 +81,25 @@ Tensor part_of(const Tensor& tensor, const Fused& fused, std::size_t part) {
 
 }  // namespace
 
-Ledger fused_apart(const Ledger& file, const std::map<std::string, std::string>& said) {
+Ledger split_fused(const Ledger& file, const std::map<std::string, std::string>& specified) {
     constexpr std::array<const char*, 3> words{".query", ".key", ".value"};
     const Widths widths = widths_of(file);
-    Ledger apart;
+    Ledger split;
     for (const auto& [name, tensor] : file.entries()) {
         const std::string parameter = parameter_called(name);
         const Fused fused = parameter.empty()
                                 ? fused_activation(likeliest_step(name), tensor.shape(), widths)
                                 : fused_parameter(parameter, tensor.shape(), widths);
-        const bool is_fused = fused.count > 0 && !said.contains(name) &&
+        const bool is_fused = fused.count > 0 && !specified.contains(name) &&
                               fused.axis < tensor.dimension() &&
                               tensor.shape()[fused.axis] % fused.count == 0;
-        if (!is_fused) apart.record(name, tensor);
+        if (!is_fused) split.record(name, tensor);
         for (std::size_t part = 0; is_fused && part < fused.count; ++part) {
-            apart.record(name + words[part + 3 - fused.count] + fused.kind,
+            split.record(name + words[part + 3 - fused.count] + fused.kind,
                          part_of(tensor, fused, part));
         }
     }
-    return apart;
+    return split;
 }
 
 }  // namespace attn

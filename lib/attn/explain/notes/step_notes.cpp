@@ -1,4 +1,4 @@
-#include "attn/explain/notes/told.hpp"
+#include "attn/explain/notes/step_notes.hpp"
 
 #include <algorithm>
 #include <map>
@@ -13,17 +13,17 @@
 
 namespace attn::notes {
 
-const StepNote* told_of(const Step& step) {
+const StepNote* note_on(const Step& step) {
     static const std::map<std::string, StepNote>& table = *[] {
         auto* all = new std::map<std::string, StepNote>;
         for (const auto part :
              {input_notes, norm_notes, latent_notes, projection_notes, position_notes, cache_notes,
               score_notes, mask_notes, share_notes, dropout_notes, context_notes}) {
-            for (StepNote& told : part()) all->emplace(told.step, std::move(told));
+            for (StepNote& note : part()) all->emplace(note.step, std::move(note));
         }
         return all;
     }();
-    if (!step.is_told || !step.mistake.empty()) return nullptr;
+    if (!step.is_reported || !step.mistake.empty()) return nullptr;
     const auto found = table.find(step.name);
     return found == table.end() ? nullptr : &found->second;
 }
@@ -88,7 +88,7 @@ std::map<std::string_view, std::string> extremes_of(const Tensor& tensor) {
 std::string file_note(const Subject& subject) {
     const std::string& text = subject.step.file_note.raw();
     const auto extremes = extremes_of(subject.tensor);
-    std::string said;
+    std::string specified;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t end = std::min(text.find(". ", at), text.size() - 1) + 1;
         bool holds = true;
@@ -101,10 +101,10 @@ std::string file_note(const Subject& subject) {
             holds = holds && words;
             return words;
         });
-        if (holds) say(said, std::string(trimmed(sentence)));
+        if (holds) append_sentence(specified, std::string(trimmed(sentence)));
         at = end + 1;
     }
-    return said;
+    return specified;
 }
 
 }  // namespace attn::notes

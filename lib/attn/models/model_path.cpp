@@ -1,4 +1,4 @@
-#include "attn/models/door.hpp"
+#include "attn/models/model_path.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -114,7 +114,7 @@ const OtherFile* row_of(const fs::path& file) {
     return found == std::end(other_files) ? nullptr : &*found;
 }
 
-std::string told_of(const OtherFile& row, const fs::path& file, const fs::path& model) {
+std::string note_on(const OtherFile& row, const fs::path& file, const fs::path& model) {
     const std::string folder = visible(here(file.parent_path()));
     const std::string label = file_label(file.string());
     return label + ": is " + row.what + ": " +
@@ -233,13 +233,13 @@ fs::path model_place(const std::string& given) {
     return fs::is_directory(path, ignored) ? snapshot_in(path) : path;
 }
 
-std::string what_lies_there(const fs::path& place, bool is_beside) {
+std::string kind_of_file(const fs::path& place, bool is_sibling) {
     std::error_code ignored;
     if (!fs::is_directory(place, ignored)) {
         const OtherFile* const row = row_of(place);
         const bool is_known = row != nullptr && row->beginning != "GGUF" &&
-                              !(is_beside && row->name.ends_with(".json"));
-        return is_known ? told_of(*row, place, place.parent_path()) : "";
+                              !(is_sibling && row->name.ends_with(".json"));
+        return is_known ? note_on(*row, place, place.parent_path()) : "";
     }
     const std::string label = file_label(place.string());
     const auto is_model = [](const fs::directory_entry& entry) {
@@ -275,7 +275,7 @@ std::string what_lies_there(const fs::path& place, bool is_beside) {
         best = row;
         of_best = entry->path();
     }
-    return best != nullptr ? told_of(*best, of_best, place) : "";
+    return best != nullptr ? note_on(*best, of_best, place) : "";
 }
 
 }  // namespace attn::models

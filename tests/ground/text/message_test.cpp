@@ -14,9 +14,9 @@ using namespace attn;
 
 TEST_SUITE("text: settings in texts") {
     TEST_CASE("a setting comes after a dollar sign, and words of users keep theirs") {
-        CHECK("pass $head-dim 4, or $bias"_told + " in $HOME" ==
+        CHECK("pass $head-dim 4, or $bias"_message + " in $HOME" ==
               "pass head-dim 4, or bias in $HOME");
-        CHECK("no setting -- here"_told == "no setting -- here");
+        CHECK("no setting -- here"_message == "no setting -- here");
     }
 
     TEST_CASE("a caller of the library reads names of settings, without dashes") {
@@ -41,14 +41,14 @@ TEST_SUITE("text: settings in texts") {
         refused([](WalkConfig& c) { c.rotary.dim = 3, c.rotary.theta = 0; });
         refused([](WalkConfig& c) { c.variant = Variant::fused, c.empty_row = EmptyRow::error; });
         refused([](WalkConfig& c) { c.merge = false, c.output_projection = true, c.heads = 2; });
-        const auto says = [&](const std::string& end) {
+        const auto mentions = [&](const std::string& end) {
             return std::any_of(texts.begin(), texts.end(),
                                [&](const std::string& text) { return text.ends_with(end); });
         };
         for (const std::string& text : texts) CHECK_MESSAGE(text.find("--") == text.npos, text);
-        CHECK(says("there is no sink: pass sink"));
-        CHECK(says("leave out no-merge"));
-        CHECK(says("use empty-row nan or zero"));
+        CHECK(mentions("there is no sink: pass sink"));
+        CHECK(mentions("leave out no-merge"));
+        CHECK(mentions("use empty-row nan or zero"));
     }
 
     TEST_CASE("the program adds dashes, and leaves typed text unchanged") {

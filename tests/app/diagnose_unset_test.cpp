@@ -5,7 +5,7 @@
 
 #include "tests/support/program.hpp"
 
-namespace unsaid {
+namespace unspecified {
 using nlohmann::json;
 using program::has;
 using program::run;
@@ -78,22 +78,22 @@ TEST_SUITE("app: diagnose unsaid") {
         "x is recognised as the only tensor that the parameters can multiply; without it nothing "
         "is wrong") {
         const json of = walked("--seq-len 5 --embed-dim 6 --heads 2 --seed 7");
-        json theirs{{"w_q", of["w_query"]},
+        json actual{{"w_q", of["w_query"]},
                     {"w_k", of["w_key"]},
                     {"w_v", of["w_value"]},
                     {"attn", of["weights"]},
                     {"ctx", of["merged"]}};
-        const auto without = diagnosed(theirs, "--heads 2");
+        const auto without = diagnosed(actual, "--heads 2");
         CHECK(without.exit_code == 3);
         CHECK_MESSAGE(has(without.out, "no x that they multiply"), without.out);
         CHECK_FALSE(has(without.out, "no known mistake"));
-        theirs["h_in"] = of["x"];
-        const auto with = diagnosed(theirs, "--heads 2");
+        actual["h_in"] = of["x"];
+        const auto with = diagnosed(actual, "--heads 2");
         CHECK_MESSAGE(with.exit_code == 0, with.out);
         CHECK(has(with.out, "h_in is x, by its shape"));
-        json made{{"w_q", of["w_query"]}, {"q", of["query"]},      {"k", of["key"]},
-                  {"v", of["value"]},     {"attn", of["weights"]}, {"ctx", of["context"]}};
-        const auto from_query = diagnosed(made, "--heads 2");
+        json outcome{{"w_q", of["w_query"]}, {"q", of["query"]},      {"k", of["key"]},
+                     {"v", of["value"]},     {"attn", of["weights"]}, {"ctx", of["context"]}};
+        const auto from_query = diagnosed(outcome, "--heads 2");
         CHECK(has(from_query.out, "right: weights, context"));
         CHECK(has(from_query.out, "not compared  w_q"));
     }
@@ -120,48 +120,48 @@ TEST_SUITE("app: diagnose unsaid") {
     TEST_CASE("any of the weights reveals their layout") {
         const json of = walked(
             "--seq-len 5 --embed-dim 6 --heads 2 --kv-heads 1 --seed 3 --weight-layout in-out");
-        const json theirs{{"x", of["x"]},
+        const json actual{{"x", of["x"]},
                           {"Wq", of["w_query"]},
                           {"Wk", of["w_key"]},
                           {"Wv", of["w_value"]},
                           {"out", of["merged"]}};
-        const auto seen = diagnosed(theirs, "--heads 2 --kv-heads 1");
+        const auto seen = diagnosed(actual, "--heads 2 --kv-heads 1");
         CHECK_MESSAGE(seen.exit_code == 0, seen.err, seen.out);
     }
 
     TEST_CASE("a mask in the file, or the weights that are 0, may be intended") {
         const json of = walked("--ids '1,2,3;4,5,0' --pad-id 0 --mask padding --seed 3");
-        json theirs{{"q", of["query"]},
+        json actual{{"q", of["query"]},
                     {"k", of["key"]},
                     {"v", of["value"]},
                     {"attn", of["weights"]},
                     {"out", of["context"]}};
-        const auto shown = diagnosed(theirs, "");
+        const auto shown = diagnosed(actual, "");
         CHECK(shown.exit_code == 3);
         CHECK_MESSAGE(has(shown.out, "with a mask for each weight that is 0: right"), shown.out);
-        theirs["keep"] = json::parse("[[1, 1, 1], [1, 1, 0]]");
-        const auto given = diagnosed(theirs, "");
+        actual["keep"] = json::parse("[[1, 1, 1], [1, 1, 0]]");
+        const auto given = diagnosed(actual, "");
         CHECK(given.exit_code == 3);
         CHECK_MESSAGE(has(given.out, "--mask-file FILE:keep --mask-true keep: right"), given.out);
     }
 
     TEST_CASE("the cells that dropout keeps are read from the file") {
         const json of = walked("--seq-len 5 --embed-dim 4 --heads 2 --dropout 0.3 --seed 3");
-        const json theirs{{"q", of["query"]},   {"k", of["key"]},        {"v", of["value"]},
+        const json actual{{"q", of["query"]},   {"k", of["key"]},        {"v", of["value"]},
                           {"keep", of["keep"]}, {"attn", of["weights"]}, {"ctx", of["context"]}};
-        const auto seen = diagnosed(theirs, "--heads 2 --dropout 0.3 --dropout-seed 8");
+        const auto seen = diagnosed(actual, "--heads 2 --dropout 0.3 --dropout-seed 8");
         CHECK_MESSAGE(seen.exit_code == 0, seen.out);
     }
 
     TEST_CASE("x may include its positions, and steps may need a flag: both raise a question") {
         const json of =
             walked("--ids 1,2,3,4 --position-embedding sinusoidal --rope half --seed 3");
-        const json theirs{{"x", of["x"]},
+        const json actual{{"x", of["x"]},
                           {"w_q", of["w_query"]},
                           {"w_k", of["w_key"]},
                           {"w_v", of["w_value"]},
                           {"out", of["context"]}};
-        const auto positions = diagnosed(theirs, "--position-embedding sinusoidal --rope half");
+        const auto positions = diagnosed(actual, "--position-embedding sinusoidal --rope half");
         CHECK(positions.exit_code == 3);
         CHECK_MESSAGE(has(positions.out, "with no --position-embedding: right"), positions.out);
         const json turned = walked("--seq-len 5 --embed-dim 8 --rope half --rotary-dim 4 --seed 3");
@@ -185,14 +185,14 @@ TEST_SUITE("app: diagnose unsaid") {
                 const std::string flags =
                     "--seq-len 5 --embed-dim 4 --seed " + std::to_string(seed);
                 const json of = walked(flags), wrong = walked(flags + " --bug scale-missing");
-                json theirs;
+                json actual;
                 for (const char* name : {"query", "key", "value", "weights", "context"}) {
-                    theirs[name] = printed(of[name], decimals);
+                    actual[name] = printed(of[name], decimals);
                 }
-                CHECK_MESSAGE(diagnosed(theirs, "").exit_code == 0, decimals << " " << seed);
-                theirs["weights"] = printed(wrong["weights"], decimals);
-                theirs["context"] = printed(wrong["context"], decimals);
-                const auto found = diagnosed(theirs, "");
+                CHECK_MESSAGE(diagnosed(actual, "").exit_code == 0, decimals << " " << seed);
+                actual["weights"] = printed(wrong["weights"], decimals);
+                actual["context"] = printed(wrong["context"], decimals);
+                const auto found = diagnosed(actual, "");
                 CHECK_MESSAGE(has(found.out, "weights: scale-missing"), found.out);
             }
         }
@@ -231,14 +231,14 @@ TEST_SUITE("app: diagnose unsaid") {
     TEST_CASE("a mask of a mistake is not taken as the one that is meant") {
         const json of =
             walked("--heads 2 --seq-len 5 --mask causal --bug causal-diag-plus1 --projection none");
-        json theirs;
+        json actual;
         for (const char* name : {"query", "key", "value", "mask", "weights", "context"}) {
-            theirs[name] = of[name];
+            actual[name] = of[name];
         }
-        const program::Result result = diagnosed(theirs, "");
+        const program::Result result = diagnosed(actual, "");
         CHECK_MESSAGE(result.exit_code != 0, result.out);
         CHECK_MESSAGE(has(on_one_line(result.out), "causal-diag-plus1"), result.out);
     }
 }
 
-}  // namespace unsaid
+}  // namespace unspecified

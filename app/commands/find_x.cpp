@@ -4,7 +4,7 @@
 #include "app/commands/diagnose_setup.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/ground/tensor/error.hpp"
-#include "attn/judge/diagnose/their_tensors.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 
 // Finds x in a file in which no tensor has that name.
 
@@ -75,14 +75,15 @@ std::map<std::string, std::string> bare_parameters(const attn::Ledger& named,
     return sides == 3 ? read : std::map<std::string, std::string>();
 }
 
-bool makes_others_right(const DiagnosedWalk& asked) {
+bool corrects_others(const DiagnosedWalk& requested) {
     try {
-        const attn::Plan plan = attn::resolve(asked.config);
+        const attn::Plan plan = attn::resolve(requested.config);
         const attn::DiagnoseOptions options;
         const attn::Judge judge(plan, attn::draw(plan), options);
         std::vector<attn::Skipped> skipped;
-        const auto tensors = attn::their_tensors(plan, judge, asked.theirs, options, skipped);
-        return std::ranges::any_of(tensors, &attn::TheirTensor::is_right);
+        const auto tensors =
+            attn::read_user_tensors(plan, judge, requested.user_tensors, options, skipped);
+        return std::ranges::any_of(tensors, &attn::UserTensor::is_right);
     } catch (const attn::Error&) {
         return false;  // these parameters cannot multiply it
     }

@@ -30,24 +30,25 @@ std::string instead_of(const std::string& flag) {
 
 }  // namespace
 
-std::string meant_by(const Arguments& arguments, const std::string& word, const std::string& next) {
+std::string suggestion_for(const Arguments& arguments, const std::string& word,
+                           const std::string& next) {
     const std::string name = before(word, '=');
     if (arguments.find("-" + name) != nullptr) return "-" + name;
-    const std::string here = said_here(arguments, word, next);
+    const std::string here = flag_for_word(arguments, word, next);
     if (!here.empty()) return here;
-    const Flag* off_by =
+    const Flag* switched_off_flag =
         name.starts_with("--no-") ? arguments.find("--" + name.substr(5)) : nullptr;
-    if (off_by != nullptr && off_by->may_be_off())
-        return off_by->name + "=" + std::string(switched_off);
+    if (switched_off_flag != nullptr && switched_off_flag->may_be_off())
+        return switched_off_flag->name + "=" + std::string(switched_off);
     return name == "-V" ? "--version" : attn::closest(name, names_of(arguments));
 }
 
-std::string said_here(const Arguments& arguments, const std::string& word,
-                      const std::string& next) {
+std::string flag_for_word(const Arguments& arguments, const std::string& word,
+                          const std::string& next) {
     const std::string name = before(word, '=');
     const std::string typed = word == name ? next : word.substr(name.size() + 1);
-    std::string here = attn::called_here(name + "=" + typed, names_of(arguments));
-    if (here.empty()) here = attn::called_here(name, names_of(arguments));
+    std::string here = attn::known_name_for(name + "=" + typed, names_of(arguments));
+    if (here.empty()) here = attn::known_name_for(name, names_of(arguments));
     const std::string value = name.substr(std::min(name.find_first_not_of('-'), name.size()));
     const bool is_count = !value.empty() && value.find_first_not_of("0123456789") == value.npos;
     for (const char* flag : {"--preset", "--only", "--model-file", "--mask", "--format", "--bug",
@@ -79,15 +80,15 @@ std::string said_here(const Arguments& arguments, const std::string& word,
     return meant.back();
 }
 
-UnknownFlag::UnknownFlag(const std::string& said, const std::string& meant)
-    : ConfigError(!instead_of(said).empty()
-                      ? instead_of(said)
-                      : "there is no flag " + said +
+UnknownFlag::UnknownFlag(const std::string& text, const std::string& meant)
+    : ConfigError(!instead_of(text).empty()
+                      ? instead_of(text)
+                      : "there is no flag " + text +
                             (meant.empty() ? "" : "; did you mean " + meant + "?")),
-      name(said),
-      has_guess(!meant.empty() || !instead_of(said).empty()) {}
+      name(text),
+      has_guess(!meant.empty() || !instead_of(text).empty()) {}
 
-UnexpectedWord::UnexpectedWord(const std::string& said)
-    : ConfigError("unexpected argument '" + said + "': flags begin with --"), word(said) {}
+UnexpectedWord::UnexpectedWord(const std::string& text)
+    : ConfigError("unexpected argument '" + text + "': flags begin with --"), word(text) {}
 
 }  // namespace app

@@ -8,16 +8,16 @@
 namespace attn {
 
 /// A walk in float64 and its backward pass, which can be repeated from other gradients.
-class WayBack {
+class BackwardPass {
 public:
     /// Errors  as with_gradients.
-    WayBack(Plan of, const Ledger& given, StepTable forward, const Loss& loss);
+    BackwardPass(Plan of, const Ledger& given, StepTable forward, const Loss& loss);
 
-    /// Computes the walk's gradients by `made`, the table or one with mistakes; those in `taken`
-    /// are not computed.
-    Ledger gradients(const StepTable& made, const Ledger& taken) const;
+    /// Computes the walk's gradients by `new_table`, the table or one with mistakes; those in
+    /// `user_gradients` are not computed.
+    Ledger gradients(const StepTable& new_table, const Ledger& user_gradients) const;
     /// Repeats the backward pass with each number rounded up or down at random: see noise().
-    void shake(const Ledger& taken);
+    void perturb(const Ledger& user_gradients);
     /// Returns how much rounding is amplified in a gradient: the factor for a type's epsilon.
     double noise(const std::string& step) const;
     bool has(const std::string& step) const { return has_step(table, plan, step); }
@@ -27,10 +27,11 @@ public:
 
 private:
     template <class After>
-    Ledger go_back(const StepTable& made, const Ledger& taken, Ledger ledger, After&& after) const;
+    Ledger backpropagate(const StepTable& new_table, const Ledger& user_gradients, Ledger ledger,
+                         After&& after) const;
 
     std::size_t first_ = 0;  ///< the first step after the loss
-    Ledger forth_{};
+    Ledger forward_tensors_{};
     std::map<std::string, double> noise_{};
 };
 

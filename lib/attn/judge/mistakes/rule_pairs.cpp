@@ -13,15 +13,15 @@ namespace attn {
 namespace {
 
 /// Parses `g_query = 1 2 3 4`: a parameter, with semicolons between rows.
-void give(Ledger& parameters, std::string_view says) {
-    const std::string name(taken_word(says));
-    taken_word(says);  // the sign
+void give(Ledger& parameters, std::string_view remainder) {
+    const std::string name(next_token(remainder));
+    next_token(remainder);  // the sign
     std::vector<double> cells;
     std::size_t rows = 0;
-    while (!says.empty()) {
+    while (!remainder.empty()) {
         ++rows;
-        for (std::string_view row = taken_part(says, ";"); !row.empty();) {
-            cells.push_back(*parse_number(taken_word(row)));
+        for (std::string_view row = next_part(remainder, ";"); !row.empty();) {
+            cells.push_back(*parse_number(next_token(row)));
         }
     }
     Array<double> array =
@@ -36,23 +36,23 @@ void give(Ledger& parameters, std::string_view says) {
 std::optional<Plan> witness_of(const Mistake& mistake) {
     if (mistake.of_file) return std::nullopt;
     WalkConfig config = configured(mistake.witness);
-    for (const std::string& says : mistake.given) give(config.parameters, says);
+    for (const std::string& remainder : mistake.given) give(config.parameters, remainder);
     return resolve(config);
 }
 
-std::vector<RulesBeside> rules_beside(const Mistake& mistake) {
+std::vector<RulePair> rule_pairs(const Mistake& mistake) {
     const std::optional<Plan> plan = witness_of(mistake);
-    return plan && mistake.applies(*plan) ? rules_beside(mistake, *plan)
-                                          : std::vector<RulesBeside>();
+    return plan && mistake.applies(*plan) ? rule_pairs(mistake, *plan) : std::vector<RulePair>();
 }
 
-std::vector<RulesBeside> rules_beside(const Mistake& mistake, const Plan& plan) {
-    std::vector<RulesBeside> beside;
+std::vector<RulePair> rule_pairs(const Mistake& mistake, const Plan& plan) {
+    std::vector<RulePair> beside;
     const StepTable right = step_table(plan);
     const StepTable wrong = mistake.apply(right, plan);
     for (std::size_t i = 0; i < right.size(); ++i) {
         if (!right[i].applies(plan)) continue;
-        RulesBeside rules{told_rule({plan, right, right[i]}), told_rule({plan, wrong, wrong[i]})};
+        RulePair rules{displayed_rule({plan, right, right[i]}),
+                       displayed_rule({plan, wrong, wrong[i]})};
         // Add the shared leading axes if the wrong rule names them.
         const auto indices = [](const std::string& rule) {
             return std::count(
