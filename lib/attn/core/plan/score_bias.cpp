@@ -10,7 +10,7 @@
 namespace attn {
 namespace {
 
-using Kind = PositionBias::Kind;
+using BiasKind = PositionBias::Kind;
 
 /// Broadcasts a bias from a file to the scores of the plan.
 template <class T>
@@ -32,7 +32,7 @@ BucketRule bucket_rule(const Plan& plan) {
 
 template <class T>
 DistanceBias<T> distance_bias(const Plan& plan, const Ledger& ledger) {
-    if (plan.config.position_bias->kind == Kind::alibi) {
+    if (plan.config.position_bias->kind == BiasKind::alibi) {
         const Array<T>& slopes = ledger["slopes"].as<T>();
         return {column_of(slopes.data(), 1, slopes.size()), {}, {}};
     }
@@ -44,7 +44,7 @@ ScoreBias<T>::ScoreBias(const Plan& plan, const Ledger& ledger) {
     if (!plan.biases()) return;
     if (const Tensor* computed = ledger.find("position_bias")) {
         view_ = view_for(plan, computed->as<T>());
-    } else if (plan.config.position_bias->kind == Kind::file) {
+    } else if (plan.config.position_bias->kind == BiasKind::file) {
         numbers_ = cast(*plan.config.position_bias->given, plan.compute_dtype).template as<T>();
         view_ = view_for(plan, numbers_);
     } else {
@@ -60,14 +60,14 @@ void resolve_score_changes(const Plan& plan) {
                   "$softcap must be a number above 0, or 0 for none: Gemma 2 uses 50"_message);
     if (!plan.biases()) return;
     const PositionBias& bias = *plan.config.position_bias;
-    if (bias.kind == Kind::file) {
+    if (bias.kind == BiasKind::file) {
         refuse_unless(
             bias.given->dimension() > 0,
             "$position-bias: the tensor is a single number: give one for each key"_message);
         broadcast_strides("$position-bias or $mask-file: the tensor"_message, bias.given->shape(),
                           "the scores", plan.per_head_shape(plan.query_len, plan.key_len));
     }
-    if (bias.kind != Kind::t5) return;
+    if (bias.kind != BiasKind::t5) return;
     const BucketRule rule = bucket_rule(plan);
     const std::int64_t least = rule.bidirectional ? 4 : 2;
     refuse_unless(bias.buckets >= least && bias.buckets % least == 0,

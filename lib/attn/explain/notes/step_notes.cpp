@@ -43,17 +43,22 @@ void in_file_of(const Subject& subject, Check check) {
 }
 
 /// Returns the number of an expression as text, an empty text for a true condition, nullopt if it
-/// is false or reads a place that this walk does not have.
+/// is false, or reads a step or a place that this walk does not have.
 ///
 /// Errors  ConfigError for unknown names, with the line of the step.
 std::optional<std::string> fact_of(std::string_view expression, const Subject& subject) {
     const Rule rule = parse_rule("fact[] = " + std::string(expression));
     if (std::ranges::count(note_facts(), expression) > 0) return std::nullopt;  // all are equal
+    const std::vector<std::string> names = tensors_read(rule);
+    const auto is_left_out = [&](const std::string& name) {
+        return std::ranges::count(subject.table, name, &Step::name) > 0 && !subject.has(name);
+    };
+    if (std::ranges::any_of(names, is_left_out)) return std::nullopt;
     const RuleScope scope = rule_scope(subject.plan, subject.ledger, subject.step.name);
     // In a walk with more axes or fewer, cells have other indices.
     const bool is_usual = !subject.plan.has_batch && subject.plan.heads > 1;
     in_file_of(subject, [&] {
-        for (const std::string& name : tensors_read(rule)) scope.tensor(name);
+        for (const std::string& name : names) scope.tensor(name);
         if (is_usual) completed_for(rule, {}, scope);
     });
     try {

@@ -381,8 +381,8 @@ std::string limits_of(const ExactWalk& one, const ExactWalk& other, const std::s
     other.add_conditions(step, also_seen, right);
     left.inputs.merge(right.inputs);
     ExactWalk::PartialCalls apart;
-    std::ranges::set_symmetric_difference(left.calls, right.calls,
-                                          std::inserter(apart, apart.end()));
+    std::set_symmetric_difference(left.calls.begin(), left.calls.end(), right.calls.begin(),
+                                  right.calls.end(), std::inserter(apart, apart.end()));
     for (const auto& [function, argument] : apart) undefined.insert(function);
     const auto names = [](const std::set<std::string>& all) {
         return joined(std::vector<std::string>(all.begin(), all.end()), " and ");
