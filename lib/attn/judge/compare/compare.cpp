@@ -105,23 +105,23 @@ std::string size_of(const StepComparison& step) {
 }  // namespace
 
 double usual_size(const Tensor& tensor) {
-    std::map<int, double> largest;  // for each power of 2
-    std::visit(
-        [&](const auto& cells) {
-            for (const auto cell : cells) {
-                const double size = std::abs(static_cast<double>(cell));
-                if (!(size > 0) || std::isinf(size)) continue;
-                double& most = largest[std::ilogb(size)];
-                most = std::max(most, size);
-            }
-        },
-        tensor.values());
-    if (largest.empty()) return 0;
+    const auto largest_below = [&](double limit) {
+        double largest = 0;
+        std::visit(
+            [&](const auto& cells) {
+                for (const auto cell : cells) {
+                    const double size = std::abs(static_cast<double>(cell));
+                    if (size > largest && size < limit) largest = size;
+                }
+            },
+            tensor.values());
+        return largest;
+    };
+    const double largest = largest_below(std::numeric_limits<double>::infinity());
+    if (largest < 1e4) return largest;
     // A stand-in for infinity, such as -1e9 where a mask hides, is far from all other numbers.
-    const auto last = std::prev(largest.end());
-    const bool stands_in = last != largest.begin() && last->second >= 1e4 &&
-                           last->second > 200 * std::prev(last)->second;
-    return (stands_in ? std::prev(last) : last)->second;
+    const double next = largest_below(std::exp2(std::ilogb(largest)));
+    return next > 0 && largest > 200 * next ? next : largest;
 }
 
 DType coarser_type(const Tensor& a, const Tensor& b) {

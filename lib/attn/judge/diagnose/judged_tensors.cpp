@@ -18,7 +18,7 @@ void CellSizes::measure(const auto& cells, std::size_t rows, std::size_t columns
             for (std::size_t column = 0; column < columns; ++column) {
                 const auto cell = static_cast<double>(cells.data()[begin + row * columns + column]);
                 const double size = std::abs(cell);
-                if (!(size < 1e4)) continue;  // as usual_size() does
+                if (!(size <= usual_)) continue;
                 matrix.rows[row] = std::max(matrix.rows[row], size);
                 matrix.columns[column] = std::max(matrix.columns[column], size);
             }
