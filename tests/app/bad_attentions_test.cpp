@@ -144,7 +144,7 @@ TEST_SUITE("app: attentions") {
         const program::Folder folder;
         const std::string file = folder / "note.attn";
         for (const char* fact : {"zz[0] + 1", "wdth + 1", "zz[0] < 1", "sum t: valuse[0,t,0]",
-                                 "values[0,0,0,0]", "values[0,0]", "merged[0,0]"}) {
+                                 "values[0,0,0,0]", "values[0,0]"}) {
             std::ofstream(file) << "attention n\nbegins --heads 2\n"
                                    "step context[h,t,f] = values[h,t,f]\n  note Start. Q {"
                                 << fact << "}. End.\n";
