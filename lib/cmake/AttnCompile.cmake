@@ -17,8 +17,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(attn_compile INTERFACE -Wno-subobject-linkage)
     # A name may be that of a constant in another file that is compiled in the same unit.
     target_compile_options(attn_compile INTERFACE -Wshadow=local)
-    # GCC collects its garbage from 128 MB on, for an eighth of its time; the largest unit takes 1.4 GB.
-    target_compile_options(attn_compile INTERFACE --param=ggc-min-heapsize=2097152)
+    # GCC collects its garbage from 128 MB on, for an eighth of its time; the largest unit takes 1.4 GB,
+    # with the sanitizers more.
+    target_compile_options(attn_compile INTERFACE
+        --param=ggc-min-heapsize=$<IF:$<BOOL:${ATTN_SANITIZE}>,1048576,2097152>)
 endif()
 # Headers and templates take longer to compile than the sources, so the files of a wing (attn/judge,
 # tests/app) are compiled 32 at a time.
