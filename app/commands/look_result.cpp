@@ -148,9 +148,10 @@ attn::Diagnosis diagnosis_of(DiagnosedWalk requested, const attn::DiagnoseOption
         }
         diagnosis = attn::diagnose_as_it_fits(requested, plan, options).diagnosis;
         // Misprints may look like another setting.
-        if (!diagnosis.is_right())
+        if (!diagnosis.is_right()) {
             take_if_better(attn::diagnose(plan, attn::draw(plan), requested.user_tensors, options),
                            diagnosis);
+        }
         names = unknown_names(diagnosis);
         std::erase_if(names, [&](const auto& name) { return options.steps.contains(name); });
     } while (!names.empty());
@@ -169,10 +170,9 @@ bool are_of_modules(const attn::Ledger& file) {
 /// they cannot, the names.
 attn::Diagnosis diagnosis_in_either_layout(const Arguments& arguments, DiagnosedWalk requested,
                                            const attn::DiagnoseOptions& options, bool of_modules) {
-    const attn::Tensor* const matrix = requested.config.parameters.find("w_query");
-    const attn::Shape sides = matrix == nullptr ? attn::Shape() : matrix->shape();
-    const bool is_square = sides.size() > 1 && sides[sides.size() - 2] == sides.back();
-    if (arguments.has(flags::weight_layout) || !is_square) return diagnosis_of(requested, options);
+    if (arguments.has(flags::weight_layout) || !attn::has_square_matrix(requested.config)) {
+        return diagnosis_of(requested, options);
+    }
     std::optional<attn::Diagnosis> best;
     for (const attn::WeightLayout layout :
          {of_modules ? attn::WeightLayout::out_in : attn::WeightLayout::in_out,

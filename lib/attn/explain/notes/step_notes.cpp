@@ -57,12 +57,14 @@ std::optional<std::string> fact_of(std::string_view expression, const Subject& s
     const RuleScope scope = rule_scope(subject.plan, subject.ledger, subject.step.name);
     // In a walk with more axes or fewer, cells have other indices.
     const bool is_usual = !subject.plan.has_batch && subject.plan.heads > 1;
+    std::optional<Rule> whole;
     in_file_of(subject, [&] {
         for (const std::string& name : names) scope.tensor(name);
-        if (is_usual) completed_for(rule, {}, scope);
+        if (is_usual) whole = completed_for(rule, {}, scope);
     });
     try {
-        const double fact = evaluate_rule(rule, {}, {}, DType::float64, scope).at(0);
+        if (!whole) whole = completed_for(rule, {}, scope);
+        const double fact = evaluate_completed(*whole, {}, DType::float64, scope).at(0);
         if (!gives_truth(*rule.value)) return number(fact);
         return fact == 0 ? std::nullopt : std::optional(std::string());
     } catch (const Error&) {

@@ -37,7 +37,7 @@ public:
 
     /// A function that is undefined for some numbers, and the hash of its argument.
     using PartialCalls = std::set<std::pair<std::string, std::uint64_t>>;
-    /// What the cells of a step depend on that is no random number.
+    /// The conditions under which a proof about a step holds.
     struct Conditions {
         std::set<std::string> inputs{};  ///< integers and booleans, such as ids
         PartialCalls calls{};
