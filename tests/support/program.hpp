@@ -31,11 +31,14 @@ inline bool has(const std::string& text, const std::string& part) {
 }
 
 /// Returns a text without the escape sequences that color it.
-inline std::string without_escapes(std::string text) {
-    for (std::size_t at; (at = text.find("\x1b[")) != std::string::npos;) {
-        text.erase(at, text.find('m', at) + 1 - at);
+inline std::string without_escapes(const std::string& text) {
+    std::string plain;
+    std::size_t from = 0;
+    for (std::size_t at; (at = text.find("\x1b[", from)) != std::string::npos;) {
+        plain.append(text, from, at - from);
+        from = text.find('m', at) + 1;
     }
-    return text;
+    return plain.append(text, from);
 }
 
 inline std::vector<std::string> lines_of(const std::string& text) {
