@@ -255,7 +255,7 @@ class Recorder:
             if at.passes >= _MOST_PASSES or is_much or self._bytes + size > _MOST_BYTES:
                 self.left_out += 1
                 return None
-            kind, array = ae._bytes("", value)
+            kind, array = ae._bytes("", _real(value))
             kept = Kept(at, tuple(self._path()), kind, array)
             self._alive[id(value)] = (weakref.ref(value), kept, version)
         except (ae.AttnError, TypeError, ValueError, RuntimeError, AttributeError):
@@ -313,6 +313,16 @@ class Recorder:
 def _is_attention(module: Any) -> bool:
     of_torch = type(module).__module__ == "torch.nn.modules.activation"
     return of_torch and hasattr(module, "in_proj_weight")
+
+
+def _real(value: Any) -> Any:
+    """Returns complex numbers as pairs of real ones in the last axis, other numbers as they are."""
+    if hasattr(value, "resolve_conj") and value.is_complex():
+        return sys.modules["torch"].view_as_real(value.detach().resolve_conj()).flatten(-2)
+    np = ae._numpy()
+    if isinstance(value, np.ndarray) and np.iscomplexobj(value):
+        return np.ascontiguousarray(value).view(value.real.dtype)
+    return value
 
 
 def _version(value: Any) -> int:

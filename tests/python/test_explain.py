@@ -837,6 +837,46 @@ WRONG_ONES = {
         s = torch.einsum("hid,hjd->hij", k, q) / 3**0.5
         out = s.softmax(-1) @ v
     """,
+    "mask-fill-too-small=-1": """
+        import torch
+        torch.manual_seed(6)
+        ids = torch.tensor([[7, 3, 9, 4, 0], [2, 8, 0, 0, 0]])
+        x = torch.nn.Embedding(10, 8)(ids)
+        q, k, v = (torch.nn.Linear(8, 8)(x) for _ in range(3))
+        keep = (ids != 0)[:, None] & torch.ones(5, 5).tril().bool()
+        scores = torch.where(keep, q @ k.mT / 8**0.5, torch.tensor(-1.0))
+        out = scores.softmax(-1) @ v
+    """,
+    "mask-times-zero": """
+        import numpy as np
+        r = np.random.default_rng(2)
+        source, target = r.normal(size=(2, 6, 8)), r.normal(size=(2, 3, 8))
+        real = np.arange(6) < np.array([6, 4])[:, None]
+        s = target @ source.transpose(0, 2, 1) / np.sqrt(8)
+        s = np.where(real[:, None], s, 0)
+        a = np.exp(s - s.max(-1, keepdims=True))
+        a = a / a.sum(-1, keepdims=True)
+        c = a @ source
+    """,
+    "softmax-keepdims ": """
+        import numpy as np
+        r = np.random.default_rng(1)
+        x = r.random((5, 6))
+        a, b, c = (x @ r.random((6, 6)) for _ in range(3))
+        def normed(z):
+            e = np.exp(z)
+            return e / e.sum(axis=1)
+        print(normed(a @ b.T / np.sqrt(6)) @ c)
+    """,
+    "fully-masked-row": """
+        import torch
+        torch.manual_seed(0)
+        q, k, v = torch.randn(3, 2, 4, 6, 4)
+        mask = torch.ones(2, 1, 1, 6)
+        mask[1, :, :, 4:] = 0
+        scores = (q @ k.mT / 2).masked_fill(mask == 1, -1e9)
+        out = scores.softmax(-1) @ v
+    """,
     "scale-missing": """
         import torch
         torch.manual_seed(2)
@@ -855,7 +895,7 @@ WRONG_ONES = {
 def test_mistakes_are_named(tmp_path: Path, mistake: str) -> None:
     answer = explained(tmp_path, WRONG_ONES[mistake])
     lines = [line for each in answer.json["attentions"] for line in each["lines"]]
-    assert mistake in {line.get("mistake") for line in lines}, answer
+    assert mistake.strip() in {line.get("mistake") for line in lines}, answer
 
 
 ASKED = {
@@ -932,6 +972,28 @@ ASKED = {
         x = torch.randn(10, 8)[ids]
         q, k, v = x @ torch.randn(8, 8), x @ torch.randn(8, 8), x @ torch.randn(8, 8)
         s = (q @ k.mT / 8**0.5).masked_fill((ids != 0)[:, None], float("-inf"))
+        o = s.softmax(-1) @ v
+    """,
+    "one token several times, such as padding": """
+        import numpy as np
+        r = np.random.default_rng(3)
+        ids = np.array([[1, 2, 3, 4, 0], [2, 3, 0, 0, 0]])
+        x = r.normal(size=(5, 8))[ids] + np.sin(np.arange(5))[:, None]
+        q, k, v = (x @ r.normal(size=(8, 8)) for _ in range(3))
+        s = q @ k.transpose(0, 2, 1) / np.sqrt(8)
+        s = np.where((ids != 0)[:, None], -1e9, s)
+        w = np.exp(s - s.max(-1, keepdims=True))
+        w = w / w.sum(-1, keepdims=True)
+        y = w @ v
+    """,
+    "where ALiBi has": """
+        import torch
+        torch.manual_seed(4)
+        q, k, v = torch.randn(3, 2, 4, 6, 8)
+        away = torch.arange(6) - torch.arange(6)[:, None]
+        slopes = torch.tensor([2.0**-i for i in range(4)])
+        s = q @ k.mT / 8**0.5 + slopes[:, None, None] * away
+        s = s.masked_fill(away > 0, float("-inf"))
         o = s.softmax(-1) @ v
     """,
     "not multiplied by W_o": """

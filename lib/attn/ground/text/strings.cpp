@@ -295,18 +295,21 @@ std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
     std::vector<std::string> lines;
     std::size_t used = 0;
     while (!text.empty()) {
-        const std::size_t end = std::min(text.find(' '), text.size());
+        const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
         const std::string_view word = text.substr(0, end);
+        const bool ends_line = end < text.size() && text[end] == '\n';
         text.remove_prefix(std::min(end + 1, text.size()));
-        if (word.empty()) continue;
         const std::size_t width = display_width(word);
-        if (lines.empty() || used + 1 + width > columns) {
+        if (word.empty()) {
+            // Several spaces are one.
+        } else if (lines.empty() || used + 1 + width > columns) {
             lines.emplace_back(word);
             used = width;
         } else {
             lines.back().append(" ").append(word);
             used += 1 + width;
         }
+        if (ends_line) used = columns;
     }
     return lines;
 }

@@ -107,7 +107,8 @@ inline std::string operator""_message(const char* text, std::size_t size) {
 /// emoji, 0 for combining and formatting ones. An invalid byte counts as one column.
 std::size_t display_width(std::string_view text);
 
-/// Breaks text at spaces into lines of at most `columns`; a longer word is on a line of its own.
+/// Breaks text at its line ends, and at spaces into lines of at most `columns`; a longer word is on
+/// a line of its own.
 std::vector<std::string> wrap(std::string_view text, std::size_t columns);
 
 /// Cuts `text` to that many columns, and marks the cut with an ellipsis.

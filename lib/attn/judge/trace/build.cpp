@@ -251,7 +251,10 @@ private:
         if (one_.changes.added && !config().position_bias) {
             Arranged bias = together([](const Heads& head) { return *head.changes.added; });
             config().position_bias = PositionBias();
-            if (queries_ != keys_ || !is_alibi(bias.all, bias.shape[1], keys_)) {
+            std::vector<double> slopes;
+            if (queries_ == keys_) slopes = slopes_of(bias.all, bias.shape[1], keys_);
+            if (!is_alibi(slopes)) {
+                if (slopes.size() > 1) ask_about_slopes(trace_, one_, slopes, alignment_);
                 config().position_bias->kind = PositionBias::Kind::file;
                 config().position_bias->given = broadcast(std::move(bias)).tensor();
             }

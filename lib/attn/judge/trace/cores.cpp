@@ -280,9 +280,12 @@ private:
             for (std::size_t axis = 0; axis < weights.rank(); ++axis) {
                 const bool is_summed = along_any || !core.sum || core.sum->a[axis] < 0;
                 if (is_summed && is_softmax(trace_[i], weights, axis)) return true;
-                if (!is_summed || !is_softmaxed(core.softmaxed, core.softmaxed)) continue;
-                for (std::size_t e = i + 1; e < core.softmaxed; ++e) {
-                    if (is_exponential(trace_[i], trace_[e], axis)) return true;
+                const bool is_divided = is_softmaxed(core.softmaxed, core.softmaxed);
+                for (std::size_t e = i + 1; e < core.softmaxed && is_summed; ++e) {
+                    if ((is_divided || is_divided_by_other_sums(trace_[e], weights)) &&
+                        is_exponential(trace_[i], trace_[e], axis)) {
+                        return true;
+                    }
                 }
             }
         }

@@ -53,9 +53,17 @@ bool hides_nothing(const Heads& heads);
 /// The logit of each head, of logits by (batch, head, query, 1) that are the same for all queries.
 Arranged sink_of_heads(const Arranged& logits);
 
-/// True if each number of a bias (head, query, key) is the slope of its head times the distance
-/// between key and query, added or subtracted, up to the query at least.
-bool is_alibi(const std::vector<double>& bias, std::size_t heads, std::size_t tokens);
+/// The slope of each head if each number of a bias (head, query, key) is the slope of its head
+/// times the distance between key and query, up to the query at least; otherwise empty.
+std::vector<double> slopes_of(const std::vector<double>& bias, std::size_t heads,
+                              std::size_t tokens);
+
+/// True if these are the slopes of ALiBi, added or subtracted.
+bool is_alibi(const std::vector<double>& slopes);
+
+/// Asks about slopes that are not those of ALiBi.
+void ask_about_slopes(const Trace& trace, const Heads& heads, const std::vector<double>& slopes,
+                      Alignment& alignment);
 
 /// True if the heads take the channels of a token in turn; the role has an origin.
 bool is_dealt(const Operand& role);

@@ -6,6 +6,7 @@
 
 #include "attn/core/settings/parse.hpp"
 #include "attn/core/steps/position_bias.hpp"
+#include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/trace/heads.hpp"
 
@@ -178,13 +179,15 @@ std::optional<std::vector<double>> next_to_causal(const std::vector<double>& hid
                                                   std::size_t keys) {
     std::vector<double> padding(hidden.size(), 0);
     const auto is_causal_with = [&](bool turned, int shift) {
+        bool hides = false;
         for (std::size_t i = 0; i < hidden.size(); ++i) {
             const auto query = static_cast<int>(i / keys % keys);
             const auto key = static_cast<int>(i % keys);
             const bool later = turned ? key + shift < query + 1 : key + shift > query;
             if (padding[i] == 0 && later != (hidden[i] != 0)) return false;
+            hides = hides || (padding[i] == 0 && later);
         }
-        return true;
+        return hides;
     };
     const auto is_nearly_causal = [&] {
         for (const bool turned : {false, true}) {
@@ -195,6 +198,13 @@ std::optional<std::vector<double>> next_to_causal(const std::vector<double>& hid
         return false;
     };
     if (is_nearly_causal()) return padding;
+    // An inverted mask shows padding to every query; the last one sees nothing else.
+    for (std::size_t i = 0; i < hidden.size(); ++i) {
+        const std::size_t last = i - i % (keys * keys) + keys * (keys - 1) + i % keys;
+        padding[i] = hidden[last] == 0;
+    }
+    const auto is_shown = [&](double cell, double pad) { return pad == 0 || cell == 0; };
+    if (std::ranges::equal(hidden, padding, is_shown) && is_causal_with(true, 0)) return padding;
     for (std::size_t i = 0; i < hidden.size(); ++i) {
         const std::size_t first = i - i % (keys * keys) + i % keys;
         bool is_column = true;
@@ -241,18 +251,37 @@ Arranged sink_of_heads(const Arranged& logits) {
     return heads;
 }
 
-bool is_alibi(const std::vector<double>& bias, std::size_t heads, std::size_t tokens) {
-    const std::vector<double> slopes = alibi_slopes(heads);
-    double sign = 0;
+std::vector<double> slopes_of(const std::vector<double>& bias, std::size_t heads,
+                              std::size_t tokens) {
+    std::vector<double> slopes(heads);
     for (std::size_t i = 0; i < bias.size(); ++i) {
         const std::size_t key = i % tokens, query = i / tokens % tokens;
         if (key >= query) continue;
-        const double expected =
-            slopes[i / tokens / tokens % heads] * static_cast<double>(query - key);
-        if (sign == 0) sign = bias[i] < 0 ? -1 : 1;
-        if (!(std::abs(sign * bias[i] - expected) < 1e-3 * expected)) return false;
+        double& slope = slopes[i / tokens / tokens % heads];
+        const auto distance = static_cast<double>(query - key);
+        if (slope == 0) slope = bias[i] / distance;
+        const bool fits = std::abs(bias[i] - slope * distance) < 1e-3 * std::abs(bias[i]);
+        if (!fits || slope * slopes[0] <= 0) return {};
     }
-    return sign != 0;
+    return tokens < 2 ? std::vector<double>() : slopes;
+}
+
+bool is_alibi(const std::vector<double>& slopes) {
+    return !slopes.empty() &&
+           std::ranges::equal(slopes, alibi_slopes(slopes.size()), [](double found, double usual) {
+               return std::abs(std::abs(found) - usual) < 1e-3 * usual;
+           });
+}
+
+void ask_about_slopes(const Trace& trace, const Heads& heads, const std::vector<double>& slopes,
+                      Alignment& alignment) {
+    const auto biased = std::ranges::find(heads.scores, "biased_scores", &ScoreStep::step);
+    std::vector<std::string> found, usual;
+    for (const double slope : slopes) found.push_back(brief(std::abs(slope)));
+    for (const double slope : alibi_slopes(slopes.size())) usual.push_back(brief(slope));
+    alignment.ask(trace[biased->place], "the bias grows with the distance by " + joined(found) +
+                                            ", where ALiBi has " + joined(usual) +
+                                            ": is this intended?");
 }
 
 bool is_dealt(const Operand& role) {

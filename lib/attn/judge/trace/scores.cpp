@@ -37,25 +37,34 @@ std::optional<double> factor_between(const Traced& from, const Traced& to) {
 
 bool is_about(double factor, double number) { return std::abs(factor - number) < 1e-5 * number; }
 
+/// The cells that changed between two forms of the scores.
+struct Changed {
+    std::vector<double> cells;  ///< 1 where it changed
+    bool is_one = true;         ///< all to one number
+    bool is_low = true;         ///< all to numbers far below
+};
+
+Changed changed_cells(const std::vector<double>& from, const std::vector<double>& to,
+                      double slack) {
+    Changed changed{std::vector<double>(to.size())};
+    std::optional<double> filled;
+    for (std::size_t i = 0; i < to.size(); ++i) {
+        const double a = from[i], b = to[i];
+        if (same_number(a, b) || std::abs(a - b) <= slack * std::abs(a)) continue;
+        changed.cells[i] = 1;
+        changed.is_one = changed.is_one && same_number(filled.value_or(b), b);
+        changed.is_low = changed.is_low && b <= most_of_hidden;
+        filled = b;
+    }
+    return changed;
+}
+
 /// True if some cells are unchanged and all others are far below, or the same number.
 bool is_masked(const Traced& from, const Traced& to) {
     if (from.shape != to.shape) return false;
-    std::size_t kept = 0, changed = 0;
-    std::optional<double> filled;
-    bool is_one = true, is_low = true;
-    const double slack = slack_of(from, to);
-    for (std::size_t i = 0; i < from.all.size(); ++i) {
-        const double a = from.all[i], b = to.all[i];
-        if (same_number(a, b) || std::abs(a - b) <= slack * std::abs(a)) {
-            ++kept;
-            continue;
-        }
-        ++changed;
-        is_one = is_one && (!filled || same_number(*filled, b));
-        filled = b;
-        is_low = is_low && b <= most_of_hidden;
-    }
-    return kept > 0 && changed > 0 && (is_one || is_low);
+    const Changed changed = changed_cells(from.all, to.all, slack_of(from, to));
+    const auto all = std::ranges::count(changed.cells, 1);
+    return all > 0 && all < std::ssize(to.all) && (changed.is_one || changed.is_low);
 }
 
 /// Returns the tanh bound that maps `from` to `to`, from a list of common ones; 0 if there is none.
@@ -278,23 +287,26 @@ std::optional<Arranged> sink_of(const Trace& trace, const Core& core,
 
 std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps) {
     if (steps.empty()) return std::nullopt;
-    const Arranged* shown = nullptr;
-    for (const ScoreStep& each : steps) {
-        if (each.step == "masked_scores") shown = &each.numbers;
+    const auto masked = std::ranges::find(steps, "masked_scores", &ScoreStep::step);
+    const bool are_weights = masked == steps.end();
+    const bool drops = steps.back().step == "dropped_weights";
+    const Arranged& shown =
+        are_weights ? steps[steps.size() - (drops ? 2 : 1)].numbers : masked->numbers;
+    Arranged hidden{shown.shape, std::vector<double>(shown.all.size()), DType::boolean};
+    if (!are_weights && masked != steps.begin()) {
+        const Arranged& before = std::prev(masked)->numbers;
+        const double slack = 16 * std::max(unit_of(before.dtype), unit_of(shown.dtype));
+        Changed changed = changed_cells(before.all, shown.all, slack);
+        if (changed.is_one) hidden.all = std::move(changed.cells);
     }
-    const bool are_weights = shown == nullptr;
-    if (are_weights) {
-        const bool drops = steps.back().step == "dropped_weights";
-        shown = &steps[steps.size() - (drops ? 2 : 1)].numbers;
-    }
-    double high = -HUGE_VAL;
-    for (const double number : shown->all) {
-        if (std::isfinite(number)) high = std::max(high, number);
-    }
-    Arranged hidden{shown->shape, std::vector<double>(shown->all.size()), DType::boolean};
-    for (std::size_t i = 0; i < hidden.all.size(); ++i) {
-        const double number = shown->all[i];
-        hidden.all[i] = are_weights ? number == 0 : number <= most_of_hidden && number < high - 50;
+    if (std::ranges::count(hidden.all, 1) == 0) {
+        double high = -HUGE_VAL;
+        for (const double number : shown.all) {
+            if (std::isfinite(number)) high = std::max(high, number);
+        }
+        std::ranges::transform(shown.all, hidden.all.begin(), [&](double number) {
+            return are_weights ? number == 0 : number <= most_of_hidden && number < high - 50;
+        });
     }
     const bool hides = std::ranges::count(hidden.all, 1) > 0;
     return hides ? std::optional(std::move(hidden)) : std::nullopt;

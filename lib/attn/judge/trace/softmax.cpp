@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/judge/trace/cores.hpp"
@@ -97,6 +98,17 @@ bool is_softmax(const Traced& from, const Traced& to, std::size_t axis) {
         if (!(std::abs(to.all[i] - expected) <= 16 * slack_of(from, to) * (expected + 1e-3))) {
             return false;
         }
+    }
+    return true;
+}
+
+bool is_divided_by_other_sums(const Traced& e, const Traced& to) {
+    const std::size_t length = to.shape.back();
+    if (e.shape != to.shape || e.shape != Shape{length, length}) return false;
+    for (std::size_t i = 0; i < e.all.size(); ++i) {
+        const auto row = e.all.begin() + static_cast<std::ptrdiff_t>(i % length * length);
+        const double sum = std::accumulate(row, row + static_cast<std::ptrdiff_t>(length), 0.0);
+        if (!(std::abs(to.all[i] * sum - e.all[i]) <= slack_of(e, to) * e.all[i])) return false;
     }
     return true;
 }

@@ -195,30 +195,27 @@ bool is_shifted(const Arranged& hidden) {
 }
 
 /// True if the keys that some sample sees are several times the same token, unlike those it hides.
-bool sees_one_token(const Heads& heads, const Arranged& hidden) {
+/// `tokens` are by sample, or by sample and head, key and feature.
+bool sees_one_token(const std::vector<double>& tokens, std::size_t width, const Arranged& hidden) {
     const std::size_t keys = hidden.shape.back(), queries = hidden.shape[hidden.shape.size() - 2];
-    const std::vector<double>& key = heads.key.numbers.all;
-    const std::size_t width = heads.key.numbers.shape.back();
-    if (key.size() != hidden.all.size() / queries * width) return false;
-    const auto is_same = [&](std::size_t a, std::size_t b) {
-        return std::equal(key.begin() + static_cast<std::ptrdiff_t>(a * width),
-                          key.begin() + static_cast<std::ptrdiff_t>((a + 1) * width),
-                          key.begin() + static_cast<std::ptrdiff_t>(b * width));
-    };
-    for (std::size_t block = 0; block < hidden.all.size() / queries / keys; ++block) {
-        std::vector<std::size_t> seen, unseen;
+    const std::size_t blocks = hidden.all.size() / queries / keys;
+    const std::size_t samples = tokens.size() / width / keys;
+    if (samples * keys * width != tokens.size() || blocks % samples != 0) return false;
+    for (std::size_t block = 0; block < blocks; ++block) {
+        const std::size_t first = block * samples / blocks * keys;
+        std::set<std::vector<double>> seen, unseen;
+        std::size_t times = 0;
         for (std::size_t k = 0; k < keys; ++k) {
             bool is_seen = false;
             for (std::size_t q = 0; q < queries; ++q) {
                 is_seen = is_seen || hidden.all[(block * queries + q) * keys + k] == 0;
             }
-            (is_seen ? seen : unseen).push_back(block * keys + k);
+            const auto token = tokens.begin() + static_cast<std::ptrdiff_t>((first + k) * width);
+            (is_seen ? seen : unseen).emplace(token, token + static_cast<std::ptrdiff_t>(width));
+            times += is_seen ? 1 : 0;
         }
-        const auto is_first = [&](std::size_t each) { return is_same(each, seen.front()); };
-        if (seen.size() > 1 && std::ranges::all_of(seen, is_first) &&
-            std::ranges::any_of(unseen, [&](std::size_t each) { return !is_first(each); })) {
-            return true;
-        }
+        unseen.erase(seen.empty() ? std::vector<double>() : *seen.begin());
+        if (times > 1 && seen.size() == 1 && !unseen.empty()) return true;
     }
     return false;
 }
@@ -293,7 +290,15 @@ void ask_about_hidden(const Trace& trace, const Heads& heads, const Arranged& hi
             " are hidden, so its weights are those of no mask or all equal");
         break;
     }
-    if (sees_one_token(heads, hidden)) {
+    const Arranged& key = heads.key.numbers;
+    bool is_one_token = sees_one_token(key.all, key.shape.back(), hidden);
+    for (std::size_t i = 0; i < heads.core.scores && !is_one_token; ++i) {
+        // A tensor of two numbers is a mask.
+        const bool are_ids = trace[i].dtype == DType::int64 && trace[i].shape.back() == keys &&
+                             !has_two_values(trace[i]);
+        is_one_token = are_ids && sees_one_token(trace[i].all, 1, hidden);
+    }
+    if (is_one_token) {
         ask("the keys that are not hidden are one token several times, such as padding");
     }
 }
