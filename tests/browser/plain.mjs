@@ -50,6 +50,20 @@ export async function testPlainPages() {
     }
 }
 
+/** A page opens at its heading, also if its table is longer than the screen. */
+export async function testPlainTop() {
+    for (const flags of [...tables, ["generate", ...text, "--tokens", "40"]]) {
+        const opened = await pageOf(flags);
+        for (const width of [390, 1440]) {
+            await reopen(opened, width);
+            await opened.page.run(() => new Promise((done) => setTimeout(done, 200)));
+            const place = await opened.page.run(() => [scrollY, document.querySelector("h1").getBoundingClientRect().top >= 0, document.querySelector("td[aria-current]").closest("div").scrollTop]);
+            check(String(place) === "0,true,0", `${flags[0]}, ${width}: the page opens at its top`, place);
+        }
+        await opened.page.close();
+    }
+}
+
 /** The command of a cell prints the number of the cell. */
 export async function testCellCommands() {
     const numberOf = (shown) => Number(shown.match(/\d\.\d{3,}/)[0]);

@@ -50,7 +50,9 @@
         .incbin "slider.css"
         at_label attn_page_slider_js
         .incbin "slider.js"
+        at_label attn_page_roles_js
         .incbin "memory.js"
+        .incbin "roles.js"
         at_label attn_page_thumbs_css
         .incbin "thumbs.css"
         at_label attn_page_thumbs_js

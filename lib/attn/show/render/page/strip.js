@@ -19,14 +19,12 @@ function rolesOf(walk) {
     const [exponentials, softmax, rowSum] = ["exponentials", "weights", "row_sum"].map(named);
     // Softmax by another rule does not follow from its usual parts.
     const shared = softmax?.margin ? { softmax } : { exponentials, softmax, rowSum };
-    return { scores, last, ...shared, weights, value, context, areShares: areShares(weights) };
+    return { scores, last, ...shared, ...rolesOfWeights(weights), value, context };
 }
 
-/** Returns whether weights are shares: between 0 and 1, and rows of other names add up to 1. */
-function areShares({ name, values, shape }) {
-    const rows = values.length / shape.at(-1);
-    const isOne = Math.abs(values.reduce((sum, one) => sum + one, 0) - rows) < 0.005 * rows;
-    return !values.some((one) => one < 0 || one > 1.005) && (isOne || name === "weights");
+/** Returns weights with their numbers of queries and keys, and whether all are between 0 and 1. */
+function rolesOfWeights(weights, ends = weights.shape.slice(-2)) {
+    return { weights, ends, areShares: !weights.values.some((one) => one < 0 || one > 1.005) };
 }
 
 /** True if the parameters are those of a model. */
@@ -76,11 +74,11 @@ class Strip {
     /** Shows a new walk, and selects a word that means something. */
     make() {
         const { walk, state } = this.app;
-        this.roles = rolesOf(walk);
+        this.roles = this.rolesOf(walk);
         this.memory = this.memoryOf(walk);
         this.element.hidden = !this.roles && !this.memory;
         if (this.roles) {
-            const [queries, keys] = this.roles.weights.shape.slice(-2);
+            const [queries, keys] = this.roles.ends;
             const words = String(this.keys().map((one) => one.label));
             // Only after its last word does a model say something.
             const isNew = isTrained(walk) && words !== this.words;
@@ -122,24 +120,22 @@ class Strip {
 
     /** Returns whether the value of a key has a number other than 0. */
     gives(one) {
+        return Boolean(one) && this.valueOf(one).some(({ section, flat }) => section.values[flat] !== 0);
+    }
+
+    /** Returns the cells of the value of a key. */
+    valueOf({ key }) {
         const { value } = this.roles;
-        const start = one ? this.at(value, one.key) : 0;
-        return times(value.shape.at(-1), (i) => value.values[start + i]).some((number) => number !== 0);
+        return times(value.shape.at(-1), (i) => ({ section: value, flat: this.at(value, key) + i }));
     }
 
     /** Returns the keys of the selected query: word, weight, and whether it is hidden. */
     keys() {
-        const { weights } = this.roles;
-        const start = this.app.cellAt(weights, { key: 0 });
-        const indices = weights.indices(start);
-        const last = weights.shape.length - 1;
-        return times(weights.shape[last], (key) => ({
-            key,
-            flat: start + key,
-            label: weights.label(last, key, indices),
-            weight: weights.values[start + key],
-            hidden: weights.hides(start + key),
-        }));
+        const { weights, ends } = this.roles;
+        return times(ends[1], (key) => {
+            const flat = this.at(weights, key);
+            return { key, flat, label: weights.wordOf("key", flat), weight: weights.values[flat], hidden: weights.hides(flat) };
+        });
     }
 
     /** Returns the visible keys, those with the largest weights first. */
@@ -160,8 +156,7 @@ class Strip {
 
     queryLabel(query = this.app.state.query) {
         const { weights } = this.roles;
-        const indices = weights.indices(this.app.cellAt(weights, { query, key: 0 }));
-        return weights.label(weights.shape.length - 2, query, indices);
+        return weights.wordOf("query", this.app.cellAt(weights, { query, key: 0 }));
     }
     quoted(most) {
         return `“${shortened(this.queryLabel(), most)}”`;
@@ -184,6 +179,10 @@ class Strip {
         this.pair.show(keys[this.app.state.key]);
         this.curves.show(this.lines(keys));
         return [this.answer(keys), this.origin(keys), this.curves.element, ...this.pair.elements(), this.numbers];
+    }
+
+    rolesOf(walk) {
+        return rolesOf(walk);
     }
 
     /** Return the memory of a recurrence, and its picture: memory.js, on pages that have one. */
@@ -223,7 +222,7 @@ class Strip {
     /** Returns the weight of a key as shown in the line of words. */
     weightText({ weight, hidden }) {
         if (hidden) return "hidden";
-        return this.roles.areShares ? percent(weight) : this.roles.weights.number(weight);
+        return this.roles.areShares ? percent(weight) : this.roles.weights.number(weight + 0);
     }
     lookText(one) {
         const { label } = one;
@@ -242,7 +241,7 @@ class Strip {
 
     /** Returns the line of words, each above its share, below that of the queries if those are other words. */
     lines(keys) {
-        const asking = times(this.roles.weights.shape.at(-2), (query) => this.queryLabel(query));
+        const asking = times(this.roles.ends[0], (query) => this.queryLabel(query));
         const isSelf = String(asking) === String(keys.map((one) => one.label));
         const unit = (one) => {
             const more = (one.hidden || one.weight === 0 ? " faint" : "") + (one.key === this.app.state.key ? " seen" : "");
@@ -370,11 +369,8 @@ class Strip {
     }
 
     /** Returns the drawn features of a value times its weight. */
-    weighted({ key, weight }, most = featuresInBox) {
-        const { value } = this.roles;
-        const start = this.at(value, key);
-        const end = start + Math.min(value.shape.at(-1), most);
-        return [...value.values.slice(start, end)].map((one) => one * weight);
+    weighted(one, most = featuresInBox) {
+        return this.valueOf(one).slice(0, most).map(({ section, flat }) => section.values[flat] * one.weight);
     }
 
     /** Returns the last box: each value times its weight, and their sum. */
@@ -382,9 +378,9 @@ class Strip {
         const { weights, value, context } = this.roles;
         const limit = largestOf(rows.flatMap((one) => this.weighted(one)));
         const taken = (one) => {
-            const start = this.at(value, one.key);
-            const about = { class: "number", "aria-label": value.address(start), "data-strip": `value ${one.key}` };
-            const made = button("", () => this.app.choose(value, start, { stay: true }), about);
+            const [{ flat }] = this.valueOf(one);
+            const about = { class: "number", "aria-label": value.address(flat), "data-strip": `value ${one.key}` };
+            const made = button("", () => this.app.choose(value, flat, { stay: true }), about);
             made.append(swatches(this.app.levels, this.weighted(one), limit));
             return this.row(one, true, this.number(weights, one.flat), "×", made);
         };
