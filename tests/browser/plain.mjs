@@ -52,7 +52,7 @@ export async function testPlainPages() {
 
 /** A page opens at its heading, also if its table is longer than the screen. */
 export async function testPlainTop() {
-    for (const flags of [...tables, ["generate", ...text, "--tokens", "40"]]) {
+    for (const flags of [...tables, ["generate", ...text, "--tokens", "80"]]) {
         const opened = await pageOf(flags);
         for (const width of [390, 1440]) {
             await reopen(opened, width);

@@ -34,5 +34,5 @@ if (cells.length > 0) {
     // The page opens at its top: an address written while it loads would scroll it.
     const first = document.getElementById(hash.read()) ?? document.querySelector("td[aria-current]");
     choose(first);
-    first.scrollIntoView({ block: "nearest", inline: "nearest" });
+    table.parentElement.scrollLeft = first.offsetLeft - table.parentElement.clientWidth / 2;
 }

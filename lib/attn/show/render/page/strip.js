@@ -80,8 +80,8 @@ class Strip {
         if (this.roles) {
             const [queries, keys] = this.roles.ends;
             const words = String(this.keys().map((one) => one.label));
-            // Only after its last word does a model say something.
-            const isNew = isTrained(walk) && words !== this.words;
+            // Other words begin as on a new page: a link without a cell opens there.
+            const isNew = words !== this.words;
             if (isNew || !(state.query < queries)) this.open(queries);
             if (isNew || !(state.key < keys)) this.pressed = false;
             this.words = words;
