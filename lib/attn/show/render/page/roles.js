@@ -66,7 +66,7 @@ function weightsAlone(walk) {
 
 /** @this {any} weights of other names are shares only if their rows add up to 1 */
 Strip.prototype.rolesOf = function (walk) {
-    const found = usualRoles(walk) ?? rolesInRules(walk) ?? weightsAlone(walk);
+    const found = usualRoles.call(this, walk) ?? rolesInRules(walk) ?? weightsAlone(walk);
     if (!found || found.weights.name === "weights") return found;
     const { values } = found.weights;
     const rows = values.length / found.ends[1];

@@ -5,23 +5,6 @@ const keysInBox = 10;
 /** Maximum number of features of a row with a number or a colour. */
 const featuresInBox = 8;
 
-/** Returns the tensors of the first screen, or nothing if a walk does not have all of them. */
-function rolesOf(walk) {
-    const named = (name) => walk.byName.get(name);
-    const context = named("context");
-    const reads = (context?.view.reads ?? []).map(named).filter((one) => one?.isTensor);
-    const weights = reads.find((one) => one.isOfPairs);
-    const value = reads.find((one) => ["key", "token"].includes(one.axes.at(-2)) && !one.isOfPairs);
-    // Weights that are made in one step are their own scores.
-    const similarity = (weights?.view.reads ?? []).map(named).find((one) => one?.isOfPairs) ?? weights;
-    const { scores = similarity, hider: last = similarity } = walk;
-    if (!context?.isTensor || !weights || !value) return undefined;
-    const [exponentials, softmax, rowSum] = ["exponentials", "weights", "row_sum"].map(named);
-    // Softmax by another rule does not follow from its usual parts.
-    const shared = softmax?.margin ? { softmax } : { exponentials, softmax, rowSum };
-    return { scores, last, ...shared, ...rolesOfWeights(weights), value, context };
-}
-
 /** Returns weights with their numbers of queries and keys, and whether all are between 0 and 1. */
 function rolesOfWeights(weights, ends = weights.shape.slice(-2)) {
     return { weights, ends, areShares: !weights.values.some((one) => one < 0 || one > 1.005) };
@@ -98,7 +81,7 @@ class Strip {
     open(queries) {
         const { state, tabs, walk, model } = this.app;
         const [trained, made, last] = [isTrained(walk), walk.config.explicit_settings?.example, queries - 1];
-        const heads = model ? [tabs.chosen.head ?? 0] : times(Math.max(1, tabs.extents.head), (i) => i);
+        const heads = model ? [tabs.chosen.head ?? 0] : times(tabs.extents.head, (i) => i);
         const fits = ({ key, label }, query) => (trained ? key > 0 && key < query - 1 && /\p{L}{2}/u.test(label) : key !== query);
         this.opening = { head: heads[0], query: last >> 1 };
         let best = 0;
@@ -181,8 +164,21 @@ class Strip {
         return [this.answer(keys), this.origin(keys), this.curves.element, ...this.pair.elements(), this.numbers];
     }
 
+    /** Returns the tensors of the first screen, or nothing if a walk does not have all of them. */
     rolesOf(walk) {
-        return rolesOf(walk);
+        const named = (name) => walk.byName.get(name);
+        const context = named("context");
+        const reads = (context?.view.reads ?? []).map(named).filter((one) => one?.isTensor);
+        const weights = reads.find((one) => one.isOfPairs);
+        const value = reads.find((one) => ["key", "token"].includes(one.axes.at(-2)) && !one.isOfPairs);
+        // Weights that are made in one step are their own scores.
+        const similarity = (weights?.view.reads ?? []).map(named).find((one) => one?.isOfPairs) ?? weights;
+        const { scores = similarity, hider: last = similarity } = walk;
+        if (!context?.isTensor || !weights || !value) return undefined;
+        const [exponentials, softmax, rowSum] = ["exponentials", "weights", "row_sum"].map(named);
+        // Softmax by another rule does not follow from its usual parts.
+        const shared = softmax?.margin ? { softmax } : { exponentials, softmax, rowSum };
+        return { scores, last, ...shared, ...rolesOfWeights(weights), value, context };
     }
 
     /** Return the memory of a recurrence, and its picture: memory.js, on pages that have one. */
