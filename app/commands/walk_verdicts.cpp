@@ -8,7 +8,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/core/cards/step_table.hpp"
-#include "attn/core/rules/complete.hpp"
+#include "attn/core/walk/states.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/backward/backward.hpp"
 #include "attn/ground/text/json.hpp"
@@ -47,11 +47,12 @@ void add_note(attn::Section& section, const std::string& sentence) {
     }
 }
 
-/// True if a tensor is a recurrence over tokens whose size does not grow with the keys.
+/// True if a tensor is a state: each token changes the one before, whose size does not grow.
 bool is_memory(const attn::Section& section) {
     const auto* const tensor = std::get_if<attn::Tensor>(&section.content);
-    return tensor != nullptr && section.completed != nullptr && tensor->has_axis("token") &&
-           !tensor->has_axis("key") && attn::order_of(*section.completed).has_value();
+    if (tensor == nullptr || section.completed == nullptr || tensor->has_axis("key")) return false;
+    const std::optional<std::size_t> along = attn::state_axis(*section.completed);
+    return along && tensor->axes()[*along] == "token";
 }
 
 }  // namespace

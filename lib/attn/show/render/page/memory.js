@@ -5,8 +5,11 @@ const squareSide = 16;
 
 /** @this {any} returns the state of a recurrence, a matrix for each token, and what makes it fade */
 Strip.prototype.memoryOf = function (walk) {
-    // A recurrence reads its own earlier rows; those over keys have no fixed size.
-    const isState = ({ name, rule = "", axes, of }) => axes.includes("token") && !axes.includes("key") && rule.match(new RegExp(`\\b${name}\\[`, "g"))?.length > 1 && of.name === name;
+    // A state reads its row of the token before; those over keys have no fixed size.
+    const isState = ({ name, rule = "", axes, of }) => {
+        const own = [...rule.matchAll(new RegExp(`\\b${name}\\[([^[\\]]*)\\]`, "g"))];
+        return of.name === name && !axes.includes("key") && own.some(([, places]) => places.split(",")[axes.indexOf("token")]?.endsWith(" - 1"));
+    };
     const [state, ...others] = walk.sections.filter((one) => one.isTensor && isState(one));
     const isAlone = ({ name, view, axes }) => !/(query|key|value)(_features)?$/.test(name) && view.sides.length < 4 && axes.at(-2) !== "vocab";
     const read = (state?.view.reads ?? []).map((name) => walk.byName.get(name));

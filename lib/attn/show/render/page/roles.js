@@ -32,15 +32,19 @@ function rolesIn(walk, context) {
         const asked = at < 0 ? "" : places[at + 1];
         if (!/^\w+$/.test(asked ?? "") || hasIndex(left, asked)) continue;
         const isValue = ({ section, places }) => section !== weights && hasIndex(places.at(-2), asked) && !places.some((text, i) => i !== places.length - 2 && hasIndex(text, asker));
-        const value = read.find(isValue)?.section;
-        if (!value) continue;
+        const found = read.find(isValue);
+        if (!found) continue;
+        const { section: value } = found;
+        // The row of a value is that of its key, and terms or plain indices tell its other indices.
+        const isKnown = found.places.at(-2) === asked && (context.view.derivations || found.places.every((text) => /^\w+$/.test(text)));
         const chain = [weights];
         const isAlike = (one) => one?.isTensor && String(one.axes) === String(weights.axes);
         for (const one of chain) chain.push(...one.view.reads.map((name) => walk.byName.get(name)).filter((next) => isAlike(next) && !chain.includes(next)).slice(0, 1));
         for (const one of chain) setSides(one, at, ["query", "key", "part"]);
         setSides(value, value.axes.length - 2, ["key", value.axes.at(-1)]);
         setSides(context, context.axes.length - 2, ["query", context.axes.at(-1)]);
-        return { scores: chain.at(-1), last: chain[1] ?? weights, ...rolesOfWeights(weights, weights.shape.slice(at, at + 2)), value, context };
+        const roles = { scores: chain.at(-1), last: chain[1] ?? weights, ...rolesOfWeights(weights, weights.shape.slice(at, at + 2)) };
+        return isKnown ? { ...roles, value, context } : roles;
     }
     return undefined;
 }

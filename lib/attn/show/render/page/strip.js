@@ -244,7 +244,8 @@ class Strip {
             const word = element("span", { class: "word" + more, dir: "auto" }, wordText(one.label));
             return element("li", isSelf ? this.wordButton(one.key, one.label, more) : word, this.lookButton(one));
         };
-        const size = keys.length > 24 ? ".many" : keys.length > 12 ? ".some" : "";
+        const most = Math.max(...this.roles.ends);
+        const size = most > 24 ? ".many" : most > 12 ? ".some" : "";
         const line = (name, items) => element(`ol.sentence${size}${name}`, { dir: "auto", onkeydown: alongLine }, items);
         const row = line("", keys.map(unit));
         return isSelf ? [row] : [line(".ask", asking.map((label, query) => element("li", this.wordButton(query, label)))), row];
