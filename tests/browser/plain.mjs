@@ -126,6 +126,21 @@ export async function testDiagnosis() {
     await page.close();
 }
 
+/** A page of a mistake opens at the number that is farthest off, and at a word that sees others. */
+export async function testWorstNumber() {
+    const walk = ["--text", "a small green frog", "--mask", "causal", "--bug", "scale-missing"];
+    const file = join(folder, "worst.json");
+    writeFileSync(file, printed([...walk, "--format", "json"]));
+    const steps = JSON.parse(printed([...walk, "--format", "json"])).steps;
+    const scores = steps.find(({ name }) => name === "scaled_scores").data;
+    const seen = scores.flatMap((row, q) => row.slice(0, q + 1).map((score, k) => [Math.abs(score), q, k])).sort((a, b) => b[0] - a[0]);
+    const opened = await pageOf(["diagnose", file], 1);
+    const title = await opened.page.run(() => document.querySelector("#why h2").textContent);
+    check(title.startsWith(`scaled_scores[${seen[0].slice(1)}]`), "the page opens at the worst number", { title, seen });
+    checkQuiet(opened);
+    await opened.page.close();
+}
+
 /** The page of a file says whether it is right; it opens at what differs, even without a known mistake. */
 export async function testDiagnosisOpening() {
     const walk = ["--text", "a small green frog", "--heads", "2"];

@@ -82,11 +82,11 @@ Strip.prototype.rolesOf = function (walk) {
 Strip.prototype.valueOf = function (one) {
     const { weights, context } = this.roles;
     const start = this.app.cellAt(context);
+    // All keys of a query share the terms of its sum.
+    if (this.sum?.context !== context || this.sum.start !== start)
+        this.sum = { context, start, terms: times(context.shape.at(-1), (i) => derive(this.app.walk, context, start + i).terms) };
     const isOf = ({ section, flat }) => section === weights && flat === one.flat;
-    const cells = times(context.shape.at(-1), (i) => {
-        const term = derive(this.app.walk, context, start + i).terms.find(({ factors }) => factors.some(isOf));
-        return term?.factors.find(({ section }) => section !== weights);
-    });
+    const cells = this.sum.terms.map((all) => all.find(({ factors }) => factors.some(isOf))?.factors.find(({ section }) => section !== weights));
     return cells.every(Boolean) ? cells : usualValue.call(this, one);
 };
 
