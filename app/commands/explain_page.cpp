@@ -161,8 +161,9 @@ struct BothWalks {
         set_tolerances(options);
     }
 
-    /// Returns the first cell of a step that is farther from the right one than its tolerance.
-    std::optional<std::size_t> first_mismatch(const std::string& step) const {
+    /// Returns the cell of a step that is farthest from the right one, beyond its tolerance. A cell
+    /// that the mask hides shows little, and comes last.
+    std::optional<std::size_t> worst_mismatch(const std::string& step) const {
         const attn::Tensor* const mine = actual.find(step);
         const attn::Tensor* const should_be = correct.find(step);
         if (mine == nullptr || should_be == nullptr || mine->shape() != should_be->shape()) {
@@ -171,12 +172,22 @@ struct BothWalks {
         const auto tolerance = tolerances.find(step);
         const auto& [absolute, relative] =
             tolerance == tolerances.end() ? attn::Tolerance() : tolerance->second;
+        const attn::Tensor* const weights = correct.find("weights");
+        const bool is_of_pairs = weights != nullptr && weights->shape() == mine->shape();
+        std::optional<std::size_t> found;
+        double worst = 0;
         for (std::size_t i = 0; i < mine->size(); ++i) {
             const double x = mine->at(i), y = should_be->at(i);
             const double most = absolute + relative * std::min(std::abs(x), std::abs(y));
-            if (!attn::same_number(x, y) && !(std::abs(x - y) <= most)) return i;
+            if (attn::same_number(x, y) || std::abs(x - y) <= most) continue;
+            const double off = is_of_pairs && weights->at(i) == 0 ? 0
+                               : std::isfinite(x - y)             ? std::abs(x - y)
+                                                                  : HUGE_VAL;
+            if (found && off <= worst) continue;
+            found = i;
+            worst = off;
         }
-        return std::nullopt;
+        return found;
     }
 
 private:
@@ -198,7 +209,7 @@ private:
             } else if (const attn::Tensor* const expected = correct.find(name)) {
                 tolerance = judge.tolerance(name, {name, tensor, {name}}, *expected, false);
                 // A small difference may be systematic.
-                if (was_judged && !first_mismatch(name)) tolerance = {};
+                if (was_judged && !worst_mismatch(name)) tolerance = {};
             }
         }
     }
@@ -212,7 +223,7 @@ std::string wrong_step(const BothWalks& both, const ExplainedLine& line) {
     const std::string& judged = line.finding != nullptr ? line.finding->step : line.steps.front();
     const auto begin = std::ranges::find(entries, line.steps.front(), &attn::Ledger::Entry::name);
     for (auto entry = begin; entry != entries.end(); ++entry) {
-        if (both.first_mismatch(entry->name)) return entry->name;
+        if (both.worst_mismatch(entry->name)) return entry->name;
         if (entry->name == judged) break;
     }
     return judged;
@@ -247,7 +258,7 @@ void show_mistakes(const BothWalks& both, std::vector<ExplainedLine>& lines,
     const auto* const tensor = std::get_if<attn::Tensor>(&opens->content);
     if (tensor == nullptr || tensor->size() == 0) return;
     opens->opened_at =
-        attn::indices_of(both.first_mismatch(opens->name).value_or(0), tensor->shape());
+        attn::indices_of(both.worst_mismatch(opens->name).value_or(0), tensor->shape());
 }
 
 /// The words of a page of judged tensors.

@@ -199,12 +199,12 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     }
     if (bugs_of(arguments, plan).empty()) note_equal_rules(plan, given, ledger, document);
     add_verdict(ledger, document);
-    if (!plan.config.attentions.empty())
-        add_forms(arguments, plan, given, ledger, is_page, document);
     if (plan.config.models_own) mark_changes(arguments, plan, ledger, document);
     if (wants_bounds(arguments)) attn::add_bounds(document, plan, table, ledger);
     if (wants_code(arguments)) add_lines(typed, plan, table, document);
     if (is_page && !is_large && !hides) answer(left_out, plan, table, ledger, document);
+    if (!plan.config.attentions.empty())
+        add_forms(arguments, plan, given, ledger, is_page, document);
     // The page of the right walk has derivations for its cells.
     for (attn::Section& section : document.sections) {
         if (hides && is_page) section.derived_by = command_line("", arguments);
@@ -260,6 +260,8 @@ attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
     attn::Document document = walk_document(arguments, plan, table);
     if (format_of(arguments).has_rules || arguments.has(flags::save_dir))
         attn::add_rules(document, plan, table);
+    if (format_of(arguments).answers && static_cast<double>(numbers_of(document)) < most_on_page)
+        add_memory(arguments, plan, document);
     document.command = command_line(
         "", arguments.has(flags::hide_mistake) ? without_mistake(arguments) : arguments);
     leave_blank(arguments, document);

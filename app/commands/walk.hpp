@@ -38,6 +38,9 @@ void add_verdict(const attn::Ledger& ledger, attn::Document& document);
 void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
                const attn::Ledger& ledger, bool proves, attn::Document& document);
 
+/// Adds the memory of a form that has one, for the first screen of another form's page.
+void add_memory(const Arguments& arguments, const attn::Plan& plan, attn::Document& document);
+
 /// Notes next to each rule of the user whether it is equivalent to the one that it replaces.
 void note_equal_rules(const attn::Plan& plan, const attn::Ledger& given, const attn::Ledger& ledger,
                       attn::Document& document);

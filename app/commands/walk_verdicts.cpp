@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "app/commands/walk.hpp"
@@ -7,6 +8,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/walk/states.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/backward/backward.hpp"
 #include "attn/ground/text/json.hpp"
@@ -35,6 +37,22 @@ std::size_t empty_rows(const attn::Ledger& ledger) {
         if (all) ++empty;
     }
     return empty;
+}
+
+/// Adds a sentence to the note on a section, and to those on its matrices.
+void add_note(attn::Section& section, const std::string& sentence) {
+    section.note += (section.note.empty() ? "" : " ") + sentence;
+    for (attn::Prose& note : section.notes) {
+        if (!note.empty()) note += " " + sentence;
+    }
+}
+
+/// True if a tensor is a state: each token changes the one before, whose size does not grow.
+bool is_memory(const attn::Section& section) {
+    const auto* const tensor = std::get_if<attn::Tensor>(&section.content);
+    if (tensor == nullptr || section.completed == nullptr || tensor->has_axis("key")) return false;
+    const std::optional<std::size_t> along = attn::state_axis(*section.completed);
+    return along && tensor->axes()[*along] == "token";
 }
 
 }  // namespace
@@ -96,9 +114,12 @@ void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::L
              plan, given, ledger, proves ? attn::FormBounds::all : attn::FormBounds::where_far)) {
         const auto section =
             std::ranges::find(document.sections, each.step.name, &attn::Section::name);
+        if (each.equal()) {
+            if (proves && section != document.sections.end()) add_note(*section, each.text() + ".");
+            continue;
+        }
         if (proves && section != document.sections.end())
-            section->margin += " " + each.text() + ".";
-        if (each.equal()) continue;
+            section->margin += (section->margin.empty() ? "" : "\n") + each.text() + ".";
         document.is_wrong = true;
         document.verdict += (document.verdict.empty() ? "" : "; ") + each.text();
         const std::vector<std::int64_t> cell(each.step.cell.begin(), each.step.cell.end());
@@ -113,6 +134,29 @@ void add_forms(const Arguments& arguments, const attn::Plan& plan, const attn::L
         {"verdict", document.verdict},
         {"mismatches",
          {off, ",\n  "}}}.text;
+}
+
+void add_memory(const Arguments& arguments, const attn::Plan& plan, attn::Document& document) {
+    const bool is_plain = !arguments.has(flags::only) && !arguments.has(flags::html_compare);
+    if (!is_plain || !plan.config.rules.empty() || !bugs_of(arguments, plan).empty()) return;
+    if (std::ranges::any_of(document.sections, is_memory)) return;
+    for (const auto& file : plan.config.attentions) {
+        for (const std::string& form : file->forms) {
+            const attn::Plan other = attn::with_form(plan, *file, form);
+            const attn::StepTable& table = attn::step_table(other);
+            const attn::Ledger ledger = attn::walk(other, attn::draw(other), table);
+            attn::Document walked = attn::document_of(other, ledger, table);
+            attn::add_rules(walked, other, table);
+            std::erase_if(walked.sections, std::not_fn(is_memory));
+            if (walked.sections.empty()) continue;
+            attn::add_derivations(walked, other, table, ledger);
+            for (attn::Section& memory : walked.sections) {
+                add_note(memory, "This is a step of form " + form + ".");
+                document.sections.push_back(std::move(memory));
+            }
+            return;
+        }
+    }
 }
 
 void note_equal_rules(const attn::Plan& plan, const attn::Ledger& given, const attn::Ledger& ledger,

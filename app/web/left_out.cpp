@@ -14,6 +14,7 @@
 #include "attn/files/io/read_tensor.hpp"
 #include "attn/ground/simd/matmul.hpp"
 #include "attn/ground/text/pattern.hpp"
+#include "attn/judge/compare/other_shapes.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/show/render/page/page_files.hpp"
 #include "attn/show/render/render.hpp"
@@ -44,9 +45,14 @@ namespace {
 // --- the page's own files, which it already has
 
 const std::string_view page_css, page_heads_css, page_dark_css, page_heads_js, page_js,
-    page_compare_js, page_bounds_css, page_bounds_js, page_slider_css, page_slider_js,
+    page_compare_js, page_bounds_css, page_bounds_js, page_roles_css, page_roles_js,
     page_thumbs_css, page_thumbs_js, page_listing_css, page_listing_js, page_live_css, page_live_js,
     page_core, page_frame_css, page_plain_css, page_grid_js, page_plain_js;
+
+// --- forms at other sizes: a live page has no attention files
+
+std::vector<OtherShape> shapes_of(const Plan&) { return {}; }
+std::optional<Plan> reshaped(const Plan&, const OtherShape&) { return std::nullopt; }
 
 // --- files and patterns
 

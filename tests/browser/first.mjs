@@ -1,9 +1,11 @@
 // Tests the picture of the first screen: curves, one pair of words, play, a memory, and the number of
 // Tab stops before it; and that each control of an opened list can be touched.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 import { checkContrast } from "./in_page.mjs";
-import { check, checkQuiet, jsonOf, pageOf, picture, printed } from "./pages.mjs";
+import { check, checkQuiet, folder, jsonOf, pageOf, picture, printed } from "./pages.mjs";
 
 const flags = ["--text", "we saw the red boat near the red pier", "--heads", "2", "--mask", "causal", "--seed", "3"];
 const stories = ["--model-file", "stories", "--text", "Lily lost her ball. She"];
@@ -221,6 +223,7 @@ export async function testSignedWeights() {
         signs: [...document.querySelectorAll(".curves [data-key]")].map((one) => [Number(one.dataset.key), one.classList.contains("minus")]),
     }));
     check(!read.texts.some((text) => text.includes("%")), "weights that do not add up to 1 have no %", read.texts);
+    check(!read.texts.includes("-0.0000"), "a weight of 0 has no sign", read.texts);
     const looks = read.texts.slice(2).map(Number);
     check(read.signs.some(([, isMinus]) => isMinus) && read.signs.every(([key, isMinus]) => isMinus === looks[key] < 0), "curves have the sign of their weight", { signs: read.signs, looks });
     const most = looks.reduce((best, one, i) => (Math.abs(one) > Math.abs(looks[best]) ? i : best), 0);
@@ -255,6 +258,84 @@ export async function testOtherRoles() {
     const origin = await opened.page.run(() => document.querySelector(".origin").textContent);
     check(origin.includes("random"), "drawn parameters of a file are random", origin);
     await opened.page.close();
+}
+
+/** Every published attention, and a file of the user's own, opens with words and numbers. */
+export async function testFirstScreens() {
+    const names = printed(["attentions"]).split("\n").map((line) => line.split(" ")[0]).filter(Boolean);
+    const mine = join(folder, "mine.attn");
+    writeFileSync(mine, printed(["attentions", "aft"]).replaceAll("share", "portion").replace("attention  aft", "attention  mine"));
+    for (const file of [...names, mine]) {
+        const opened = await pageOf(["--attention", file]);
+        const read = await opened.page.run(() => ({
+            answer: document.querySelector("#follow:not([hidden]) .answer")?.textContent ?? "",
+            words: document.querySelectorAll("#follow .word").length,
+            boxes: document.querySelector("#follow .margin") !== null,
+        }));
+        check(/ looks most at |a memory of fixed size/.test(read.answer) && read.words > 2 && !read.boxes, `${file} has a first screen`, read);
+        checkQuiet(opened);
+        await opened.page.close();
+    }
+}
+
+/** Weights for each feature: the curves are those of one feature, and the sum precedes its gate. */
+export async function testFeatureWeights() {
+    const words = ["--attention", "aft"];
+    const opened = await pageOf(words);
+    const { page } = opened;
+    const walk = jsonOf(words);
+    const read = () => page.run(() => ({
+        query: Number(document.querySelector('.scene .word[aria-pressed="true"]').dataset.strip.match(/\d+/)),
+        looks: [...document.querySelectorAll(".look")].map((one) => one.textContent),
+        columns: [...document.querySelectorAll(".product .columns-of")].map((one) => [...one.children].map((i) => Number(i.style.getPropertyValue("--share")) * (i.className ? -1 : 1))),
+        title: document.querySelector("#why h2").textContent,
+    }));
+    const percents = (query, feature) => stepOf(walk, "share")[0][query].map((row) => `${Math.round(100 * row[feature])} %`);
+    const first = await read();
+    check(String(first.looks) === String(percents(first.query, 0)), "the weights are those of feature 0", first.looks);
+    const [, sum, context] = first.columns;
+    const sums = sum.map((_, f) => stepOf(walk, "share")[0][first.query].reduce((all, row, key) => all + row[f] * stepOf(walk, "value")[0][key][f], 0));
+    const isLike = (columns, numbers) => numbers.every((one, i) => Math.abs(one / Math.max(...numbers.map(Math.abs)) - columns[i]) < 0.002);
+    check(isLike(sum, sums) && isLike(context, stepOf(walk, "context")[0][first.query]), "the sum and the gated context are the walk's", { sum, context });
+    await page.run(() => document.querySelector('[data-strip="part"]').click());
+    const second = await read();
+    check(String(second.looks) === String(percents(second.query, 1)) && /^share\[0,\d,\d,1\]/.test(second.title), "the next feature has its own weights", second);
+    checkQuiet(opened);
+    await page.close();
+}
+
+/** A form without a memory shows that of the form that has one. */
+export async function testMemoryOfOtherForm() {
+    // A step that reads all rows before its own, as in the parallel form of deltanet, is no memory.
+    for (const [file, name, ...form] of [["retention", "state"], ["rwkv4", "numerator"], ["deltanet", "state", "--form", "parallel"]]) {
+        const opened = await pageOf(["--attention", file, ...form]);
+        const state = stepOf(jsonOf(["--attention", file, "--form", "recurrent"]), name).flat(4);
+        const most = Math.max(...state.map(Math.abs));
+        const read = await opened.page.run(() => ({
+            answer: document.querySelector("#follow .answer").textContent,
+            squares: [...document.querySelectorAll(".memory .square")].flatMap((one) => [...one.children].map((i) => Number(i.className.slice(1)))),
+        }));
+        const first = state.slice(0, read.squares.length);
+        const wrong = read.squares.filter((level, i) => Math.abs(level - 20 * (1 + first[i] / most)) > 0.51);
+        check(read.squares.length > 0 && wrong.length === 0 && (form.length > 0 || / looks most at /.test(read.answer)), `${file} shows weights and memory`, read);
+        checkQuiet(opened);
+        await opened.page.close();
+    }
+}
+
+/** A notebook opens with its weights, and no tensor of it is called a memory. */
+export async function testNotebookFirst() {
+    for (const [name, answer] of [["000", /^“\d” looks most at/], ["003", /^“\w+” looks most at/]]) {
+        const opened = await pageOf(["notebook", name]);
+        const read = await opened.page.run(() => ({
+            answer: document.querySelector("#follow .answer")?.textContent ?? "",
+            looks: document.querySelectorAll("#follow .look").length,
+            memory: document.querySelectorAll(".memory-of").length,
+        }));
+        check(answer.test(read.answer) && read.looks > 3 && read.memory === 0, `notebook ${name} opens with its weights`, read);
+        checkQuiet(opened);
+        await opened.page.close();
+    }
 }
 
 /** The next word of a model comes after the last word, also on a page that is not live. */

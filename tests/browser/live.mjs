@@ -78,6 +78,22 @@ export async function testLive() {
     await page.close();
 }
 
+/** The address after other words opens the page at the same word. */
+export async function testLinkOfWords() {
+    const opened = await pageOf(start);
+    const { page } = opened;
+    await started(page);
+    for (const text of ["x", "she sells sea shells by the sea shore"]) await turn(page, "--text", text);
+    const read = () => page.run(() => [location.href, document.querySelector(".answer").textContent]);
+    const [address, answer] = await read();
+    await page.open("about:blank");
+    await page.open(address);
+    await started(page);
+    check((await read())[1] === answer, "a link opens at the word that the page showed", [answer, await read()]);
+    checkQuiet(opened);
+    await page.close();
+}
+
 /** Counts how often the page responds while a worker computes a walk. */
 const answersOf = (page) => page.run(async () => {
     let answers = 0;

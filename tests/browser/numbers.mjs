@@ -129,8 +129,8 @@ export async function testCertainDigits() {
     }
 }
 
-/** A slider shows the state of a recurrence token by token; selecting a cell moves it to that token. */
-export async function testSlider() {
+/** A square for each token shows the state of a recurrence; selecting a cell moves to its token. */
+export async function testStates() {
     const flags = ["--attention", "retention", "--form", "recurrent", "--text", "one two three four five"];
     const opened = await pageOf(flags);
     const { page } = opened;
@@ -139,38 +139,30 @@ export async function testSlider() {
         page.run(() => {
             document.querySelector("#step-state").open = true;
             const panels = [...document.querySelectorAll("#step-state .panel")].filter((one) => !one.hidden);
-            const slider = document.querySelector(".slider[data-axis=token]");
             return {
                 panels: panels.map((one) => one.querySelector("caption").textContent),
                 cells: panels.flatMap((one) => [...one.querySelectorAll("td")].map((cell) => Number(cell.textContent))),
-                at: slider?.querySelector("input").value,
-                told: slider?.querySelector("output").value,
+                at: document.querySelector('#step-state [data-square][aria-pressed="true"] span').textContent,
             };
         });
     await shown();
-    const is = async (token, word, what) => {
+    const is = async (token, what) => {
         const now = await shown();
         check(now.panels.length === 1 && now.panels[0].endsWith(`token ${token}`), `${what}: one matrix is shown`, now.panels);
-        check(now.at === String(token) && now.told === `${token} ${word}`, `${what}: the slider is at the token`, now);
+        check(now.at === `head 0, token ${token}`, `${what}: its square is pressed`, now);
         const wanted = state.data[0][token].flat();
         const isSo = now.cells.length === wanted.length && now.cells.every((cell, i) => Math.abs(cell - wanted[i]) < 6e-5);
         check(isSo, `${what}: the numbers are right`, now.cells);
     };
-    await is(0, "one", "at first");
-    await page.run(() => {
-        const input = document.querySelector(".slider input");
-        input.value = 3;
-        input.dispatchEvent(new Event("input", { bubbles: true }));
-    });
-    await is(3, "four", "after moving the slider");
+    await is(0, "at first");
+    await page.run(() => document.querySelectorAll("#step-state [data-square]")[3].click());
+    await is(3, "after pressing a square");
     await page.run(() => {
         location.hash = "#why=state[0,1,2,2]";
     });
     await page.run(() => new Promise((done) => setTimeout(done, 50)));
-    await is(1, "two", "after selecting a cell");
-    const other = printed(["--text", "one two", "--format", "html"]);
-    check(!other.includes("slider"), "a page without a recurrence has no slider and no slider script");
-    await picture(page, "slider");
+    await is(1, "after selecting a cell");
+    await picture(page, "states");
     checkQuiet(opened);
     await page.close();
 }

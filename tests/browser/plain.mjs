@@ -50,6 +50,20 @@ export async function testPlainPages() {
     }
 }
 
+/** A page opens at its heading, also if its table is longer than the screen. */
+export async function testPlainTop() {
+    for (const flags of [...tables, ["generate", ...text, "--tokens", "80"]]) {
+        const opened = await pageOf(flags);
+        for (const width of [390, 1440]) {
+            await reopen(opened, width);
+            await opened.page.run(() => new Promise((done) => setTimeout(done, 200)));
+            const place = await opened.page.run(() => [scrollY, document.querySelector("h1").getBoundingClientRect().top >= 0, document.querySelector("td[aria-current]").closest("div").scrollTop]);
+            check(String(place) === "0,true,0", `${flags[0]}, ${width}: the page opens at its top`, place);
+        }
+        await opened.page.close();
+    }
+}
+
 /** The command of a cell prints the number of the cell. */
 export async function testCellCommands() {
     const numberOf = (shown) => Number(shown.match(/\d\.\d{3,}/)[0]);
@@ -110,6 +124,21 @@ export async function testDiagnosis() {
     check(beyond.length === 0, "on paper no table of the diagnosis overlaps its neighbour", beyond);
     checkQuiet(opened);
     await page.close();
+}
+
+/** A page of a mistake opens at the number that is farthest off, and at a word that sees others. */
+export async function testWorstNumber() {
+    const walk = ["--text", "a small green frog", "--mask", "causal", "--bug", "scale-missing"];
+    const file = join(folder, "worst.json");
+    writeFileSync(file, printed([...walk, "--format", "json"]));
+    const steps = JSON.parse(printed([...walk, "--format", "json"])).steps;
+    const scores = steps.find(({ name }) => name === "scaled_scores").data;
+    const seen = scores.flatMap((row, q) => row.slice(0, q + 1).map((score, k) => [Math.abs(score), q, k])).sort((a, b) => b[0] - a[0]);
+    const opened = await pageOf(["diagnose", file], 1);
+    const title = await opened.page.run(() => document.querySelector("#why h2").textContent);
+    check(title.startsWith(`scaled_scores[${seen[0].slice(1)}]`), "the page opens at the worst number", { title, seen });
+    checkQuiet(opened);
+    await opened.page.close();
 }
 
 /** The page of a file says whether it is right; it opens at what differs, even without a known mistake. */

@@ -158,16 +158,6 @@ std::optional<RuleTensor> computed_by(const PlannedStep& of) {
     return RuleTensor{*rule, of.step.outline(of.plan)};
 }
 
-/// Returns the axis along which a step reads its previous row, if it reads itself along no other.
-std::optional<std::size_t> axis_of_state(const RuleTensor& step) {
-    const std::vector<RuleOrder> orders = orders_of(step.rule);
-    if (orders.size() != 1 || orders[0].backwards) return std::nullopt;
-    const std::size_t axis = orders[0].axis;
-    const bool is_near =
-        reads_near(*step.rule.value, step.rule.step, axis, step.rule.indices[axis]);
-    return is_near ? std::optional(axis) : std::nullopt;
-}
-
 /// Returns the step that reads a state row by row; nullopt if there are other readers, or none.
 std::optional<std::size_t> reader_of(const StepTable& table, const Plan& plan, std::size_t at,
                                      Recurrence& of) {
@@ -195,6 +185,14 @@ std::optional<std::size_t> reader_of(const StepTable& table, const Plan& plan, s
 
 }  // namespace
 
+std::optional<std::size_t> state_axis(const Rule& rule) {
+    const std::vector<RuleOrder> orders = orders_of(rule);
+    if (orders.size() != 1 || orders[0].backwards) return std::nullopt;
+    const std::size_t axis = orders[0].axis;
+    const bool is_near = reads_near(*rule.value, rule.step, axis, rule.indices[axis]);
+    return is_near ? std::optional(axis) : std::nullopt;
+}
+
 StepTable without_states(const StepTable& table, const Plan& plan,
                          const std::set<std::string>& kept, std::size_t max_numbers) {
     StepTable without = table;
@@ -204,7 +202,7 @@ StepTable without_states(const StepTable& table, const Plan& plan,
         if (kept.contains(table[at].name)) continue;
         std::optional<RuleTensor> state = computed_by({plan, table, table[at]});
         if (!state) continue;
-        const std::optional<std::size_t> along = axis_of_state(*state);
+        const std::optional<std::size_t> along = state_axis(state->rule);
         if (!along) continue;
         Recurrence of{*std::move(state), {}, *along, 0};
         const std::optional<std::size_t> reader = reader_of(table, plan, at, of);

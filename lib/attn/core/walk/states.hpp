@@ -1,10 +1,15 @@
 #pragma once
+#include <optional>
 #include <set>
 #include <string>
 
 #include "attn/core/walk/step.hpp"
 
 namespace attn {
+
+/// Returns the axis along which a completed rule reads its previous row, if it reads itself along no
+/// other.
+std::optional<std::size_t> state_axis(const Rule& rule);
 
 /// Returns the table without states that are not requested: if one later step reads row t of a
 /// recurrence for its own row t, only a few rows of the state are in memory at a time, and that

@@ -222,7 +222,7 @@ struct Frame {
     std::string plain_text{};  ///< for browsers without JavaScript
     bool is_live = false;      ///< it has fields, and the core
     bool has_bounds = false;   ///< uncertain digits are marked
-    bool has_slider = false;   ///< for the matrices of a recurrence
+    bool has_roles = false;    ///< the weights of its first screen are not the usual ones
     bool has_thumbs = false;   ///< it has pictures of matrices
     bool has_listing = false;  ///< it has a program beside the walk
     bool has_other = false;    ///< it compares two walks
@@ -238,17 +238,17 @@ bool needs_thumbs(const Document& document) {
     });
 }
 
-/// True if a tensor has axes before its matrices other than heads and sequences.
-bool needs_slider(const Document& document) {
+/// True if the context does not read weights, or there is a state for each token: the first screen
+/// finds out what it shows.
+bool needs_roles(const Document& document) {
+    const auto context = std::ranges::find(document.sections, "context", &Section::name);
+    if (context == document.sections.end() || std::ranges::count(context->reads, "weights") == 0)
+        return true;
     return std::ranges::any_of(document.sections, [](const Section& section) {
         const auto* const tensor = std::get_if<Tensor>(&section.content);
-        const std::size_t outer =
-            tensor == nullptr || tensor->dimension() < 2 ? 0 : tensor->dimension() - 2;
-        for (std::size_t axis = 0; axis < outer; ++axis) {
-            const std::string& name = tensor->axes()[axis];
-            if (name != "batch" && name != "head") return true;
-        }
-        return false;
+        if (tensor == nullptr || tensor->dimension() < 3) return false;
+        return std::find(tensor->axes().begin(), tensor->axes().end() - 2, "token") !=
+               tensor->axes().end() - 2;
     });
 }
 
@@ -257,7 +257,7 @@ void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
         << squeezed_style(role_style(Page::light)) << squeezed_style(page_css)
         << squeezed_style(frame.of_heads ? page_heads_css : "")
         << squeezed_style(frame.has_bounds ? page_bounds_css : "")
-        << squeezed_style(frame.has_slider ? page_slider_css : "")
+        << squeezed_style(frame.has_roles ? page_roles_css : "")
         << squeezed_style(frame.has_thumbs ? page_thumbs_css : "")
         << squeezed_style(frame.has_listing ? page_listing_css : "")
         << squeezed_style(frame.is_live ? page_live_css : "")
@@ -294,7 +294,7 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
         << squeezed_script(frame.of_heads ? page_heads_js : "") << squeezed_script(page_js)
         << squeezed_script(frame.has_other ? page_compare_js : "")
         << squeezed_script(frame.has_bounds ? page_bounds_js : "")
-        << squeezed_script(frame.has_slider ? page_slider_js : "")
+        << squeezed_script(frame.has_roles ? page_roles_js : "")
         << squeezed_script(frame.has_thumbs ? page_thumbs_js : "")
         << squeezed_script(frame.has_listing ? page_listing_js : "")
         << squeezed_script(frame.is_live ? page_live_js : "")
@@ -337,7 +337,7 @@ void render_html(const Document& document, const FigureChoices& choices, const S
     write_page(
         sink,
         {document.command, false, plain_weights(document, choices), is_live,
-         choices.options.certain_digits, needs_slider(document),
+         choices.options.certain_digits, needs_roles(document),
          is_live || choices.grid || needs_thumbs(document), !document.listing.empty(),
          document.other != nullptr},
         choices, [&](TextPieces& out) {

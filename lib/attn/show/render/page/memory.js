@@ -5,10 +5,15 @@ const squareSide = 16;
 
 /** @this {any} returns the state of a recurrence, a matrix for each token, and what makes it fade */
 Strip.prototype.memoryOf = function (walk) {
-    const state = walk.sections.find((one) => one.isTensor && one.of === one && one.axes.at(-3) === "token");
+    // A state reads its row of the token before; those over keys have no fixed size.
+    const isState = ({ name, rule = "", axes, of }) => {
+        const own = [...rule.matchAll(new RegExp(`\\b${name}\\[([^[\\]]*)\\]`, "g"))];
+        return of.name === name && !axes.includes("key") && own.some(([, places]) => places.split(",")[axes.indexOf("token")]?.endsWith(" - 1"));
+    };
+    const [state, ...others] = walk.sections.filter((one) => one.isTensor && isState(one));
     const isAlone = ({ name, view, axes }) => !/(query|key|value)(_features)?$/.test(name) && view.sides.length < 4 && axes.at(-2) !== "vocab";
     const read = (state?.view.reads ?? []).map((name) => walk.byName.get(name));
-    return state && { state, fades: read.filter((one) => one?.isTensor && one !== state && isAlone(one)) };
+    return state && { state, fades: others.concat(read.filter((one) => one?.isTensor && one !== state && isAlone(one))) };
 };
 
 /** @this {any} draws the memory: for each token its word, its square, and the decay beside it */
@@ -16,10 +21,10 @@ Strip.prototype.memoryDrawn = function () {
     if (!this.memory) return "";
     const { app, memory } = this;
     const { state, fades } = memory;
-    const token = state.axes.length - 3;
+    const token = state.axes.indexOf("token");
     const at = (section, index) =>
         section.flat(section.axes.map((axis) => (axis === "token" ? index : axis === "head" || axis === "batch" ? (app.tabs.front(section, axis) ?? 0) : 0)));
-    const [rows, columns] = state.shape.slice(-2);
+    const [rows, columns] = [1, ...state.shape.slice(token + 1)].slice(-2);
     const cellsOf = (start) =>
         times(Math.min(rows, squareSide), (r) => times(Math.min(columns, squareSide), (c) => state.shade(start + r * columns + c, app.levels)));
     const isChosen = (index) => app.selected?.section === state && state.indices(app.selected.flat)[token] === index;

@@ -46,11 +46,11 @@
         .incbin "bounds.css"
         at_label attn_page_bounds_js
         .incbin "bounds.js"
-        at_label attn_page_slider_css
-        .incbin "slider.css"
-        at_label attn_page_slider_js
-        .incbin "slider.js"
+        at_label attn_page_roles_css
+        .incbin "memory.css"
+        at_label attn_page_roles_js
         .incbin "memory.js"
+        .incbin "roles.js"
         at_label attn_page_thumbs_css
         .incbin "thumbs.css"
         at_label attn_page_thumbs_js

@@ -88,7 +88,7 @@ class App {
     /** Returns the address of a cell, with the parts of the state that the cell does not determine. */
     addressText({ section, flat }) {
         const layer = this.model ? `layer-${this.layer}:` : "";
-        const told = [...section.view.sides, ...section.axes];
+        const told = [...section.sides, ...section.axes];
         const usual = { key: this.strip.roles && this.strip.mostSeen(), ...this.strip.opening };
         const now = { ...this.state, head: this.tabs.chosen.head ?? 0 };
         const more = Object.keys(usual).filter((side) => !told.includes(side) && now[side] !== usual[side]);
@@ -102,8 +102,8 @@ class App {
         const at = { ...this.state, ...changed };
         const indices = section.axes.map((axis, i) => {
             const isTab = axis === "batch" || axis === "head";
-            const index = isTab ? this.tabs.front(section, axis) : at[section.view.sides[i]];
-            return Math.min(index ?? 0, section.shape[i] - 1);
+            const front = isTab || i < section.axes.length - 2 ? this.tabs.front(section, axis) : undefined;
+            return Math.min((isTab ? front : at[section.sides[i]] ?? front) ?? 0, section.shape[i] - 1);
         });
         return section.flat(indices);
     }
@@ -120,8 +120,9 @@ class App {
     takeState(section, flat, named) {
         if (!this.strip.roles) return;
         const told = { ...named };
-        section.indices(flat).forEach((index, i) => (told[section.view.sides[i]] = index));
-        const [queries, keys] = this.strip.roles.weights.shape.slice(-2);
+        section.indices(flat).forEach((index, i) => (told[section.sides[i]] = index));
+        const [queries, keys] = this.strip.roles.ends;
+        this.state.part = told.part ?? this.state.part;
         if (told.query < queries) {
             this.state.query = told.query;
             this.state.key = this.strip.mostSeen();

@@ -13,8 +13,8 @@ extern const std::string_view page_js;
 extern const std::string_view page_compare_js;  ///< only for pages of two walks
 extern const std::string_view page_bounds_css;  ///< only for pages with bounds
 extern const std::string_view page_bounds_js;
-extern const std::string_view page_slider_css;  ///< only for pages with a recurrence
-extern const std::string_view page_slider_js;
+extern const std::string_view page_roles_css;
+extern const std::string_view page_roles_js;    ///< only for attentions without the usual weights
 extern const std::string_view page_thumbs_css;  ///< only for pages with more than two heads
 extern const std::string_view page_thumbs_js;
 extern const std::string_view page_listing_css;  ///< only for pages with a program

@@ -44,30 +44,36 @@ class Pair {
         return element("span.part", element("span", sign, shown), element(role ? `small.${role}` : "small", words));
     }
 
+    /** Returns the weight of a pair, behind its score. */
+    share(one) {
+        const { app, roles } = this.strip;
+        const made = button(this.strip.weightText(one), () => app.follow({ key: one.key }), { "data-strip": "share" });
+        return this.part(roles.scores === roles.weights ? "" : "→ ", made, roles.areShares ? "share" : roles.weights.name, "weight");
+    }
+
     /** Shows a pair; `sums` are those of a sum that runs. */
     show(one, sums = undefined) {
         const { app, roles } = this.strip;
-        const { scores, last, value, context } = roles;
+        const { scores, last, context } = roles;
         const [asks, offers] = [this.strip.quoted(14), `“${shortened(one.label, 14)}”`];
         const at = (section) => this.strip.at(section, one.key);
         const { terms } = derive(app.walk, scores, at(scores));
         const isProduct = terms.length > 0 && terms.every(({ factors }) => factors.length === 2);
         const factors = (i) => terms.map((term) => term.factors[i]);
         const [query, key] = [`what ${asks} looks for (query)`, `what ${offers} offers (key)`];
-        const rowOf = (section, start) => times(section.shape.at(-1), (i) => ({ section, flat: start + i }));
         const number = (section) => this.strip.number(section, at(section), "pair ");
-        const share = button(this.strip.weightText(one), () => app.follow({ key: one.key }), { "data-strip": "share" });
-        const whole = rowOf(context, app.cellAt(context)).map(({ flat }) => context.values[flat]);
-        const scaled = app.walk.byName.get("scaled_scores");
-        const isLast = last === scaled || scaled?.values[at(scaled)] === last.values[at(last)];
+        const start = app.cellAt(context);
+        const whole = context.values.slice(start, start + context.shape.at(-1));
+        const scaled = scores === roles.weights ? undefined : app.walk.byName.get("scaled_scores");
+        const isLast = last === scaled || (scaled && scaled.values[at(scaled)] === last.values[at(last)]);
         this.element.replaceChildren(
             ...(isProduct ? [this.vector("query", factors(0), query), "·", this.vector("key", factors(1), key)] : []),
             ...(scores === roles.weights ? [] : [this.part(isProduct ? "= " : "", number(scores), "score")]),
             ...(scaled ? [this.part(`${this.divisor(scores.values[at(scores)] / scaled.values[at(scaled)])} = `, number(scaled), "scaled")] : []),
             ...(last === scores || isLast ? [] : [this.part("→ ", number(last), last.name.replace(/_?scores$/, ""))]),
-            this.part(scores === roles.weights ? "" : "→ ", share, roles.areShares ? "share" : roles.weights.name, "weight"),
+            this.share(one),
             "×",
-            this.vector("value", rowOf(value, at(value)), `what ${offers} gives (value)`),
+            this.vector("value", this.strip.valueOf(one), `what ${offers} gives (value)`),
             this.part("→ ", columnsOf("value", sums ?? whole, largestOf(whole)), sums ? "added up so far" : `sum of all, into ${asks}`),
         );
     }
@@ -106,7 +112,7 @@ class Pair {
     next() {
         const [first] = JSON.parse(root.getElementById("next")?.textContent ?? "[]");
         const { app, roles } = this.strip;
-        const last = roles.weights.shape.at(-2) - 1;
+        const last = roles.ends[0] - 1;
         if (!first || ofOneLayer(app.walk, first).length > 0) return "";
         const when = app.state.query === last ? "then" : `after “${shortened(this.strip.queryLabel(last), 14)}”`;
         return element("p.says", `${when} the model says `, shareBar(first.probability), ` “${first.token.trim()}” ${percent(first.probability)}`);

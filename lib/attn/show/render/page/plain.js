@@ -1,7 +1,7 @@
 // A page of one table, or of text: a selected cell shows its description and its command.
 
 const cells = [...document.querySelectorAll("tbody td")];
-const told = element("aside", { id: "told", role: "status" });
+const told = element("section", { id: "told", role: "status" });
 
 function choose(cell) {
     for (const one of cells) {
@@ -12,6 +12,9 @@ function choose(cell) {
     const { from } = cell.closest("table").dataset;
     const shows = command ? element("p", `${from}: `, element("code", command)) : "";
     told.replaceChildren(element("p", words), shows);
+}
+function select(cell) {
+    choose(cell);
     hash.write(cell.id);
 }
 
@@ -20,13 +23,16 @@ if (cells.length > 0) {
     const [table] = document.querySelectorAll("table");
     const cellOf = ({ target }) => target.closest("td");
     table.parentElement.after(told);
-    table.addEventListener("click", (event) => cellOf(event) && choose(cellOf(event)));
+    table.addEventListener("click", (event) => cellOf(event) && select(cellOf(event)));
     table.addEventListener("keydown", (event) => {
         const next = cellOf(event) && neighbour(cellOf(event), event.key);
         if (!next) return;
         event.preventDefault();
-        choose(next);
+        select(next);
         next.focus();
     });
-    choose(document.getElementById(hash.read()) ?? document.querySelector("td[aria-current]"));
+    // The page opens at its top: an address written while it loads would scroll it.
+    const first = document.getElementById(hash.read()) ?? document.querySelector("td[aria-current]");
+    choose(first);
+    table.parentElement.scrollLeft = first.offsetLeft - table.parentElement.clientWidth / 2;
 }

@@ -5,28 +5,9 @@ const keysInBox = 10;
 /** Maximum number of features of a row with a number or a colour. */
 const featuresInBox = 8;
 
-/** Returns the tensors of the first screen, or nothing if a walk does not have all of them. */
-function rolesOf(walk) {
-    const named = (name) => walk.byName.get(name);
-    const context = named("context");
-    const reads = (context?.view.reads ?? []).map(named).filter((one) => one?.isTensor);
-    const weights = reads.find((one) => one.isOfPairs);
-    const value = reads.find((one) => ["key", "token"].includes(one.axes.at(-2)) && !one.isOfPairs);
-    // Weights that are made in one step are their own scores.
-    const similarity = (weights?.view.reads ?? []).map(named).find((one) => one?.isOfPairs) ?? weights;
-    const { scores = similarity, hider: last = similarity } = walk;
-    if (!context?.isTensor || !weights || !value) return undefined;
-    const [exponentials, softmax, rowSum] = ["exponentials", "weights", "row_sum"].map(named);
-    // Softmax by another rule does not follow from its usual parts.
-    const shared = softmax?.margin ? { softmax } : { exponentials, softmax, rowSum };
-    return { scores, last, ...shared, weights, value, context, areShares: areShares(weights) };
-}
-
-/** Returns whether weights are shares: between 0 and 1, and rows of other names add up to 1. */
-function areShares({ name, values, shape }) {
-    const rows = values.length / shape.at(-1);
-    const isOne = Math.abs(values.reduce((sum, one) => sum + one, 0) - rows) < 0.005 * rows;
-    return !values.some((one) => one < 0 || one > 1.005) && (isOne || name === "weights");
+/** Returns weights with their numbers of queries and keys, and whether all are between 0 and 1. */
+function rolesOfWeights(weights, ends = weights.shape.slice(-2)) {
+    return { weights, ends, areShares: !weights.values.some((one) => one < 0 || one > 1.005) };
 }
 
 /** True if the parameters are those of a model. */
@@ -76,14 +57,14 @@ class Strip {
     /** Shows a new walk, and selects a word that means something. */
     make() {
         const { walk, state } = this.app;
-        this.roles = rolesOf(walk);
+        this.roles = this.rolesOf(walk);
         this.memory = this.memoryOf(walk);
         this.element.hidden = !this.roles && !this.memory;
         if (this.roles) {
-            const [queries, keys] = this.roles.weights.shape.slice(-2);
+            const [queries, keys] = this.roles.ends;
             const words = String(this.keys().map((one) => one.label));
-            // Only after its last word does a model say something.
-            const isNew = isTrained(walk) && words !== this.words;
+            // Other words begin as on a new page: a link without a cell opens there.
+            const isNew = words !== this.words;
             if (isNew || !(state.query < queries)) this.open(queries);
             if (isNew || !(state.key < keys)) this.pressed = false;
             this.words = words;
@@ -100,7 +81,7 @@ class Strip {
     open(queries) {
         const { state, tabs, walk, model } = this.app;
         const [trained, made, last] = [isTrained(walk), walk.config.explicit_settings?.example, queries - 1];
-        const heads = model ? [tabs.chosen.head ?? 0] : times(Math.max(1, tabs.extents.head), (i) => i);
+        const heads = model ? [tabs.chosen.head ?? 0] : times(tabs.extents.head, (i) => i);
         const fits = ({ key, label }, query) => (trained ? key > 0 && key < query - 1 && /\p{L}{2}/u.test(label) : key !== query);
         this.opening = { head: heads[0], query: last >> 1 };
         let best = 0;
@@ -122,24 +103,22 @@ class Strip {
 
     /** Returns whether the value of a key has a number other than 0. */
     gives(one) {
+        return Boolean(one) && this.valueOf(one).some(({ section, flat }) => section.values[flat] !== 0);
+    }
+
+    /** Returns the cells of the value of a key. */
+    valueOf({ key }) {
         const { value } = this.roles;
-        const start = one ? this.at(value, one.key) : 0;
-        return times(value.shape.at(-1), (i) => value.values[start + i]).some((number) => number !== 0);
+        return times(value.shape.at(-1), (i) => ({ section: value, flat: this.at(value, key) + i }));
     }
 
     /** Returns the keys of the selected query: word, weight, and whether it is hidden. */
     keys() {
-        const { weights } = this.roles;
-        const start = this.app.cellAt(weights, { key: 0 });
-        const indices = weights.indices(start);
-        const last = weights.shape.length - 1;
-        return times(weights.shape[last], (key) => ({
-            key,
-            flat: start + key,
-            label: weights.label(last, key, indices),
-            weight: weights.values[start + key],
-            hidden: weights.hides(start + key),
-        }));
+        const { weights, ends } = this.roles;
+        return times(ends[1], (key) => {
+            const flat = this.at(weights, key);
+            return { key, flat, label: weights.wordOf("key", flat), weight: weights.values[flat], hidden: weights.hides(flat) };
+        });
     }
 
     /** Returns the visible keys, those with the largest weights first. */
@@ -160,8 +139,7 @@ class Strip {
 
     queryLabel(query = this.app.state.query) {
         const { weights } = this.roles;
-        const indices = weights.indices(this.app.cellAt(weights, { query, key: 0 }));
-        return weights.label(weights.shape.length - 2, query, indices);
+        return weights.wordOf("query", this.app.cellAt(weights, { query, key: 0 }));
     }
     quoted(most) {
         return `“${shortened(this.queryLabel(), most)}”`;
@@ -184,6 +162,23 @@ class Strip {
         this.pair.show(keys[this.app.state.key]);
         this.curves.show(this.lines(keys));
         return [this.answer(keys), this.origin(keys), this.curves.element, ...this.pair.elements(), this.numbers];
+    }
+
+    /** Returns the tensors of the first screen, or nothing if a walk does not have all of them. */
+    rolesOf(walk) {
+        const named = (name) => walk.byName.get(name);
+        const context = named("context");
+        const reads = (context?.view.reads ?? []).map(named).filter((one) => one?.isTensor);
+        const weights = reads.find((one) => one.isOfPairs);
+        const value = reads.find((one) => ["key", "token"].includes(one.axes.at(-2)) && !one.isOfPairs);
+        // Weights that are made in one step are their own scores.
+        const similarity = (weights?.view.reads ?? []).map(named).find((one) => one?.isOfPairs) ?? weights;
+        const { scores = similarity, hider: last = similarity } = walk;
+        if (!context?.isTensor || !weights || !value) return undefined;
+        const [exponentials, softmax, rowSum] = ["exponentials", "weights", "row_sum"].map(named);
+        // Softmax by another rule does not follow from its usual parts.
+        const shared = softmax?.margin ? { softmax } : { exponentials, softmax, rowSum };
+        return { scores, last, ...shared, ...rolesOfWeights(weights), value, context };
     }
 
     /** Return the memory of a recurrence, and its picture: memory.js, on pages that have one. */
@@ -223,7 +218,7 @@ class Strip {
     /** Returns the weight of a key as shown in the line of words. */
     weightText({ weight, hidden }) {
         if (hidden) return "hidden";
-        return this.roles.areShares ? percent(weight) : this.roles.weights.number(weight);
+        return this.roles.areShares ? percent(weight) : this.roles.weights.number(weight + 0);
     }
     lookText(one) {
         const { label } = one;
@@ -242,14 +237,15 @@ class Strip {
 
     /** Returns the line of words, each above its share, below that of the queries if those are other words. */
     lines(keys) {
-        const asking = times(this.roles.weights.shape.at(-2), (query) => this.queryLabel(query));
+        const asking = times(this.roles.ends[0], (query) => this.queryLabel(query));
         const isSelf = String(asking) === String(keys.map((one) => one.label));
         const unit = (one) => {
             const more = (one.hidden || one.weight === 0 ? " faint" : "") + (one.key === this.app.state.key ? " seen" : "");
             const word = element("span", { class: "word" + more, dir: "auto" }, wordText(one.label));
             return element("li", isSelf ? this.wordButton(one.key, one.label, more) : word, this.lookButton(one));
         };
-        const size = keys.length > 24 ? ".many" : keys.length > 12 ? ".some" : "";
+        const most = Math.max(...this.roles.ends);
+        const size = most > 24 ? ".many" : most > 12 ? ".some" : "";
         const line = (name, items) => element(`ol.sentence${size}${name}`, { dir: "auto", onkeydown: alongLine }, items);
         const row = line("", keys.map(unit));
         return isSelf ? [row] : [line(".ask", asking.map((label, query) => element("li", this.wordButton(query, label)))), row];
@@ -370,11 +366,8 @@ class Strip {
     }
 
     /** Returns the drawn features of a value times its weight. */
-    weighted({ key, weight }, most = featuresInBox) {
-        const { value } = this.roles;
-        const start = this.at(value, key);
-        const end = start + Math.min(value.shape.at(-1), most);
-        return [...value.values.slice(start, end)].map((one) => one * weight);
+    weighted(one, most = featuresInBox) {
+        return this.valueOf(one).slice(0, most).map(({ section, flat }) => section.values[flat] * one.weight);
     }
 
     /** Returns the last box: each value times its weight, and their sum. */
@@ -382,9 +375,9 @@ class Strip {
         const { weights, value, context } = this.roles;
         const limit = largestOf(rows.flatMap((one) => this.weighted(one)));
         const taken = (one) => {
-            const start = this.at(value, one.key);
-            const about = { class: "number", "aria-label": value.address(start), "data-strip": `value ${one.key}` };
-            const made = button("", () => this.app.choose(value, start, { stay: true }), about);
+            const [{ flat }] = this.valueOf(one);
+            const about = { class: "number", "aria-label": value.address(flat), "data-strip": `value ${one.key}` };
+            const made = button("", () => this.app.choose(value, flat, { stay: true }), about);
             made.append(swatches(this.app.levels, this.weighted(one), limit));
             return this.row(one, true, this.number(weights, one.flat), "×", made);
         };

@@ -8,17 +8,20 @@ class Tabs {
         this.element = element("div", { id: "tabs" });
     }
 
-    /** Returns one row of tabs for each axis of a walk with more than one index. */
+    /** Makes a row of tabs for samples and one for heads; other axes, such as the tokens of a state, have squares. */
     make(walk) {
-        const extents = (this.extents = { batch: walk.extent("batch"), head: walk.extent("head") });
-        const axes = Object.keys(extents).filter((axis) => extents[axis] > 1);
-        this.element.replaceChildren(...axes.map((axis) => this.rowOf(axis)));
+        const rows = ["batch", "head"];
+        this.extents = {};
+        for (const axis of walk.sections.flatMap(({ axes }) => axes.slice(0, -2)).concat(rows)) {
+            this.extents[axis] = walk.extent(axis) || 1;
+            this.chosen[axis] = Math.min(this.chosen[axis] ?? 0, this.extents[axis] - 1);
+        }
+        this.element.replaceChildren(...rows.filter((axis) => this.extents[axis] > 1).map((axis) => this.rowOf(axis)));
         this.mark();
     }
 
     rowOf(axis) {
         const length = this.extents[axis];
-        this.chosen[axis] = Math.min(this.chosen[axis] ?? 0, length - 1);
         const about = (i) => ({
             role: "tab",
             "aria-label": `${axis} ${i}`,

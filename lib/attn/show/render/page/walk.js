@@ -75,6 +75,8 @@ class Section {
         const low = view.high === "largest of its row" ? "-largest" : `-${view.high}`;
         this.view = { form: "fixed", precision: 4, scale: "d", low, sides: this.axes, ...view };
         this.tokens = tokens;
+        /** The names of its axes for the selected word and key. */
+        this.sides = this.view.sides;
         this.isTensor = step.data !== undefined;
         if (!this.isTensor) return;
         this.size = productOf(this.shape);
@@ -134,6 +136,13 @@ class Section {
     }
     label(axis, index, indices) {
         return this.token(axis, index, indices) ?? this.feature(axis, index, indices) ?? String(index);
+    }
+
+    /** Returns the word of a cell along the axis of the queries or of the keys. */
+    wordOf(side, flat) {
+        const indices = this.indices(flat);
+        const axis = this.sides.indexOf(side);
+        return this.label(axis, indices[axis], indices);
     }
 
     /** True if each query has a number for each key. */
