@@ -45,7 +45,7 @@ namespace {
 // --- the page's own files, which it already has
 
 const std::string_view page_css, page_heads_css, page_dark_css, page_heads_js, page_js,
-    page_compare_js, page_bounds_css, page_bounds_js, page_roles_css, page_roles_js,
+    page_compare_js, page_bounds_css, page_bounds_js, page_roles_css, page_roles_js, page_next_js,
     page_thumbs_css, page_thumbs_js, page_listing_css, page_listing_js, page_live_css, page_live_js,
     page_core, page_frame_css, page_plain_css, page_grid_js, page_plain_js;
 

@@ -62,6 +62,35 @@ export async function testCurves() {
     await page.close();
 }
 
+/** The word under the mouse shows its curves and weights; the selected word and its panel stay. */
+export async function testTouchedWord() {
+    const opened = await pageOf(flags);
+    const { page } = opened;
+    await page.look({ width: 1440, height: 900 });
+    const weights = stepOf(jsonOf(flags), "weights")[0];
+    const read = () => page.run(async () => {
+        // The browser moves the mouse with its next frame.
+        for (let frame = 0; frame < 2; ++frame) await new Promise((resolve) => requestAnimationFrame(resolve));
+        return {
+            keys: [...document.querySelectorAll(".curves [data-key]")].map((one) => Number(one.dataset.key)).sort(),
+            looks: [...document.querySelectorAll(".look")].map((one) => one.textContent),
+            title: document.querySelector("#why h2").textContent,
+            places: [...document.querySelectorAll(".scene .word")].map((one) => one.getBoundingClientRect().x),
+        };
+    });
+    const texts = (query) => weights[query].map((one, key) => (key > query ? "hidden" : `${Math.round(100 * one)} %`));
+    const before = await read();
+    await page.send("Page.bringToFront");
+    await page.mouse('.scene .word[data-strip="query 2"]');
+    const during = await read();
+    check(String(during.keys) === "0,1,2" && String(during.looks) === String(texts(2)) && during.title === before.title && String(during.places) === String(before.places), "a touched word shows its weights", during);
+    await page.mouse("h1");
+    const after = await read();
+    check(String(after.keys) === "0,1,2,3,4" && String(after.looks) === String(texts(4)), "the selected word is shown again", after);
+    checkQuiet(opened);
+    await page.close();
+}
+
 /** The columns of a pair are its vectors, and the numbers between them those of the walk. */
 export async function testPair() {
     const opened = await pageOf(flags);

@@ -226,6 +226,7 @@ struct Frame {
     bool has_thumbs = false;   ///< it has pictures of matrices
     bool has_listing = false;  ///< it has a program beside the walk
     bool has_other = false;    ///< it compares two walks
+    bool has_next = false;     ///< it has the next word of a model
 };
 
 /// True if a tensor has more matrices than two: they are small squares at first.
@@ -295,6 +296,7 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
         << squeezed_script(frame.has_other ? page_compare_js : "")
         << squeezed_script(frame.has_bounds ? page_bounds_js : "")
         << squeezed_script(frame.has_roles ? page_roles_js : "")
+        << squeezed_script(frame.has_next ? page_next_js : "")
         << squeezed_script(frame.has_thumbs ? page_thumbs_js : "")
         << squeezed_script(frame.has_listing ? page_listing_js : "")
         << squeezed_script(frame.is_live ? page_live_js : "")
@@ -339,7 +341,7 @@ void render_html(const Document& document, const FigureChoices& choices, const S
         {document.command, false, plain_weights(document, choices), is_live,
          choices.options.certain_digits, needs_roles(document),
          is_live || choices.grid || needs_thumbs(document), !document.listing.empty(),
-         document.other != nullptr},
+         document.other != nullptr, !choices.next.empty()},
         choices, [&](TextPieces& out) {
             write_walk(out, document, choices, "");
             if (!document.listing.empty()) {

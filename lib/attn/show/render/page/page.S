@@ -51,6 +51,8 @@
         at_label attn_page_roles_js
         .incbin "memory.js"
         .incbin "roles.js"
+        at_label attn_page_next_js
+        .incbin "next.js"
         at_label attn_page_thumbs_css
         .incbin "thumbs.css"
         at_label attn_page_thumbs_js

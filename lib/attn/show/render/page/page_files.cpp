@@ -4,7 +4,7 @@ extern "C" {
 extern const char attn_page_css[], attn_page_heads_css[], attn_page_dark_css[];
 extern const char attn_page_heads_js[], attn_page_js[], attn_page_bounds_css[];
 extern const char attn_page_compare_js[], attn_page_bounds_js[], attn_page_roles_css[],
-    attn_page_roles_js[];
+    attn_page_roles_js[], attn_page_next_js[];
 extern const char attn_page_thumbs_css[], attn_page_thumbs_js[];
 extern const char attn_page_listing_css[], attn_page_listing_js[];
 extern const char attn_page_live_css[], attn_page_live_js[], attn_page_after_root[];
@@ -31,7 +31,8 @@ const std::string_view page_compare_js = between(attn_page_compare_js, attn_page
 const std::string_view page_bounds_css = between(attn_page_bounds_css, attn_page_bounds_js);
 const std::string_view page_bounds_js = between(attn_page_bounds_js, attn_page_roles_css);
 const std::string_view page_roles_css = between(attn_page_roles_css, attn_page_roles_js);
-const std::string_view page_roles_js = between(attn_page_roles_js, attn_page_thumbs_css);
+const std::string_view page_roles_js = between(attn_page_roles_js, attn_page_next_js);
+const std::string_view page_next_js = between(attn_page_next_js, attn_page_thumbs_css);
 const std::string_view page_thumbs_css = between(attn_page_thumbs_css, attn_page_thumbs_js);
 const std::string_view page_thumbs_js = between(attn_page_thumbs_js, attn_page_listing_css);
 const std::string_view page_listing_css = between(attn_page_listing_css, attn_page_listing_js);

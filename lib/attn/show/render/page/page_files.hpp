@@ -15,6 +15,7 @@ extern const std::string_view page_bounds_css;  ///< only for pages with bounds
 extern const std::string_view page_bounds_js;
 extern const std::string_view page_roles_css;
 extern const std::string_view page_roles_js;    ///< only for attentions without the usual weights
+extern const std::string_view page_next_js;     ///< only for pages with the next word of a model
 extern const std::string_view page_thumbs_css;  ///< only for pages with more than two heads
 extern const std::string_view page_thumbs_js;
 extern const std::string_view page_listing_css;  ///< only for pages with a program

@@ -108,13 +108,8 @@ class Pair {
         this.timer = this.played = undefined;
     }
 
-    /** Returns the next word of the model on this page. */
+    /** Returns the next word of the model on this page: next.js. */
     next() {
-        const [first] = JSON.parse(root.getElementById("next")?.textContent ?? "[]");
-        const { app, roles } = this.strip;
-        const last = roles.ends[0] - 1;
-        if (!first || ofOneLayer(app.walk, first).length > 0) return "";
-        const when = app.state.query === last ? "then" : `after “${shortened(this.strip.queryLabel(last), 14)}”`;
-        return element("p.says", `${when} the model says `, shareBar(first.probability), ` “${first.token.trim()}” ${percent(first.probability)}`);
+        return "";
     }
 }

@@ -35,12 +35,6 @@ function percent(weight) {
     return weight > 0 && weight < 0.005 ? "< 1 %" : `${Math.round(100 * weight)} %`;
 }
 
-/** Returns the settings of a walk that change its layer alone, not the next word of the model. */
-function ofOneLayer({ config }, { bug }) {
-    const ofAll = ["model_file", "text", "ids", "layer", "variant", "seed", bug ? "bug" : ""];
-    return Object.keys(config.explicit_settings ?? {}).filter((name) => !ofAll.includes(name));
-}
-
 class Strip {
     constructor(app) {
         this.app = app;
@@ -112,11 +106,11 @@ class Strip {
         return times(value.shape.at(-1), (i) => ({ section: value, flat: this.at(value, key) + i }));
     }
 
-    /** Returns the keys of the selected query: word, weight, and whether it is hidden. */
-    keys() {
+    /** Returns the keys of a query: word, weight, and whether it is hidden. */
+    keys(query = this.app.state.query) {
         const { weights, ends } = this.roles;
         return times(ends[1], (key) => {
-            const flat = this.at(weights, key);
+            const flat = this.app.cellAt(weights, { query, key });
             return { key, flat, label: weights.wordOf("key", flat), weight: weights.values[flat], hidden: weights.hides(flat) };
         });
     }
@@ -147,6 +141,7 @@ class Strip {
 
     update() {
         this.pair.stop();
+        this.touched = undefined;
         if (this.element.hidden) return;
         if (this.roles && !this.pressed) this.app.state.key = this.mostSeen();
         const focused = CSS.escape(root.activeElement?.dataset?.strip ?? "");
@@ -196,17 +191,36 @@ class Strip {
 
     // --- the line of words
 
-    /** Returns the keys with a curve, the current query, and the word whose curve is emphasised. */
+    /** Returns the keys with a curve, the query, and the word whose curve is emphasised. */
     drawnKeys() {
-        const { query, key } = this.app.state;
+        const { state } = this.app;
         const { played } = this.pair;
-        return { keys: played ?? this.keys(), query, picked: played ? played.at(-1).key : key };
+        const { touched = state.query } = this;
+        const keys = played ?? this.keys(touched);
+        return { keys, query: touched, picked: played ? played.at(-1).key : touched === state.query ? state.key : this.seenKeys(keys)[0]?.key };
+    }
+
+    /** Shows the weights of the word under the mouse, or those of the selected word again. */
+    touch(query) {
+        if (this.pair.played) return;
+        this.touched = query;
+        const keys = this.keys(query);
+        const looks = [...this.element.querySelectorAll(".look")];
+        // A share of another length would move the words under the mouse.
+        const widths = looks.map(({ parentElement }) => parentElement.getBoundingClientRect().width);
+        looks.forEach((look, i) => {
+            look.parentElement.style.flex = `0 0 ${widths[i]}px`;
+            look.textContent = this.weightText(keys[i]);
+        });
+        this.curves.draw();
     }
 
     wordButton(query, label, more = "") {
         const isOn = query === this.app.state.query;
         return button(wordText(label), () => this.app.follow({ query }), {
             class: "word" + more,
+            onmouseenter: () => this.touch(query),
+            onmouseleave: () => this.touch(),
             dir: "auto",
             "aria-pressed": String(isOn),
             tabindex: isOn ? 0 : -1,
