@@ -147,7 +147,8 @@ private:
             const bool is_input = is_exact_ && diagnosis_.given.has(name);
             attn::Array<double> radius = attn::empty_array<double>(tensor.shape());
             for (std::size_t i = 0; i < tensor.size(); ++i) {
-                const double cut = own->second.cuts[i];
+                constexpr double fill = -1e4;  // hides a key, and has no digits to lose
+                const double cut = tensor.at(i) > fill ? own->second.cuts[i] : 0;
                 radius.data()[i] = is_input ? std::min(cut, 0.5 * finest_) : cut;
             }
             radii.record(name, attn::Tensor(tensor.axes(), std::move(radius)));

@@ -50,9 +50,13 @@ bool is_projection(const std::string& name) {
     return step == "query" || step == "key" || step == "value";
 }
 
-/// The name of a row in parts: `q` and `love` of `q_love`, `k` and `2` of `k2`.
+/// The name of a row in parts: `q` and `love` of `q_love`, `k` and `2` of `k2`, `attn_scores` and
+/// `2` of `attn_scores_2`.
 std::pair<std::string, std::string> parts_of_row(const std::string& name) {
-    const std::size_t bar = name.find('_');
+    const std::size_t last = name.rfind('_');
+    const bool is_numbered =
+        last != name.npos && name.find_first_not_of("0123456789", last + 1) == name.npos;
+    const std::size_t bar = is_numbered ? last : name.find('_');
     if (bar != std::string::npos) return {name.substr(0, bar), name.substr(bar + 1)};
     const std::size_t end = name.find_last_not_of("0123456789") + 1;
     return {name.substr(0, end), name.substr(end)};
@@ -186,6 +190,16 @@ bool name_rows_of(const attn::Ledger& file, const std::vector<std::string>& toke
     });
 }
 
+std::vector<attn::NamedTensor> with_tokens_as_rows(std::vector<attn::NamedTensor> tensors) {
+    for (attn::NamedTensor& each : tensors) {
+        each.row_names.clear();
+        const attn::Shape shape = each.tensor.shape();
+        if (shape.size() != 2) continue;
+        each.tensor = attn::strided(each.tensor, {shape[1], shape[0]}, {1, shape[1]});
+    }
+    return tensors;
+}
+
 attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::string& spec,
                         std::vector<std::string>& tokens) {
     attn::Ledger ledger;
@@ -222,12 +236,16 @@ attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::strin
     return with_weights_known(with_scores_known(attn::heads_together(ledger)));
 }
 
-attn::Ledger pasted_tensors(const std::string& spec, std::vector<std::string>& tokens) {
+std::vector<attn::NamedTensor> pasted_tensors(const std::string& spec) {
     std::error_code ignored;
-    if (std::filesystem::is_directory(spec, ignored)) {
-        return attn::heads_together(read_ledger(spec));
+    if (!std::filesystem::is_directory(spec, ignored)) {
+        return attn::read_tensors(spec, report_note);
     }
-    return recognised(attn::read_tensors(spec, report_note), spec, tokens);
+    std::vector<attn::NamedTensor> tensors;
+    for (const auto& [name, tensor] : read_ledger(spec).entries()) {
+        tensors.push_back({name, tensor, {}, {}});
+    }
+    return tensors;
 }
 
 }  // namespace app
