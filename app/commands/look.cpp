@@ -133,12 +133,20 @@ void add_verdict(const LookResult& looked, attn::Document& document) {
         const auto section = std::ranges::find(document.sections, each.step, &attn::Section::name);
         if (section != document.sections.end()) section->margin += text;
     }
+    Proof proof;
+    if (document.is_wrong || !diagnosis.is_right())
+        proof = proof_of("", looked.file, diagnosis, {});
+    for (WrongPrintedCell& each : proof.wrong) each.cell = looked.as_given(each.cell);
     for (const attn::StepVerdict& row : diagnosis.steps) {
         const bool is_wrong = row.local == attn::Verdict::wrong && !row.harmless &&
                               (row.global == attn::Verdict::wrong || cells.empty());
         document.is_wrong = document.is_wrong || is_wrong;
         if (is_wrong && std::ranges::count(wrong_names, row.name_in_file) == 0) {
-            specified.push_back(attn::visible(row.name_in_file) + " does not follow from the rest");
+            const auto cell =
+                std::ranges::find(proof.wrong, row.name_in_file, &WrongPrintedCell::place);
+            specified.push_back(cell != proof.wrong.end() ? cell->text()
+                                                          : attn::visible(row.name_in_file) +
+                                                                " does not follow from the rest");
         }
     }
     document.is_wrong = document.is_wrong || !rows.empty();

@@ -16,6 +16,7 @@
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/steps/scores.hpp"
 #include "attn/files/io/input_file.hpp"
+#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -68,7 +69,7 @@ bool is_all_three(const attn::Tensor& x, const attn::Ledger& steps) {
         scores->shape() != attn::Shape{x.shape()[0], x.shape()[0]}) {
         return false;
     }
-    const auto rows = attn::cast(x, attn::DType::float64).as<double>();
+    const auto rows = attn::tensor_like(x, [&](std::size_t i) { return x.at(i); }).as<double>();
     const attn::Array<double> products = attn::loop::scores(rows, rows);
     std::size_t same = 0;
     attn::each_number(*scores, [&](std::size_t i, double actual) {
@@ -387,7 +388,7 @@ LookResult look_at(
         std::size_t cells = 0;
         for (const auto& entry : columns->file.entries()) cells += entry.tensor.size();
         const std::size_t off = cells_off(columns->diagnosis);
-        const bool are_read = rows && rows->reason.empty();
+        const bool are_read = rows && rows->reason.empty() && judges(rows->diagnosis);
         if (are_read ? off < cells_off(rows->diagnosis) : 2 * off < cells) {
             columns->has_columns = true;
             columns->assumed.insert(columns->assumed.begin(),

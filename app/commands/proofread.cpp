@@ -14,6 +14,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/files/io/array_files.hpp"
 #include "attn/files/io/input_file.hpp"
+#include "attn/files/io/number_lists.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/user_tensors.hpp"
@@ -191,7 +192,9 @@ void judge_part(const Arguments& arguments, const std::string& label, ReadPart& 
     if (part.reason.empty()) {
         part.reason = looked.off_row();
         part.has_off_row = !part.reason.empty();
-        part.proof = proof_of(part.text, looked.file, looked.diagnosis, looked.tokens);
+        // With the same decimal points as the matrices.
+        part.proof = proof_of(attn::with_points_and_rows(part.text), looked.file, looked.diagnosis,
+                              looked.tokens);
         for (WrongPrintedCell& each : part.proof.wrong) each.cell = looked.as_given(each.cell);
         if (part.proof.right.empty() && part.proof.wrong.empty() && !part.has_off_row)
             part.reason = "nothing here follows from the rest, so nothing was judged";

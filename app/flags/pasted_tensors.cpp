@@ -8,6 +8,8 @@
 #include "app/flags/ledger_file.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/core/plan/beginnings.hpp"
+#include "attn/files/io/document_names.hpp"
 #include "attn/files/io/read_tensor.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -99,6 +101,33 @@ void put_rows_together(std::vector<attn::NamedTensor>& tensors) {
         first.name = stem;
     }
     std::erase_if(tensors, [](const auto& each) { return each.name == merged_row; });
+}
+
+/// Makes a tensor of each column of a table of one query, whose columns are steps: score, exp,
+/// weight.
+void split_columns(std::vector<attn::NamedTensor>& tensors) {
+    std::vector<attn::NamedTensor> split;
+    for (attn::NamedTensor& each : tensors) {
+        std::vector<attn::NamedTensor> columns;
+        const std::size_t count = each.column_names.size();
+        const bool has_columns =
+            count > 1 && each.tensor.shape() == attn::Shape{each.tensor.size() / count, count};
+        for (std::size_t column = 0; has_columns && column < count; ++column) {
+            const std::vector<std::string> names = attn::names_of_label(each.column_names[column]);
+            const std::string step = names.empty() ? "" : attn::likeliest_step(names.front());
+            const bool is_of_scores = step == "exponentials" || attn::is_beginning(step);
+            if (!is_of_scores) continue;
+            const std::size_t rows = each.tensor.size() / count;
+            columns.push_back(
+                {names.front(), attn::strided(each.tensor, {1, rows}, {0, count}, column)});
+        }
+        if (columns.size() > 1) {
+            std::ranges::move(columns, std::back_inserter(split));
+        } else {
+            split.push_back(std::move(each));
+        }
+    }
+    tensors = std::move(split);
 }
 
 /// `K_T`, `Kᵀ` and `keys_transposed`, the transpose of a matrix, become K and keys.
@@ -203,6 +232,7 @@ std::vector<attn::NamedTensor> with_tokens_as_rows(std::vector<attn::NamedTensor
 attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::string& spec,
                         std::vector<std::string>& tokens) {
     attn::Ledger ledger;
+    split_columns(tensors);
     std::erase_if(tensors, are_sums_of_weights);
     put_rows_together(tensors);
     const bool are_nameless = std::ranges::all_of(tensors, [](const auto& each) {

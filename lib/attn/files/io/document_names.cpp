@@ -33,7 +33,9 @@ std::vector<std::string> words_of(std::string_view label) {
         if (!is_count && !is_filler) words.push_back(word);
         at = end + 1;
     }
-    if (words.empty() && lower(std::string(trimmed(label))) == "words") words = {"words"};
+    // Alone they are names.
+    const std::string alone = lower(std::string(trimmed(label)));
+    if (words.empty() && (alone == "words" || alone == "a")) words = {alone};
     return words;
 }
 
@@ -71,8 +73,13 @@ std::optional<std::string> product_name(std::string_view whole) {
             continue;
         }
         if (is_transposed) return first + second + "_T";
-        const std::string small = lower(second);
-        if (small == "v" || small == "value" || small == "values") return "weighted_values";
+        const auto is_one_of = [](const std::string& word, std::string_view all) {
+            return all.find(" " + lower(word) + " ") != all.npos;
+        };
+        constexpr std::string_view values = " v value values ", of_columns = " a alpha weights α ";
+        if (is_one_of(second, values) ||
+            (is_one_of(first, values) && is_one_of(second, of_columns)))
+            return "weighted_values";
         const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
         if (!is_digit(first[0]) && !is_digit(second[0])) other = "";
     }
