@@ -47,10 +47,10 @@ const std::string query_page =
     "attn_weights_3 = [0.2697, 0.2319, 0.2356, 0.2628]\ncontext_vec_3 = [0.6403, 0.4297]\n";
 
 const std::string padded_page =
-    "scores = tensor([[[ 0.2440, -0.7470,    -inf], [-0.4640, -0.3520,    -inf]],\n"
-    "        [[ 0.2890,    -inf,    -inf], [ 0.4510,    -inf,    -inf]]])\n"
-    "attn = tensor([[[0.7293, 0.2707, 0.0000], [0.4720, 0.5280, 0.0000]],\n"
-    "        [[1.0000, 0.0000, 0.0000], [1.0000, 0.0000, 0.0000]]])\n";
+    "scores = [[0.244, -0.747, -1.561, -inf], [-0.352, -1.281, 0.289, -inf],\n"
+    "          [0.478, 0.451, 0.752, -inf], [-0.706, -0.424, -0.232, -inf]]\n"
+    "attn = [[0.6512, 0.2417, 0.1071, 0.0000], [0.3036, 0.1199, 0.5764, 0.0000],\n"
+    "        [0.3041, 0.2960, 0.3999, 0.0000], [0.2543, 0.3372, 0.4085, 0.0000]]\n";
 
 }  // namespace
 
@@ -65,6 +65,13 @@ TEST_SUITE("app: look at pages of strangers") {
             "S = K^T Q =\n[2 5 3]\n[1 4 0]\n[1 3 3]\n",
             1, "S[1,1]");
     }
+    TEST_CASE("softmax over the queries is a mistake, not a text whose tokens are columns") {
+        both_say(
+            "scores = [[1.0, 2.0, 0.5], [0.5, 1.0, 1.5], [2.0, 0.0, 1.0]]\n"
+            "weights = [[0.2312, 0.6652, 0.1863], [0.1402, 0.2447, 0.5065],\n"
+            "           [0.6285, 0.0900, 0.3072]]\n",
+            1, "softmax-axis=query");
+    }
     TEST_CASE("the numbers of one query beside x are those of one row, which looks at all rows") {
         both_say(query_page, 0, "q, keys, attn_scores, attn_weights, context_vec follow");
         CHECK(has(run("look -q", query_page).err, "the query is that of row 2 of x"));
@@ -72,7 +79,7 @@ TEST_SUITE("app: look at pages of strangers") {
     }
     TEST_CASE("scores that hide keys give no tolerance to a bias") {
         both_say(padded_page, 0, "attn follows from the rest");
-        both_say(misprinted(padded_page, "0.5280, 0.0000", "0.4280, 0.0000"), 1, "attn[0,1,1]");
+        both_say(misprinted(padded_page, "0.5764", "0.4264"), 1, "attn[1,2]");
     }
     TEST_CASE("a number that hides a key has no digits to lose") {
         both_say(
