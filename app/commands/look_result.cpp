@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "app/commands/diagnose_setup.hpp"
+#include "app/commands/idle_x.hpp"
 #include "app/commands/printed_cells.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/pasted_tensors.hpp"
@@ -14,9 +15,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/draw_list.hpp"
-#include "attn/core/steps/scores.hpp"
 #include "attn/files/io/input_file.hpp"
-#include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -60,53 +59,6 @@ std::vector<std::string> unknown_names(const attn::Diagnosis& diagnosis) {
             names.push_back(row.name_in_file);
     }
     return names;
-}
-
-/// True if x is query, key and value, as most scores are the products of its rows.
-bool is_all_three(const attn::Tensor& x, const attn::Ledger& steps) {
-    const attn::Tensor* const scores = steps.find("scores");
-    if (x.dimension() != 2 || scores == nullptr || steps.has("query") || steps.has("key") ||
-        scores->shape() != attn::Shape{x.shape()[0], x.shape()[0]}) {
-        return false;
-    }
-    const auto rows = attn::tensor_like(x, [&](std::size_t i) { return x.at(i); }).as<double>();
-    const attn::Array<double> products = attn::loop::scores(rows, rows);
-    std::size_t same = 0;
-    attn::each_number(*scores, [&](std::size_t i, double actual) {
-        const double product = products.data()[i];
-        same += std::abs(product - actual) <= 0.01 * std::abs(product) ? 1U : 0U;
-    });
-    return 2 * same > products.size();
-}
-
-/// Leaves x, and the matrix of the values, out if no matrix computes query and key from x and the
-/// walk can begin later, or makes x all three. Returns what is not judged for that reason.
-std::vector<attn::Skipped> drop_idle_x(attn::Ledger& file) {
-    std::string x, matrix, value;
-    bool has_matrices = false;
-    attn::Ledger steps;
-    for (const auto& [name, tensor] : file.entries()) {
-        const std::string step = given_as(name, tensor);
-        if (step == "x") x = name;
-        if (step == "w_value") matrix = name;
-        if (step == "value") value = name;
-        has_matrices = has_matrices || (step.starts_with("w_") && step != "w_value");
-        if (!step.empty()) steps.record(step, tensor);
-    }
-    const bool has_later = !attn::given_beginning(steps).empty() ||
-                           (steps.has("query") && steps.has("key") && steps.has("value"));
-    const bool makes_value = !matrix.empty() && value.empty();
-    if (x.empty() || has_matrices || makes_value || !has_later) return {};
-    const attn::Tensor given = file[x];
-    file = file.without(x);
-    if (matrix.empty() && is_all_three(given, steps)) {
-        for (const char* step : {"query", "key", "value"}) file.record(step, given);
-        return {};
-    }
-    const std::string reason = "no matrix computes query and key from x";
-    if (matrix.empty()) return {{x, reason}};
-    file = file.without(matrix);
-    return {{x, reason}, {value, reason + ", so the walk begins after " + attn::visible(value)}};
 }
 
 /// Counts the cells that are wrong, or not judged, if the tensors are read in that way.
@@ -250,6 +202,16 @@ attn::Ledger of_one_query(const attn::Ledger& file, std::size_t row) {
     return one;
 }
 
+/// Returns the names of all scores if there are several; else nothing.
+std::vector<std::string> second_scores(const attn::Ledger& file) {
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : file.entries()) {
+        const bool is_called = attn::likeliest_step(name) == "scores";
+        if (is_called && given_as(name, tensor) == "scores") names.push_back(name);
+    }
+    return names.size() > 1 ? names : std::vector<std::string>();
+}
+
 LookResult look_at_tensors(const Arguments& arguments, const std::string& label, attn::Ledger file,
                            const std::vector<std::string>& tokens);
 
@@ -317,6 +279,15 @@ LookResult look_at_tensors(const Arguments& arguments, const std::string& label,
                            looked.diagnosis)) {
             looked.assumed.emplace_back("--scale none, as the scores are not divided");
         }
+    }
+    // Of two tensors called scores, one may be something else: the vector s of an older model.
+    for (const std::string& name :
+         looked.diagnosis.is_right() ? std::vector<std::string>() : second_scores(file)) {
+        LookResult other = look_at_tensors(arguments, label, file.without(name), tokens);
+        if (!other.reason.empty() || !other.diagnosis.is_right() || !judges(other.diagnosis))
+            continue;
+        other.diagnosis.skipped.push_back({name, "other tensors follow from other scores"});
+        return other;
     }
     if (!judges(looked.diagnosis)) {
         attn::Ledger later = without_projections(file);

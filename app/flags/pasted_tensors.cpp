@@ -203,6 +203,14 @@ bool is_of_tokens(const std::string& name, const std::string& step) {
 
 void take_as_written(attn::NamedTensor& named) {
     turn_transpose(named);
+    // Layers, samples and heads of weights: layers are read as samples if there is one sample.
+    attn::Shape shape = named.tensor.shape();
+    for (auto one = shape.begin(); shape.size() > 4;) {
+        one = std::find(shape.begin(), shape.end() - 2, 1U);
+        if (one == shape.end() - 2) break;
+        shape.erase(one);
+        named.tensor = attn::strided(named.tensor, shape, attn::row_strides(shape));
+    }
     const std::string step = given_as(named.name, named.tensor);
     const bool is_row =
         named.tensor.dimension() == 1 && !step.starts_with("b_") && is_of_tokens(named.name, step);

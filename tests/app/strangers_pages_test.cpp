@@ -144,6 +144,23 @@ TEST_SUITE("app: look at pages of strangers") {
         both_say(table, 0, "exp");
         both_say(misprinted(table, "0.090", "0.190"), 1, "weight[0,1]");
     }
+    TEST_CASE("of two tensors called scores, those from which the rest follows are the scores") {
+        const auto seen =
+            run("look -q", "s = (1,2,1)^T\ne = (8, 6, 1)\nalpha = (0.880, 0.119, 0.001)\n");
+        CHECK_MESSAGE(seen.exit_code == 0, seen.out);
+        CHECK_MESSAGE(has(seen.out, "alpha follows from the rest"), seen.out);
+    }
+    TEST_CASE("a viewer's layers are samples if there is one sample, and its texts name tokens") {
+        const Folder folder;
+        std::ofstream(folder / "view.json")
+            << R"({"left_text": ["the", "cat"], "right_text": ["le", "chat"],
+                   "attention": [[[[[1, 0], [0.5, 0.5]]]], [[[[0.2, 0.8], [0.3, 0.7]]]]]})";
+        const auto seen = run("look -q " + (folder / "view.json"));
+        CHECK_MESSAGE(seen.exit_code == 0, seen.err);
+        CHECK_FALSE(has(seen.err, "left out"));
+        const auto why = run("--weights " + (folder / "view.json") + " --only 'weights[1,cat]' -q");
+        CHECK_MESSAGE(has(why.out, "0.3000, 0.7000"), (why.out + why.err));
+    }
     TEST_CASE("states of an encoder and a decoder are memory and x") {
         both_say(
             "decoder_states = [[1, 0]]\nencoder_states = [[1, 0], [0, 2]]\n"
