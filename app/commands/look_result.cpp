@@ -280,7 +280,7 @@ LookResult look_at_tensors(const Arguments& arguments, const std::string& label,
             looked.assumed.emplace_back("--scale none, as the scores are not divided");
         }
     }
-    // Of two tensors called scores, one may be something else: the vector s of an older model.
+    // One of two tensors called scores may be something else: the vector s of an older model.
     for (const std::string& name :
          looked.diagnosis.is_right() ? std::vector<std::string>() : second_scores(file)) {
         LookResult other = look_at_tensors(arguments, label, file.without(name), tokens);

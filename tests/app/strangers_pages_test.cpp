@@ -144,7 +144,7 @@ TEST_SUITE("app: look at pages of strangers") {
         both_say(table, 0, "exp");
         both_say(misprinted(table, "0.090", "0.190"), 1, "weight[0,1]");
     }
-    TEST_CASE("of two tensors called scores, those from which the rest follows are the scores") {
+    TEST_CASE("if two tensors are called scores, the rest shows which ones are") {
         const auto seen =
             run("look -q", "s = (1,2,1)^T\ne = (8, 6, 1)\nalpha = (0.880, 0.119, 0.001)\n");
         CHECK_MESSAGE(seen.exit_code == 0, seen.out);
