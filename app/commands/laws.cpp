@@ -44,33 +44,52 @@ LawOnWalk law_on_walk(const Arguments& arguments, const attn::AttentionFile& law
             attn::compare_forms(plan, given, attn::walk(plan, given), attn::FormBounds::all)};
 }
 
-/// Returns the flag without which the law holds, ` --softcap 30`; empty if no single one decides.
-std::string flag_in_the_way(const Arguments& arguments, const attn::AttentionFile& law) {
-    for (const Arguments::SpecifiedFlag& specified : arguments.in_order()) {
-        if (specified.flag->is_positional() || specified.flag->is(of_output)) continue;
-        Arguments without = arguments;
-        without.forget(*specified.flag);
+/// Returns the flags without which the law holds, ` --softcap 30`, each as it was typed; empty if
+/// it does not hold without any.
+std::vector<std::string> flags_in_the_way(const Arguments& arguments,
+                                          const attn::AttentionFile& law) {
+    const auto holds_with = [&](const Arguments& some) {
         try {
-            if (law_on_walk(without, law).holds()) return as_typed(specified);
+            return law_on_walk(some, law).holds();
         } catch (const attn::Error&) {
-            continue;  // Another flag prevents the law, too.
+            return false;
+        }
+    };
+    std::vector<Arguments::SpecifiedFlag> typed;
+    for (const Arguments::SpecifiedFlag& specified : arguments.specified()) {
+        if (specified.implied || specified.flag->is_positional() || specified.flag->is(of_output))
+            continue;
+        typed.push_back(specified);
+    }
+    Arguments some = arguments;
+    for (const Arguments::SpecifiedFlag& each : typed) some.forget(*each.flag);
+    if (!holds_with(some)) return {};
+    std::vector<std::string> in_the_way;
+    for (const Arguments::SpecifiedFlag& each : typed) {
+        Arguments more = some;
+        more.set(*each.flag, each.text);
+        if (holds_with(more)) {
+            some = std::move(more);
+        } else {
+            in_the_way.push_back(as_typed(each));
         }
     }
-    return {};
+    return in_the_way;
 }
 
 /// Walks both sides of a law.
 ///
-/// Errors  ConfigError for a walk to which the law does not apply, naming the flag.
+/// Errors  ConfigError for a walk to which the law does not apply, naming the flags.
 LawOnWalk checked_law(const Arguments& arguments, const attn::AttentionFile& law) {
     try {
         return law_on_walk(arguments, law);
     } catch (const attn::Error&) {
         attn::resolve(config_of(arguments));  // An error of the walk itself comes first.
-        const std::string flag = flag_in_the_way(arguments, law);
-        if (flag.empty()) throw;
-        throw attn::ConfigError("the law " + law.name + " does not apply to walks with" + flag +
-                                ": leave it out");
+        const std::vector<std::string> flags = flags_in_the_way(arguments, law);
+        if (flags.empty()) throw;
+        throw attn::ConfigError("the law " + law.name + " does not apply to walks with" +
+                                attn::joined(flags, " and") + ": leave " +
+                                (flags.size() > 1 ? "them" : "it") + " out");
     }
 }
 
@@ -111,8 +130,8 @@ std::string text_of(const Arguments& arguments, const attn::AttentionFile& law,
     text += "\n";
     for (const attn::FormComparison& each : shown.compared) text += each.text() + "\n";
     if (shown.holds()) return text;
-    const std::string flag = flag_in_the_way(arguments, law);
-    if (!flag.empty()) text += "The law holds without" + flag + ".\n";
+    const std::vector<std::string> flags = flags_in_the_way(arguments, law);
+    if (!flags.empty()) text += "The law holds without" + attn::joined(flags, " and") + ".\n";
     return text;
 }
 

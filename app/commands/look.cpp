@@ -31,18 +31,6 @@
 namespace app {
 namespace {
 
-/// Returns a sentence if a row of given weights does not sum to 1 within the printed decimals.
-std::string rows_off(const attn::Plan& plan, const attn::Ledger& given) {
-    if (attn::beginning_of(plan.config) != "weights" || plan.config.sigmoid) return "";
-    const attn::Tensor& weights = given["weights"];
-    const std::optional<OffRow> off = row_off_one(weights, 0.011);
-    if (!off) return "";
-    attn::Shape row = attn::indices_of(off->first, weights.shape());
-    row.pop_back();
-    return "weights" + attn::index_text(row) + " sums to " + attn::brief(off->sum) +
-           ", but each row should sum to 1";
-}
-
 /// One of the user's numbers that does not follow from the steps before it.
 struct WrongCell {
     std::string step, name;
@@ -59,10 +47,11 @@ struct WrongCell {
 
 /// Returns the cell that is furthest off in each step that does not follow from the user's earlier
 /// tensors.
-std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis, const attn::Ledger& file) {
+std::vector<WrongCell> wrong_cells(const LookResult& looked) {
+    const attn::Diagnosis& diagnosis = looked.diagnosis;
     std::vector<WrongCell> cells;
     attn::Replay replay(*diagnosis.plan, diagnosis.given);
-    const OrderedVerdicts ordered(diagnosis, file);
+    const OrderedVerdicts ordered(diagnosis, looked.file);
     for (const attn::StepVerdict& row : ordered.rows) {
         const attn::Tensor* const actual = ordered.actual.find(row.name);
         const attn::Tensor* const correct = replay.step(row.name);
@@ -89,8 +78,9 @@ std::vector<WrongCell> wrong_cells(const attn::Diagnosis& diagnosis, const attn:
 
 /// Blames the user's scores, from which the walk begins, if everything after the first wrong step
 /// agrees with one other score.
-void blame_scores(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
-                  std::vector<WrongCell>& cells) {
+void blame_scores(const LookResult& looked, std::vector<WrongCell>& cells) {
+    const attn::Diagnosis& diagnosis = looked.diagnosis;
+    const attn::Ledger& file = looked.file;
     const std::string begin = attn::beginning_of(diagnosis.plan->config);
     if (cells.size() != 1 || cells[0].harmless || begin.empty() || begin == "query" ||
         begin == "weights") {
@@ -122,14 +112,16 @@ void blame_scores(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
 }
 
 /// Reports the wrong cells, in one line at the end and next to their steps.
-void add_verdict(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
-                 const std::string& rows, attn::Document& document) {
+void add_verdict(const LookResult& looked, attn::Document& document) {
+    const attn::Diagnosis& diagnosis = looked.diagnosis;
+    const std::string rows = looked.off_row();
     std::vector<std::string> specified;
     if (!rows.empty()) specified.push_back(rows);
-    std::vector<WrongCell> cells = wrong_cells(diagnosis, file);
+    std::vector<WrongCell> cells = wrong_cells(looked);
     std::vector<std::string> wrong_names;
     for (const WrongCell& each : cells) wrong_names.push_back(each.name);
-    blame_scores(diagnosis, file, cells);
+    blame_scores(looked, cells);
+    for (WrongCell& each : cells) each.cell = looked.as_given(each.cell);
     for (const WrongCell& each : cells) {
         const auto finding = std::ranges::find(diagnosis.findings, each.step, &attn::Finding::step);
         const bool is_named = finding != diagnosis.findings.end() && finding->mistake() != nullptr;
@@ -141,12 +133,20 @@ void add_verdict(const attn::Diagnosis& diagnosis, const attn::Ledger& file,
         const auto section = std::ranges::find(document.sections, each.step, &attn::Section::name);
         if (section != document.sections.end()) section->margin += text;
     }
+    Proof proof;
+    if (document.is_wrong || !diagnosis.is_right())
+        proof = proof_of("", looked.file, diagnosis, {});
+    for (WrongPrintedCell& each : proof.wrong) each.cell = looked.as_given(each.cell);
     for (const attn::StepVerdict& row : diagnosis.steps) {
         const bool is_wrong = row.local == attn::Verdict::wrong && !row.harmless &&
                               (row.global == attn::Verdict::wrong || cells.empty());
         document.is_wrong = document.is_wrong || is_wrong;
         if (is_wrong && std::ranges::count(wrong_names, row.name_in_file) == 0) {
-            specified.push_back(attn::visible(row.name_in_file) + " does not follow from the rest");
+            const auto cell =
+                std::ranges::find(proof.wrong, row.name_in_file, &WrongPrintedCell::place);
+            specified.push_back(cell != proof.wrong.end() ? cell->text()
+                                                          : attn::visible(row.name_in_file) +
+                                                                " does not follow from the rest");
         }
     }
     document.is_wrong = document.is_wrong || !rows.empty();
@@ -174,10 +174,9 @@ bool is_page(const std::string& spec) {
     return spec.ends_with(".ipynb") || spec.ends_with(".html") || spec.ends_with(".htm");
 }
 
-attn::Ledger page_tensors(const std::string& spec, std::vector<std::string>& tokens) {
+std::vector<attn::NamedTensor> page_tensors(const std::string& spec) {
     const std::string text = document_text(spec);
-    const attn::TensorFile page(text, attn::file_label(spec));
-    return recognised(page.read_all(report_note), page.label(), tokens);
+    return attn::TensorFile(text, attn::file_label(spec)).read_all(report_note);
 }
 
 int run_look(const Arguments& arguments) {
@@ -187,9 +186,8 @@ int run_look(const Arguments& arguments) {
         report_note_now(
             "paste tensors here, as in scores = [[1, 2], [3, 1]]; Ctrl-D ends the input");
     }
-    std::vector<std::string> tokens;
-    attn::Ledger file = is_page(spec) ? page_tensors(spec, tokens) : pasted_tensors(spec, tokens);
-    LookResult looked = look_at_tensors(arguments, attn::file_label(spec), file, tokens);
+    LookResult looked =
+        look_at(arguments, spec, is_page(spec) ? page_tensors(spec) : pasted_tensors(spec));
     if (!looked.reason.empty()) throw attn::InputError(looked.reason);
     attn::Diagnosis& diagnosis = looked.diagnosis;
     attn::Plan& best = *diagnosis.plan;
@@ -205,7 +203,7 @@ int run_look(const Arguments& arguments) {
     document.command = command_line("look", arguments);
     if (takes_hints(arguments)) document.word_columns = terminal_columns(arguments).value_or(0);
     if (format_of(arguments).name == "xlsx") attn::add_rules(document, best, table);
-    add_verdict(diagnosis, file, rows_off(best, diagnosis.given), document);
+    add_verdict(looked, document);
     std::vector<std::string> lines = looked.assumed;
     for (const attn::StepVerdict& row : diagnosis.steps) {
         if (row.name_in_file != row.name) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <iterator>
 #include <optional>
 
 #include "app/commands/diagnose_setup.hpp"
+#include "app/commands/idle_x.hpp"
 #include "app/commands/printed_cells.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/pasted_tensors.hpp"
@@ -13,7 +15,9 @@
 #include "app/terminal/messages.hpp"
 #include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/draw_list.hpp"
-#include "attn/core/steps/scores.hpp"
+#include "attn/files/io/input_file.hpp"
+#include "attn/ground/tensor/slice.hpp"
+#include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/user_tensors.hpp"
 
@@ -57,53 +61,6 @@ std::vector<std::string> unknown_names(const attn::Diagnosis& diagnosis) {
     return names;
 }
 
-/// True if x is query, key and value, as most scores are the products of its rows.
-bool is_all_three(const attn::Tensor& x, const attn::Ledger& steps) {
-    const attn::Tensor* const scores = steps.find("scores");
-    if (x.dimension() != 2 || scores == nullptr || steps.has("query") || steps.has("key") ||
-        scores->shape() != attn::Shape{x.shape()[0], x.shape()[0]}) {
-        return false;
-    }
-    const auto rows = attn::cast(x, attn::DType::float64).as<double>();
-    const attn::Array<double> products = attn::loop::scores(rows, rows);
-    std::size_t same = 0;
-    attn::each_number(*scores, [&](std::size_t i, double actual) {
-        const double product = products.data()[i];
-        same += std::abs(product - actual) <= 0.01 * std::abs(product) ? 1U : 0U;
-    });
-    return 2 * same > products.size();
-}
-
-/// Leaves x, and the matrix of the values, out if no matrix computes query and key from x and the
-/// walk can begin later, or makes x all three. Returns what is not judged for that reason.
-std::vector<attn::Skipped> drop_idle_x(attn::Ledger& file) {
-    std::string x, matrix, value;
-    bool has_matrices = false;
-    attn::Ledger steps;
-    for (const auto& [name, tensor] : file.entries()) {
-        const std::string step = given_as(name, tensor);
-        if (step == "x") x = name;
-        if (step == "w_value") matrix = name;
-        if (step == "value") value = name;
-        has_matrices = has_matrices || (step.starts_with("w_") && step != "w_value");
-        if (!step.empty()) steps.record(step, tensor);
-    }
-    const bool has_later = !attn::given_beginning(steps).empty() ||
-                           (steps.has("query") && steps.has("key") && steps.has("value"));
-    const bool makes_value = !matrix.empty() && value.empty();
-    if (x.empty() || has_matrices || makes_value || !has_later) return {};
-    const attn::Tensor given = file[x];
-    file = file.without(x);
-    if (matrix.empty() && is_all_three(given, steps)) {
-        for (const char* step : {"query", "key", "value"}) file.record(step, given);
-        return {};
-    }
-    const std::string reason = "no matrix computes query and key from x";
-    if (matrix.empty()) return {{x, reason}};
-    file = file.without(matrix);
-    return {{x, reason}, {value, reason + ", so the walk begins after " + attn::visible(value)}};
-}
-
 /// Counts the cells that are wrong, or not judged, if the tensors are read in that way.
 std::size_t cells_off(const attn::Diagnosis& diagnosis) {
     std::size_t off = 0;
@@ -120,7 +77,8 @@ std::size_t cells_off(const attn::Diagnosis& diagnosis) {
     if (diagnosis.is_right()) return off;
     const Proof proof = proof_of("", diagnosis.read, diagnosis, {});
     for (const std::string& name : proof.unjudged) add(name);
-    return off + proof.wrong.size();
+    // A mistake may be too small for the printed decimals of a cell.
+    return off + std::max<std::size_t>(proof.wrong.size(), diagnosis.has_mistake() ? 1 : 0);
 }
 
 /// Takes another reading of the tensors if fewer cells are wrong in it.
@@ -218,24 +176,70 @@ attn::Ledger without_projections(const attn::Ledger& file) {
     return later;
 }
 
-/// True if x has several rows, and the scores or weights made of it one.
-bool is_of_one_query(const attn::Ledger& file) {
+/// Returns the number of rows of x if the query, or the scores or weights made of it, have one;
+/// else 0.
+std::size_t rows_beside_one_query(const attn::Ledger& file) {
     std::size_t tokens = 0;
     bool has_one_row = false;
     for (const auto& [name, tensor] : file.entries()) {
         const std::string step = given_as(name, tensor);
-        if (step == "x" && tensor.dimension() == 2) tokens = tensor.shape()[0];
-        has_one_row = has_one_row || (attn::is_beginning(step) && tensor.dimension() == 2 &&
-                                      tensor.shape()[0] == 1);
+        if (tensor.dimension() != 2) continue;
+        if (step == "x") tokens = tensor.shape()[0];
+        has_one_row = has_one_row ||
+                      ((attn::is_beginning(step) || step == "query") && tensor.shape()[0] == 1);
     }
-    return tokens > 1 && has_one_row;
+    return tokens > 1 && has_one_row ? tokens : 0;
 }
 
-}  // namespace
+/// Returns the tensors as those of one query: that row of x, which looks at all rows.
+attn::Ledger of_one_query(const attn::Ledger& file, std::size_t row) {
+    attn::Ledger one;
+    for (const auto& [name, tensor] : file.entries()) {
+        const bool is_x = given_as(name, tensor) == "x";
+        one.record(name, is_x ? attn::slice_of_axis(tensor, 0, row, 1) : tensor);
+        if (is_x) one.record("memory", tensor);
+    }
+    return one;
+}
+
+/// Returns the names of all scores if there are several; else nothing.
+std::vector<std::string> second_scores(const attn::Ledger& file) {
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : file.entries()) {
+        const bool is_called = attn::likeliest_step(name) == "scores";
+        if (is_called && given_as(name, tensor) == "scores") names.push_back(name);
+    }
+    return names.size() > 1 ? names : std::vector<std::string>();
+}
+
+LookResult look_at_tensors(const Arguments& arguments, const std::string& label, attn::Ledger file,
+                           const std::vector<std::string>& tokens);
+
+/// Reads tensors as those of the row of x that explains most of them; nullopt if none does.
+std::optional<LookResult> look_at_one_query(const Arguments& arguments, const std::string& label,
+                                            const attn::Ledger& file, std::size_t rows) {
+    constexpr std::size_t most = 16;
+    std::optional<LookResult> best;
+    for (std::size_t row = 0; row < std::min(rows, most); ++row) {
+        LookResult looked = look_at_tensors(arguments, label, of_one_query(file, row), {});
+        if (!looked.reason.empty() || !judges(looked.diagnosis)) return std::nullopt;
+        const bool is_right = looked.diagnosis.is_right();
+        looked.assumed.push_back("the query is that of row " + std::to_string(row) + " of x");
+        if (!best || is_right || cells_off(looked.diagnosis) < cells_off(best->diagnosis)) {
+            best = std::move(looked);
+        }
+        if (is_right) break;
+    }
+    return best;
+}
 
 LookResult look_at_tensors(const Arguments& arguments, const std::string& label, attn::Ledger file,
                            const std::vector<std::string>& tokens) {
-    if (is_of_one_query(file)) file = without_projections(file);
+    if (const std::size_t rows = rows_beside_one_query(file); rows > 0) {
+        auto one = look_at_one_query(arguments, label, file, rows);
+        if (one) return *std::move(one);
+        file = without_projections(file);
+    }
     std::vector<attn::Skipped> idle;
     if (!arguments.has(flags::map)) idle = drop_idle_x(file);
     attn::DiagnoseOptions options;
@@ -255,6 +259,10 @@ LookResult look_at_tensors(const Arguments& arguments, const std::string& label,
                         std::holds_alternative<attn::Tensor>(requested.config.input) ||
                         !attn::beginning_of(requested.config).empty();
     if (!begins) {
+        attn::Ledger later = without_projections(file);
+        if (later.entries().size() < file.entries().size() && !later.entries().empty()) {
+            return look_at_tensors(arguments, label, std::move(later), tokens);
+        }
         looked.reason = label + ": no walk begins with " + names_in(file) +
                         ": give x and its matrices, query, key and value, scores, or weights";
         return looked;
@@ -272,6 +280,15 @@ LookResult look_at_tensors(const Arguments& arguments, const std::string& label,
             looked.assumed.emplace_back("--scale none, as the scores are not divided");
         }
     }
+    // One of two tensors called scores may be something else: the vector s of an older model.
+    for (const std::string& name :
+         looked.diagnosis.is_right() ? std::vector<std::string>() : second_scores(file)) {
+        LookResult other = look_at_tensors(arguments, label, file.without(name), tokens);
+        if (!other.reason.empty() || !other.diagnosis.is_right() || !judges(other.diagnosis))
+            continue;
+        other.diagnosis.skipped.push_back({name, "other tensors follow from other scores"});
+        return other;
+    }
     if (!judges(looked.diagnosis)) {
         attn::Ledger later = without_projections(file);
         const bool is_less = later.entries().size() < file.entries().size();
@@ -282,6 +299,78 @@ LookResult look_at_tensors(const Arguments& arguments, const std::string& label,
     }
     std::ranges::move(idle, std::back_inserter(looked.diagnosis.skipped));
     return looked;
+}
+
+LookResult read_as(
+    const Arguments& arguments, const std::string& spec, std::vector<attn::NamedTensor> tensors,
+    const std::function<std::vector<attn::Skipped>(std::vector<attn::NamedTensor>&)>& prepare) {
+    std::vector<attn::Skipped> left_out;
+    if (prepare) left_out = prepare(tensors);
+    std::vector<std::string> tokens;
+    attn::Ledger file = recognised(std::move(tensors), spec, tokens);
+    LookResult looked = look_at_tensors(arguments, attn::file_label(spec), file, tokens);
+    looked.file = std::move(file);
+    looked.tokens = std::move(tokens);
+    std::ranges::move(left_out, std::back_inserter(looked.diagnosis.skipped));
+    return looked;
+}
+
+}  // namespace
+
+attn::Shape LookResult::as_given(attn::Shape cell) const {
+    if (has_columns && cell.size() > 1) std::swap(cell[cell.size() - 1], cell[cell.size() - 2]);
+    return cell;
+}
+
+std::string LookResult::off_row() const {
+    if (attn::beginning_of(diagnosis.plan->config) != "weights" || diagnosis.plan->config.sigmoid) {
+        return "";
+    }
+    const attn::Tensor& weights = diagnosis.given["weights"];
+    const std::optional<OffRow> off = row_off_one(weights, 0.011);
+    if (!off) return "";
+    attn::Shape row = attn::indices_of(off->first, weights.shape());
+    row.pop_back();
+    return (has_columns ? "column " + std::to_string(row.back()) + " of weights"
+                        : "weights" + attn::index_text(row)) +
+           " sums to " + attn::brief(off->sum) + ", but each " + (has_columns ? "column" : "row") +
+           " should sum to 1";
+}
+
+LookResult look_at(
+    const Arguments& arguments, const std::string& spec,
+    const std::vector<attn::NamedTensor>& tensors,
+    const std::function<std::vector<attn::Skipped>(std::vector<attn::NamedTensor>&)>& prepare) {
+    std::optional<LookResult> rows, columns;
+    std::exception_ptr fault;
+    try {
+        rows = read_as(arguments, spec, tensors, prepare);
+        const attn::Diagnosis& found = rows->diagnosis;
+        const bool is_explained =
+            found.has_mistake() && !found.has_unknown();  // softmax over queries
+        if (found.plan && (found.is_right() || is_explained) && judges(found)) return *rows;
+    } catch (const attn::Error&) {
+        fault = std::current_exception();
+    }
+    try {
+        columns = read_as(arguments, spec, with_tokens_as_rows(tensors), prepare);
+    } catch (const attn::Error&) {
+        columns.reset();
+    }
+    if (columns && columns->reason.empty() && judges(columns->diagnosis)) {
+        std::size_t cells = 0;
+        for (const auto& entry : columns->file.entries()) cells += entry.tensor.size();
+        const std::size_t off = cells_off(columns->diagnosis);
+        const bool are_read = rows && rows->reason.empty() && judges(rows->diagnosis);
+        if (are_read ? off < cells_off(rows->diagnosis) : 2 * off < cells) {
+            columns->has_columns = true;
+            columns->assumed.insert(columns->assumed.begin(),
+                                    "each token is a column, so your matrices are transposed");
+            return *std::move(columns);
+        }
+    }
+    if (fault) std::rethrow_exception(fault);
+    return *std::move(rows);
 }
 
 }  // namespace app

@@ -147,7 +147,8 @@ private:
             const bool is_input = is_exact_ && diagnosis_.given.has(name);
             attn::Array<double> radius = attn::empty_array<double>(tensor.shape());
             for (std::size_t i = 0; i < tensor.size(); ++i) {
-                const double cut = own->second.cuts[i];
+                constexpr double fill = -1e4;  // hides a key, and has no digits to lose
+                const double cut = tensor.at(i) > fill ? own->second.cuts[i] : 0;
                 radius.data()[i] = is_input ? std::min(cut, 0.5 * finest_) : cut;
             }
             radii.record(name, attn::Tensor(tensor.axes(), std::move(radius)));
@@ -206,7 +207,33 @@ private:
             wrong.places.push_back(i);
             wrong.right.push_back(is_walked ? walked->at(i) : second->middle.at(i));
         }
+        if (step == "weights") add_off_rows(actual, second->middle, cuts, wrong);
         return wrong;
+    }
+
+    /// Adds the cell that is furthest off in each row of weights that does not sum to 1, whatever
+    /// the numbers before it were, unless one of its cells is known to be wrong.
+    void add_off_rows(const attn::Tensor& weights, const attn::Tensor& right,
+                      const std::vector<double>& cuts, WrongCells& wrong) const {
+        const attn::Plan& plan = *diagnosis_.plan;
+        const bool sum_to_one = !plan.config.sigmoid && !plan.has_sink() &&
+                                plan.config.softmax_axis == attn::SoftmaxAxis::key;
+        const std::size_t columns = weights.shape().back();
+        for (std::size_t first = 0; sum_to_one && first < weights.size(); first += columns) {
+            double sum = 0, slack = 1e-6;
+            std::size_t worst = first;
+            const auto off = [&](std::size_t i) { return std::abs(weights.at(i) - right.at(i)); };
+            for (std::size_t i = first; i < first + columns; ++i) {
+                sum += weights.at(i);
+                slack += cuts[i];
+                if (off(i) > off(worst)) worst = i;
+            }
+            const bool is_known = std::ranges::any_of(
+                wrong.places, [&](std::size_t i) { return i >= first && i < first + columns; });
+            if (is_known || sum == 0 || !(std::abs(sum - 1) > slack)) continue;
+            wrong.places.push_back(worst);
+            wrong.right.push_back(right.at(worst));
+        }
     }
 
     /// True if most cells for which the rounding of the numbers before them leaves room are what a

@@ -14,6 +14,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/files/io/array_files.hpp"
 #include "attn/files/io/input_file.hpp"
+#include "attn/files/io/number_lists.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/user_tensors.hpp"
@@ -27,7 +28,8 @@ struct ReadPart {
     std::string text{};
     attn::Diagnosis diagnosis{};
     Proof proof{};
-    std::string reason{};  ///< why nothing was judged
+    std::string reason{};  ///< why nothing was judged, or which row of given weights is off
+    bool has_off_row = false;
 
     /// True for a tensor that a walk computes, or that is unknown.
     static bool is_result(const attn::Skipped& skipped) {
@@ -45,7 +47,7 @@ struct ReadPart {
     int exit_code() const {
         const bool follows_mistake = std::ranges::any_of(
             diagnosis.findings, [&](const auto& finding) { return follows(finding); });
-        if (!proof.wrong.empty() || follows_mistake) return 1;
+        if (!proof.wrong.empty() || follows_mistake || has_off_row) return 1;
         const bool is_partial =
             !proof.unjudged.empty() || std::ranges::any_of(diagnosis.skipped, is_result);
         return proof.right.empty() || is_partial ? no_verdict : 0;
@@ -179,23 +181,25 @@ std::vector<attn::NamedTensor> tensors_in(const ReadPart& part, const std::strin
 /// Reads a part as one walk and judges it.
 void judge_part(const Arguments& arguments, const std::string& label, ReadPart& part) {
     std::vector<attn::Skipped> skipped;
-    std::vector<std::string> tokens;
-    std::vector<attn::NamedTensor> named = tensors_in(part, label, skipped);
+    const std::vector<attn::NamedTensor> named = tensors_in(part, label, skipped);
     if (named.empty()) {
         part.reason = "no matrix was found";
         part.diagnosis.skipped = std::move(skipped);
         return;
     }
-    std::ranges::move(keep_last_walk(named), std::back_inserter(skipped));
-    const attn::Ledger tensors = recognised(std::move(named), label, tokens);
-    LookResult looked = look_at_tensors(arguments, label, tensors, tokens);
-    part.diagnosis = std::move(looked.diagnosis);
+    LookResult looked = look_at(arguments, label, named, keep_last_walk);
     part.reason = std::move(looked.reason);
     if (part.reason.empty()) {
-        part.proof = proof_of(part.text, tensors, part.diagnosis, tokens);
-        if (part.proof.right.empty() && part.proof.wrong.empty())
+        part.reason = looked.off_row();
+        part.has_off_row = !part.reason.empty();
+        // With the same decimal points as the matrices.
+        part.proof = proof_of(attn::with_points_and_rows(part.text), looked.file, looked.diagnosis,
+                              looked.tokens);
+        for (WrongPrintedCell& each : part.proof.wrong) each.cell = looked.as_given(each.cell);
+        if (part.proof.right.empty() && part.proof.wrong.empty() && !part.has_off_row)
             part.reason = "nothing here follows from the rest, so nothing was judged";
     }
+    part.diagnosis = std::move(looked.diagnosis);
     std::ranges::move(skipped, std::back_inserter(part.diagnosis.skipped));
 }
 

@@ -154,7 +154,8 @@ std::string take_shown_mask(const attn::Ledger& named, const std::string& beginn
 std::string given_as(const std::string& name, const attn::Tensor& tensor) {
     std::vector<std::string> steps = attn::known_steps(name);
     std::erase_if(steps, [](const std::string& step) { return !may_be_given(step); });
-    if (name.empty() && sums_to_one(tensor, 1)) return "weights";
+    const bool has_rows = tensor.dimension() > 1 && tensor.shape()[tensor.dimension() - 2] > 2;
+    if (name.empty() && sums_to_one(tensor, has_rows ? 0.6 : 1)) return "weights";
     if (steps.empty() || steps.front() == "mask") return "";  // true may mean either
     const bool may_be_weights = std::ranges::count(steps, "weights") > 0;
     // A name says more than a row that is off.

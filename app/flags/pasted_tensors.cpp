@@ -8,6 +8,8 @@
 #include "app/flags/ledger_file.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/core/plan/beginnings.hpp"
+#include "attn/files/io/document_names.hpp"
 #include "attn/files/io/read_tensor.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -50,9 +52,13 @@ bool is_projection(const std::string& name) {
     return step == "query" || step == "key" || step == "value";
 }
 
-/// The name of a row in parts: `q` and `love` of `q_love`, `k` and `2` of `k2`.
+/// The name of a row in parts: `q` and `love` of `q_love`, `k` and `2` of `k2`, `attn_scores` and
+/// `2` of `attn_scores_2`.
 std::pair<std::string, std::string> parts_of_row(const std::string& name) {
-    const std::size_t bar = name.find('_');
+    const std::size_t last = name.rfind('_');
+    const bool is_numbered =
+        last != name.npos && name.find_first_not_of("0123456789", last + 1) == name.npos;
+    const std::size_t bar = is_numbered ? last : name.find('_');
     if (bar != std::string::npos) return {name.substr(0, bar), name.substr(bar + 1)};
     const std::size_t end = name.find_last_not_of("0123456789") + 1;
     return {name.substr(0, end), name.substr(end)};
@@ -95,6 +101,33 @@ void put_rows_together(std::vector<attn::NamedTensor>& tensors) {
         first.name = stem;
     }
     std::erase_if(tensors, [](const auto& each) { return each.name == merged_row; });
+}
+
+/// Makes a tensor of each column of a table of one query, whose columns are steps: score, exp,
+/// weight.
+void split_columns(std::vector<attn::NamedTensor>& tensors) {
+    std::vector<attn::NamedTensor> split;
+    for (attn::NamedTensor& each : tensors) {
+        std::vector<attn::NamedTensor> columns;
+        const std::size_t count = each.column_names.size();
+        const bool has_columns =
+            count > 1 && each.tensor.shape() == attn::Shape{each.tensor.size() / count, count};
+        for (std::size_t column = 0; has_columns && column < count; ++column) {
+            const std::vector<std::string> names = attn::names_of_label(each.column_names[column]);
+            const std::string step = names.empty() ? "" : attn::likeliest_step(names.front());
+            const bool is_of_scores = step == "exponentials" || attn::is_beginning(step);
+            if (!is_of_scores) continue;
+            const std::size_t rows = each.tensor.size() / count;
+            columns.push_back(
+                {names.front(), attn::strided(each.tensor, {1, rows}, {0, count}, column)});
+        }
+        if (columns.size() > 1) {
+            std::ranges::move(columns, std::back_inserter(split));
+        } else {
+            split.push_back(std::move(each));
+        }
+    }
+    tensors = std::move(split);
 }
 
 /// `K_T`, `Kᵀ` and `keys_transposed`, the transpose of a matrix, become K and keys.
@@ -170,6 +203,14 @@ bool is_of_tokens(const std::string& name, const std::string& step) {
 
 void take_as_written(attn::NamedTensor& named) {
     turn_transpose(named);
+    // Layers, samples and heads of weights: layers are read as samples if there is one sample.
+    attn::Shape shape = named.tensor.shape();
+    for (auto one = shape.begin(); shape.size() > 4;) {
+        one = std::find(shape.begin(), shape.end() - 2, 1U);
+        if (one == shape.end() - 2) break;
+        shape.erase(one);
+        named.tensor = attn::strided(named.tensor, shape, attn::row_strides(shape));
+    }
     const std::string step = given_as(named.name, named.tensor);
     const bool is_row =
         named.tensor.dimension() == 1 && !step.starts_with("b_") && is_of_tokens(named.name, step);
@@ -186,9 +227,20 @@ bool name_rows_of(const attn::Ledger& file, const std::vector<std::string>& toke
     });
 }
 
+std::vector<attn::NamedTensor> with_tokens_as_rows(std::vector<attn::NamedTensor> tensors) {
+    for (attn::NamedTensor& each : tensors) {
+        each.row_names.clear();
+        const attn::Shape shape = each.tensor.shape();
+        if (shape.size() != 2) continue;
+        each.tensor = attn::strided(each.tensor, {shape[1], shape[0]}, {1, shape[1]});
+    }
+    return tensors;
+}
+
 attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::string& spec,
                         std::vector<std::string>& tokens) {
     attn::Ledger ledger;
+    split_columns(tensors);
     std::erase_if(tensors, are_sums_of_weights);
     put_rows_together(tensors);
     const bool are_nameless = std::ranges::all_of(tensors, [](const auto& each) {
@@ -222,12 +274,16 @@ attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::strin
     return with_weights_known(with_scores_known(attn::heads_together(ledger)));
 }
 
-attn::Ledger pasted_tensors(const std::string& spec, std::vector<std::string>& tokens) {
+std::vector<attn::NamedTensor> pasted_tensors(const std::string& spec) {
     std::error_code ignored;
-    if (std::filesystem::is_directory(spec, ignored)) {
-        return attn::heads_together(read_ledger(spec));
+    if (!std::filesystem::is_directory(spec, ignored)) {
+        return attn::read_tensors(spec, report_note);
     }
-    return recognised(attn::read_tensors(spec, report_note), spec, tokens);
+    std::vector<attn::NamedTensor> tensors;
+    for (const auto& [name, tensor] : read_ledger(spec).entries()) {
+        tensors.push_back({name, tensor, {}, {}});
+    }
+    return tensors;
 }
 
 }  // namespace app

@@ -22,14 +22,17 @@ void take_as_written(attn::NamedTensor& named);
 /// True if the number of words is the number of rows of a tensor of tokens.
 bool name_rows_of(const attn::Ledger& file, const std::vector<std::string>& tokens);
 
-/// Reads the tensors of a file or of standard input (`-`), heads that have tensors of their own in
-/// one. Names are reduced to the part that is known; tensors without one are identified by their
-/// numbers. Row names that are tokens go to `tokens`.
+/// Reads the tensors of a file, a folder or standard input (`-`).
+std::vector<attn::NamedTensor> pasted_tensors(const std::string& spec);
+
+/// Transposes the matrices of a text in which each token is a column.
+std::vector<attn::NamedTensor> with_tokens_as_rows(std::vector<attn::NamedTensor> tensors);
+
+/// Returns the tensors by name, heads that have tensors of their own in one. Names are reduced to
+/// the part that is known; tensors without one are identified by their numbers. Row names that are
+/// tokens go to `tokens`; `spec` names the file in messages.
 ///
 /// Errors  InputError for an array without a name that its numbers do not identify.
-attn::Ledger pasted_tensors(const std::string& spec, std::vector<std::string>& tokens);
-
-/// Does the same for tensors that were already read; `spec` names their file in messages.
 attn::Ledger recognised(std::vector<attn::NamedTensor> tensors, const std::string& spec,
                         std::vector<std::string>& tokens);
 

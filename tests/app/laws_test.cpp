@@ -73,6 +73,14 @@ TEST_SUITE("app: laws") {
         const auto sink = run("laws shift --sink zero --heads 2");
         CHECK(sink.exit_code == 1);
         CHECK(has(sink.out, "The law holds without --sink zero."));
+        const auto mask = run("laws first-token --mask none --seq-len 4");
+        CHECK(has(mask.out, "The law holds without --mask none."));
+    }
+    TEST_CASE("a law that does not apply names all flags in the way") {
+        const auto heads = run("laws one-matrix --heads 4 --kv-heads 2 --embed-dim 8");
+        CHECK(heads.exit_code == 2);
+        CHECK(
+            has(heads.err, "does not apply to walks with --heads 4 and --kv-heads 2: leave them"));
     }
     TEST_CASE("a law names existing steps and mistakes, and its conditions are known words") {
         const attn::Plan plan = attn::resolve({});

@@ -17,15 +17,17 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Adjusts radii that are nan or too large: an exact 0 or infinity is not rounded, and an exact
-/// number beyond the range of the type may become infinite.
+/// Adjusts radii that are nan or too large: an exact 0 or infinity is not rounded, though a share
+/// of infinity is infinite, and an exact number beyond the range of the type may become infinite.
 Tensor settled(const Tensor& middle, Tensor radius, const Rounding& rounding) {
     Array<double> cells = radius.as<double>();
     const double* const exact = middle.as<double>().data();
     for (std::size_t i = 0; i < cells.size(); ++i) {
         double& cell = cells.data()[i];
-        const bool is_fixed = exact[i] == 0 || !std::isfinite(exact[i]);
-        if (std::isnan(cell)) cell = is_fixed ? rounding.least : infinity;
+        const bool is_infinite = std::isinf(exact[i]);
+        if (std::isnan(cell))
+            cell = exact[i] == 0 || std::isnan(exact[i]) ? rounding.least : infinity;
+        if (is_infinite && !std::isfinite(cell)) cell = rounding.least;
         if (std::isfinite(exact[i]) && std::abs(exact[i]) + cell > rounding.largest) {
             cell = infinity;
         }

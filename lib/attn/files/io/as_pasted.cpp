@@ -38,7 +38,34 @@ std::string rows_on_lines(std::string_view inside) {
     return lines > 1 ? rows : "";
 }
 
-std::string arrays_alone(std::string_view text) {
+std::string with_points_and_rows(std::string text) {
+    for (std::size_t at = 0; (at = text.find('[', at)) != text.npos; ++at) {
+        const std::size_t close = text.find_first_of("[]\n", at + 1);
+        if (close == text.npos) break;
+        if (text[close] != ']') continue;
+        const std::string inside = text.substr(at + 1, close - at - 1);
+        std::istringstream words(inside);
+        std::size_t count = 0, decimals = 0;
+        for (std::string word; words >> word; ++count) {
+            const bool has_comma = word.find(',') != word.npos && with_decimal_point(word) != word;
+            decimals += has_comma && parse_number(with_decimal_point(word)) ? 1U : 0U;
+        }
+        if (count > 1 && decimals == count) {
+            std::replace(text.begin() + static_cast<std::ptrdiff_t>(at),
+                         text.begin() + static_cast<std::ptrdiff_t>(close), ',', '.');
+            continue;
+        }
+        const std::string lines = replaced_all(inside, {{",", "\n"}});
+        const std::string rows = rows_on_lines(lines);
+        if (decimals > 0 || inside.find(',') == inside.npos || rows.empty()) continue;
+        text.replace(at + 1, inside.size(), rows);
+    }
+    return text;
+}
+
+std::string arrays_alone(std::string_view pasted) {
+    const std::string spelled = with_points_and_rows(std::string(pasted));
+    const std::string_view text = spelled;
     std::string alone;
     std::size_t depth = 0, opened = 0;  // brackets, and the start of the innermost
     bool has_rows = false;              // it contains a semicolon that ends a row

@@ -79,8 +79,18 @@ private:
         return !is_index && !before.ends_with("Size(") && !before.ends_with("In ") &&
                !before.ends_with("shape=");
     }
+    /// True for the shape in `Q = X  [3, 4]`.
+    bool is_shape_of_name(const NumberGroup& group) const {
+        const std::size_t begin = text_.substr(0, group.begin).rfind('\n') + 1;
+        const std::string_view before = std::string_view(text_).substr(begin, group.begin - begin);
+        const std::size_t set = before.rfind('=');
+        const std::string_view name = set == before.npos ? "" : trimmed(before.substr(set + 1));
+        return group.numbers.dimension() == 1 && group.numbers.dtype() == DType::int64 &&
+               !name.empty() && std::ranges::all_of(name, is_letter_of_name);
+    }
     /// True for a list without a name after a matrix on the same line: a comment on it.
     bool is_side_note(const NumberGroup& group) const {
+        if (is_shape_of_name(group)) return true;
         if (groups_.empty()) return false;
         const std::size_t begin = groups_.back().end;
         const std::string_view link = std::string_view(text_).substr(begin, group.begin - begin);
@@ -212,6 +222,7 @@ private:
         if (group.is_table) {
             if (!group.fault.empty()) fail(group);
             add(names_of_label(label_of(first)), group.numbers, group.row_names);
+            if (!all_.empty()) all_.back().column_names = group.column_names;
             return first + 1;
         }
         std::size_t end = first + 1;

@@ -33,13 +33,17 @@ std::vector<std::string> words_of(std::string_view label) {
         if (!is_count && !is_filler) words.push_back(word);
         at = end + 1;
     }
-    if (words.empty() && lower(std::string(trimmed(label))) == "words") words = {"words"};
+    // Alone they are names.
+    const std::string alone = lower(std::string(trimmed(label)));
+    if (words.empty() && (alone == "words" || alone == "a")) words = {alone};
     return words;
 }
 
-/// Returns a name for `Q @ K.T`, `Q %*% t(K)` and `A . V`; empty for anything else.
-std::string product_name(std::string_view whole) {
-    for (const std::string_view sign : {"%*%", " @ ", " . ", "*"}) {
+/// Returns a name for `Q @ K.T`, `Q %*% t(K)` and `A . V`; empty for another product, and nullopt
+/// for anything else.
+std::optional<std::string> product_name(std::string_view whole) {
+    std::optional<std::string> other;
+    for (const std::string_view sign : {"^T ", "%*%", " @ ", " . ", "*"}) {
         const std::size_t at = whole.find(sign);
         if (at == whole.npos || whole.find('=') < at) continue;
         const std::string_view left = trimmed(whole.substr(0, at));
@@ -63,11 +67,23 @@ std::string product_name(std::string_view whole) {
             second = rest.substr(0, end_of_name(rest));
         }
         if (first.empty() || second.empty()) continue;
+        if (sign == "^T ") {  // k^T q
+            const std::string both = lower(first.substr(0, 1) + second.substr(0, 1));
+            if ((both == "kq" || both == "qk") && left.find('(') == left.npos) return "scores";
+            continue;
+        }
         if (is_transposed) return first + second + "_T";
-        const std::string small = lower(second);
-        return small == "v" || small == "value" || small == "values" ? "weighted_values" : "";
+        const auto is_one_of = [](const std::string& word, std::string_view all) {
+            return all.find(" " + lower(word) + " ") != all.npos;
+        };
+        constexpr std::string_view values = " v value values ", of_columns = " a alpha weights α ";
+        if (is_one_of(second, values) ||
+            (is_one_of(first, values) && is_one_of(second, of_columns)))
+            return "weighted_values";
+        const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+        if (!is_digit(first[0]) && !is_digit(second[0])) other = "";
     }
-    return "";
+    return other;
 }
 
 /// Returns `q` for `q_1`.
@@ -147,8 +163,9 @@ std::vector<std::string> names_of_label(std::string_view whole) {
         if (at != label.npos && close != label.npos && !is_module) label.erase(at, close + 1 - at);
     }
     const std::string formula_text = replaced_all(std::string(whole), {{":=", ":"}});
-    if (const std::string product = product_name(formula_text); !product.empty()) return {product};
-    if (whole.find("%*%") != whole.npos) return {};
+    if (const auto product = product_name(formula_text)) {
+        return product->empty() ? std::vector<std::string>() : std::vector{*product};
+    }
     for (const std::string_view call : {".tolist", ".numpy", ".print", ".round"}) {
         const std::size_t at = label.find(call);
         if (at != label.npos) label.erase(at);
@@ -178,7 +195,7 @@ std::vector<std::string> names_of_label(std::string_view whole) {
         }
         const bool is_formula =
             !names.empty() &&
-            (is_product || part.find_first_of("@/*+ ") != part.npos);  // scores = Q @ K =
+            (is_product || part.find_first_of("@/*+ [") != part.npos);  // scores = Q @ K =
         if (is_formula || (part.empty() && !names.empty())) break;
         const std::vector<std::string> words = words_of(part);
         const auto symbol = std::ranges::find_if(words, is_symbol);

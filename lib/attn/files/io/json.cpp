@@ -100,10 +100,12 @@ Json with_columns(Json root) {
     return flat;
 }
 
-/// True for `tokens` and `query_tokens`, which name the rows of the arrays next to them.
+/// True for `tokens`, `query_tokens` and BertViz's `left_text`, which name the rows of the arrays
+/// next to them, and `right_text`.
 bool are_tokens(const std::string& name, const Json& value) {
     const auto is_word = [](const Json& each) { return each.is_string(); };
-    return name.ends_with("tokens") && value.is_array() && std::ranges::all_of(value, is_word);
+    const bool is_called = name.ends_with("tokens") || name == "left_text" || name == "right_text";
+    return is_called && value.is_array() && std::ranges::all_of(value, is_word);
 }
 
 // Reads a key of a step: a missing key and one of the wrong type are the same error.
@@ -266,6 +268,7 @@ std::vector<StoredArray> json_arrays(std::string_view text, const std::string& l
     }
     std::vector<std::string> words;  // those of queries come after those of keys
     for (const auto& [name, value] : root->items()) {
+        if (name == "right_text" && !words.empty()) continue;  // of keys
         if (are_tokens(name, value)) words = value.get<std::vector<std::string>>();
     }
     for (const auto& [name, value] : root->items()) {

@@ -169,7 +169,7 @@ std::string in_one_spelling(std::string_view text) {
             plain.replace(at, 3, "-");
         }
     }
-    plain = with_brackets(std::move(plain));
+    plain = with_points_and_rows(with_brackets(std::move(plain)));
     const bool is_code = plain.find("{{") != plain.npos && plain.find('\\') == plain.npos;
     if (is_code) plain = replaced_all(plain, {{"{", "["}, {"}", "]"}});  // C, Mathematica
     for (std::size_t at = 0; at < plain.size(); at = plain.find('\n', at) + 1) {

@@ -12,9 +12,9 @@ namespace attn {
 struct NumberGroup {
     std::size_t begin = 0, end = 0;
     Tensor numbers;
-    std::vector<std::string> words{};      ///< of a list without numbers
-    std::vector<std::string> row_names{};  ///< of a table
-    bool has_remarks = false;              ///< behind rows
+    std::vector<std::string> words{};                      ///< of a list without numbers
+    std::vector<std::string> row_names{}, column_names{};  ///< of a table
+    bool has_remarks = false;                              ///< behind rows
     bool is_table = false;
     bool is_printed = false;  ///< a table between bars, or one that R or pandas prints
     std::string title{};      ///< in the corner of a table, before the names of its columns

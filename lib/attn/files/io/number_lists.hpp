@@ -84,6 +84,9 @@ std::string arrays_alone(std::string_view text);
 /// several lines.
 std::string rows_on_lines(std::string_view inside);
 
+/// Writes the numbers of `[0,231  0,884]` with points, and the rows of `[1 0, 0 1]` as lists.
+std::string with_points_and_rows(std::string text);
+
 /// Returns the place of a byte in a text: `line 1, column 1` for the first.
 std::string place_in(std::string_view text, std::size_t offset);
 

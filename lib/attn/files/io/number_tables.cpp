@@ -11,8 +11,13 @@
 namespace attn {
 namespace {
 
-/// A number of a table, which may be a percentage.
+/// A number of a table, which may be a percentage or a fraction.
 std::optional<double> number_in(std::string_view cell) {
+    if (const std::size_t bar = cell.find('/'); bar != cell.npos) {
+        const auto top = parse_number(cell.substr(0, bar));
+        const auto bottom = parse_number(cell.substr(bar + 1));
+        return top && bottom && *bottom != 0 ? std::optional(*top / *bottom) : std::nullopt;
+    }
     if (!cell.ends_with('%')) return parse_number(cell);
     return parse_number(std::string(trimmed(cell.substr(0, cell.size() - 1))) + "e-2");
 }
@@ -155,8 +160,12 @@ std::string row_name(std::string name) {
     return is_quoted ? name.substr(1, name.size() - 2) : name;
 }
 
-/// Returns why a line with numbers is not a row of the table above it; empty if there is no reason.
+/// Returns why a line with numbers is not a row of the table above it; empty if there is no reason,
+/// and for sums below some of the columns.
 std::string fault_of(const TableLine& line, const TableLine& row) {
+    static constexpr std::string_view sums[] = {"sum", "total", "\u03a3", "\u2211", "summe"};
+    const std::string name = line.cells.empty() ? "" : lower(row_name(line.cells[0]));
+    if (std::ranges::find(sums, name) != std::end(sums)) return "";
     const auto first = line.cells.begin() + (row.has_name() && !line.cells.empty() ? 1 : 0);
     const auto count = std::count_if(first, line.cells.end(), is_number);
     const auto other = std::find_if_not(first, line.cells.end(), is_number);
@@ -256,6 +265,12 @@ std::optional<NumberGroup> read_number_table(std::string_view text, std::size_t 
             const bool has_corner =
                 line.has_name() && head.mark != ' ' && head.cells.size() == line.cells.size();
             if (has_corner) group.title = head.cells[0];
+            if (!is_counted && !is_r) {
+                group.column_names.assign(
+                    head.cells.end() -
+                        static_cast<long>(std::min(head.cells.size(), line.numbers())),
+                    head.cells.end());
+            }
         } else {
             line = line_at(text, at = top);
         }

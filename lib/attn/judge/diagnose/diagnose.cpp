@@ -25,15 +25,17 @@ struct Exactness {
     std::string doubt{};  ///< what the user must specify, if the numbers have more digits than that
 };
 
+std::string counted(int count, const std::string& unit) {
+    return std::to_string(count) + " " + unit + (count == 1 ? "" : "s");
+}
+
+std::string remark(const std::string& digits) {
+    return "your numbers have " + digits + " and are compared at that precision";
+}
+
 /// Returns the precisions that the user's numbers may have been printed with, if it is low.
 std::vector<Exactness> printed_in(const Ledger& user_tensors) {
     std::vector<Exactness> all;
-    const auto counted = [](int count, const std::string& unit) {
-        return std::to_string(count) + " " + unit + (count == 1 ? "" : "s");
-    };
-    const auto remark = [](const std::string& digits) {
-        return "your numbers have " + digits + " and are compared at that precision";
-    };
     if (are_whole(user_tensors)) return all;
     // PyTorch prints each tensor in decimals, or its largest or smallest numbers as 1.2345e-03.
     Ledger fixed, other;
@@ -364,9 +366,17 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& user_ten
         return diagnosis;
     };
     // Weights of 1.0000 and 0.0000 have the decimals of the scores that they were made of.
-    const std::vector<Exactness> printed =
-        is_specified ? std::vector<Exactness>()
-                     : printed_in(are_whole(user_tensors) ? plan.config.parameters : user_tensors);
+    std::vector<Exactness> printed;
+    if (!is_specified && !are_whole(user_tensors)) {
+        printed = printed_in(user_tensors);
+    } else if (!is_specified) {
+        printed = printed_in(plan.config.parameters);
+        // Softmax gives neither 0.0 nor 1.0: both were rounded.
+        const bool has_point = std::ranges::any_of(
+            user_tensors.entries(), [](const auto& entry) { return entry.tensor.is_floating(); });
+        if (printed.empty() && has_point)
+            printed.push_back({.decimals = 1, .remark = remark(counted(1, "decimal"))});
+    }
     const CaseTensors exact(plan, intake, options, 0);
     Diagnosis best = diagnosed(exact);
     // A long search may still explain a difference that a quick one could not.

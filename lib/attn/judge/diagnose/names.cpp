@@ -173,7 +173,7 @@ std::string parameter_called(const std::string& whole) {
     bool is_bias = !is_weight && take_off(name, {".bias", "_bias", ".b", "_b"}, false);
     name = name.substr(name.find_last_of('.') + 1);
     if (!is_weight && !is_bias)
-        is_weight = take_off(name, {"weights_", "weight_", "w_", "w"}, true);
+        is_weight = take_off(name, {"weights_", "weight_", "w_", "omega_", "w"}, true);
     if (!is_weight && !is_bias) is_bias = take_off(name, {"bias_", "b_", "b"}, true);
     if (!is_weight && !is_bias) return "";
     take_off(name, {"to_", "w_", "linear_", "lin_", "w"}, true);
