@@ -77,6 +77,7 @@ void Examination::settle(const UserTensor& actual, const std::string& step, cons
         follows_user_ = follows_user_ && verdict.local == Verdict::right;
         verdict.local = Verdict::right;
     }
+    verdict.excess = excess_;
     note_kept(verdict, diagnosis_);
     diagnosis_.steps.push_back(std::move(verdict));
     if (!actual.aside) take(step, reading.tensor);
