@@ -99,6 +99,23 @@ TEST_SUITE("judge: diagnose digits") {
         CHECK(is_named(half.findings[0], "bias-missing=query"));
     }
 
+    TEST_CASE(
+        "the worst rounding in 16 bits makes no earlier mistake harmless, and hides no number") {
+        const WalkConfig config = configured(
+            "heads 2, batch 2, seq-len 6, embed-dim 16, mask causal, output-projection, bias");
+        const auto missing =
+            diagnosed_in(DType::float16, config, "bias-missing=query", {"query", "output"});
+        CAPTURE(diagnosis_text(missing));
+        REQUIRE(missing.has_mistake());
+        CHECK(is_named(missing.findings[0], "bias-missing=query"));
+        const auto turned = diagnosed_in(
+            DType::float16, configured("heads 2, seq-len 9, embed-dim 16, rope half, bias"),
+            "rope-theta=500", {"context"});
+        CAPTURE(diagnosis_text(turned));
+        REQUIRE(turned.has_mistake());
+        CHECK(turned.findings[0].mistake()->id.starts_with("rope-theta"));
+    }
+
     TEST_CASE("a known scale is named in 16 bits, not the number that was fitted to it") {
         for (const char* id : {"scale-dmodel", "scale-seq-len", "softmax-base-two"}) {
             const auto found =

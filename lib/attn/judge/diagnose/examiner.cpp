@@ -195,24 +195,25 @@ private:
     /// True if a tensor that rounding allows has a mistake all the same: rounding may explain each
     /// cell alone, but not all of them together. Its row is then recorded.
     bool shows_mistake(const UserTensor& actual, const std::string& step, const Reading& reading) {
-        constexpr double unusual = 8, most_left = 0x1p-6, alike = 1.05;
+        constexpr double most_left = 0x1p-6, alike = 1.05;
         const Tensor* const right = blocked_ ? nullptr : replay_.step(step);
         if (right == nullptr || right->shape() != reading.tensor.shape()) return false;
         excess_ = judge_.excess(step, actual, reading.tensor, *right, uses_user_tensor_);
-        if (excess_ <= unusual && !judge_.rounding(actual, *right).is_half) return false;
+        if (excess_ <= unusual_excess && !judge_.rounding(actual, *right).is_half) return false;
         const Scene scene = scene_at(actual, step, false);
         std::optional<Match> match = rescaled(scene, reading);
         // A mistake of the catalogue is likelier than a number that explains as much.
-        double most = excess_ > unusual ? most_left : 0;
-        if (match) {
-            const auto fitted = replay_.step_with({match->finding.mistake()}, step);
-            most = std::max(most, alike * scene.share_left(reading.tensor, *fitted));
-        }
-        if (most > 0) {
-            std::optional<Match> known = hidden_by_rounding(scene, reading, most);
-            if (known) match = std::move(known);
-        }
-        if (!match) return false;
+        const bool is_unusual = excess_ > unusual_excess;
+        const auto left = [&](const Match& some) {
+            const auto result = replay_.step_with({some.finding.mistake()}, step);
+            return scene.share_left(reading.tensor, *result);
+        };
+        const double most = std::max(is_unusual ? most_left : 0, match ? alike * left(*match) : 0);
+        std::optional<Match> known;
+        if (most > 0) known = hidden_by_rounding(scene, reading, most);
+        if (known) match = std::move(known);
+        if (!match && is_unusual) match = numbered(scene);
+        if (!match || (is_unusual && !known && left(*match) > most)) return false;
         enter(actual, step, std::move(*match));
         StepVerdict& verdict = diagnosis_.steps.back();
         verdict.global = verdict.local = Verdict::wrong;

@@ -372,7 +372,7 @@ bool Judge::right_where_read(const std::string& step, const UserTensor& actual,
 /// Correct code in another order differs by a few times as much, mistakes usually by thousands.
 bool StepVerdict::is_unusual() const {
     constexpr double most_usual = 64;
-    return epsilon == 0 && excess > most_usual;
+    return excess > most_usual;
 }
 
 void refuse_wide_tolerance(const DiagnoseOptions& options, Diagnosis& diagnosis) {

@@ -64,7 +64,7 @@ struct StepVerdict {
     /// Distance from the exact numbers in multiples of the usual one: see Judge::excess.
     double excess = 0;
 
-    /// True if rounding rarely makes that distance in a type with more than 16 bits.
+    /// True if rounding rarely makes that distance.
     bool is_unusual() const;
 };
 
