@@ -116,6 +116,22 @@ TEST_SUITE("judge: diagnose digits") {
         CHECK(turned.findings[0].mistake()->id.starts_with("rope-theta"));
     }
 
+    TEST_CASE("a norm of x that was left out, or is of the other kind, is named from the output") {
+        for (const auto& [norm, id] : {std::pair{"layer", "x-norm-missing"},
+                                       {"rms", "x-norm-missing"},
+                                       {"layer", "x-norm-kind=rms"},
+                                       {"rms", "x-norm-kind=layer"}}) {
+            const WalkConfig config = configured(
+                "random randn, heads 2, seq-len 6, embed-dim 16, output-projection, "
+                "x-norm " +
+                std::string(norm));
+            const auto found = diagnosed_in(DType::float32, config, id, {"output"});
+            CAPTURE(diagnosis_text(found));
+            REQUIRE(found.has_mistake());
+            CHECK(is_named(found.findings[0], id));
+        }
+    }
+
     TEST_CASE("a known scale is named in 16 bits, not the number that was fitted to it") {
         for (const char* id : {"scale-dmodel", "scale-seq-len", "softmax-base-two"}) {
             const auto found =

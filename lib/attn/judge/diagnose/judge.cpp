@@ -144,7 +144,7 @@ const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& ro
 double Judge::excess(const std::string& step, const UserTensor& actual, const Tensor& tensor,
                      const Tensor& expected, bool from_user) const {
     if (options_.tolerance || options_.decimals || options_.digits) return 0;
-    if (!expected.is_floating() || same_cells(tensor, expected)) return 0;
+    if (ignores_hidden_ || !expected.is_floating() || same_cells(tensor, expected)) return 0;
     const Rounding kind = rounding(actual, expected);
     const Allowed* const bound = allowed(step, kind, from_user);
     if (bound == nullptr || bound->ball.middle.shape() != expected.shape()) return 0;
