@@ -329,13 +329,6 @@ bool Diagnosis::has_mistake() const {
     });
 }
 
-bool Diagnosis::judges_a_step() const {
-    return std::ranges::any_of(steps, [&](const StepVerdict& verdict) {
-        const Step::Kind kind = find_step(kept_table(*plan), verdict.name).kind;
-        return kind == Step::Kind::computed || kind == Step::Kind::detail;
-    });
-}
-
 bool Diagnosis::has_unknown() const {
     return std::ranges::any_of(findings, [](const Finding& each) { return !each.mistake(); });
 }
