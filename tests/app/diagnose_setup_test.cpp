@@ -61,6 +61,8 @@ TEST_SUITE("app: diagnose sets itself up") {
         CHECK(first("in_proj_weight") == "w_qkv");
         CHECK(first("h.0.attn.c_attn.bias") == "b_qkv");
         CHECK(first("out_proj.bias") == "b_output");
+        CHECK(first("self_attn.linears.0.weight") == "w_query");
+        CHECK(first("layers.1.self_attn.linears.3.bias") == "b_output");
         CHECK(first("Wo") == "w_output");
         CHECK(first("bv") == "b_value");
         CHECK(first("wei") == "weights");

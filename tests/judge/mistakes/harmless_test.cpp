@@ -73,7 +73,9 @@ TEST_SUITE("mistakes: harmless") {
             same.record("x", walk(normed, given)["normed_x"]);
             for (const Mistake& mistake : mistakes()) {
                 // The residual adds x itself, before the norm.
-                if (!mistake.applies(normed) || mistake.id.starts_with("residual-inside")) continue;
+                const bool reads_before = mistake.id.starts_with("residual-inside");
+                if (!mistake.applies(normed) || reads_before) continue;
+                if (mistake.step == "normed_x") continue;  // of the norm itself
                 CAPTURE(i);
                 CAPTURE(mistake.id);
                 const StepTable wrong = with_mistakes(step_table(normed), normed, {mistake.id});

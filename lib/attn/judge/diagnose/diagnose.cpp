@@ -9,6 +9,7 @@
 
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/diagnose/search.hpp"
 
@@ -260,6 +261,13 @@ std::vector<std::string> open_questions(Diagnosis& diagnosis, const DiagnoseOpti
                        " differs from the reference, although each step before it is correct on "
                        "its own: save more of those steps");
     }
+    const auto unusual = std::ranges::find_if(diagnosis.steps, &StepVerdict::is_unusual);
+    if (diagnosis.findings.empty() && unusual != diagnosis.steps.end()) {
+        open.push_back("rounding could explain " + unusual->name + ", but its errors are usually " +
+                       brief(unusual->excess) +
+                       " times smaller: save the steps before it, or pass $compute-dtype if your "
+                       "code computes with fewer digits"_message);
+    }
     return open;
 }
 
@@ -323,13 +331,6 @@ bool Diagnosis::has_mistake() const {
     });
 }
 
-bool Diagnosis::judges_a_step() const {
-    return std::ranges::any_of(steps, [&](const StepVerdict& verdict) {
-        const Step::Kind kind = find_step(kept_table(*plan), verdict.name).kind;
-        return kind == Step::Kind::computed || kind == Step::Kind::detail;
-    });
-}
-
 bool Diagnosis::has_unknown() const {
     return std::ranges::any_of(findings, [](const Finding& each) { return !each.mistake(); });
 }
@@ -381,14 +382,17 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& user_ten
     Diagnosis best = diagnosed(exact);
     // A long search may still explain a difference that a quick one could not.
     const auto bound = [&] { return best.has_unknown() ? HUGE_VAL : best.cost; };
-    const bool is_settled = printed.empty() || best.cost < options.bound;  // and not given up
-    if (is_specified || (!best.has_unknown() && !best.has_mistake() && is_settled)) return best;
+    const bool is_settled = printed.empty() || best.cost < options.bound;
+    // Inputs and results with few decimals differ by more than rounding usually makes.
+    const bool is_unusual = std::ranges::any_of(best.steps, &StepVerdict::is_unusual);
+    const bool is_sure = !best.has_unknown() && !best.has_mistake() && is_settled;
+    if (is_specified || (is_sure && !(is_unusual && !printed.empty()))) return best;
     const double in_full = best.cost;
     for (const Exactness& each : printed) {
-        Diagnosis other = with(each, bound());
-        if (other.cost < best.cost) best = std::move(other);
+        Diagnosis other = with(each, is_unusual ? HUGE_VAL : bound());
+        if (other.cost < best.cost || (is_unusual && other.is_right())) best = std::move(other);
     }
-    if (best.cost < in_full) return best;
+    if (best.cost < in_full || is_sure) return best;
     if (best.cost < cost::few_digits || has_digits_of_double(user_tensors) ||
         !may_be_rounded(exact)) {
         return best;

@@ -91,11 +91,20 @@ std::optional<DropoutTraces> dropout_in(const Tensor& actual, const Tensor& expe
 
 namespace {
 
+/// True for float64, unless its numbers were float32 before: JSON stores these with all digits.
+bool has_double_numbers(const Tensor& tensor) {
+    if (tensor.dtype() != DType::float64) return false;
+    const std::vector<double> numbers = tensor.numbers();
+    return std::ranges::any_of(numbers, [](double number) {
+        return std::isfinite(number) && static_cast<float>(number) != number;
+    });
+}
+
 bool all_numbers(const Ledger& tensors, auto&& holds) {
     return std::ranges::all_of(tensors.entries(), [&](const Ledger::Entry& entry) {
         const Tensor& tensor = entry.tensor;
         std::size_t i = 0;
-        const double unit = tensor.dtype() == DType::float64 ? 1e-13 : 1e-7;
+        const double unit = has_double_numbers(tensor) ? 1e-13 : 1e-7;
         while (tensor.is_floating() && i < tensor.size() && holds(tensor.at(i), unit)) ++i;
         return i == tensor.size() || !tensor.is_floating();
     });
@@ -104,7 +113,7 @@ bool all_numbers(const Ledger& tensors, auto&& holds) {
 /// The digits that tell printed numbers from stored ones: float32 has no more than 7.
 int most_digits(const Ledger& tensors) {
     const bool are_double = std::ranges::all_of(tensors.entries(), [](const Ledger::Entry& each) {
-        return each.tensor.dtype() == DType::float64 || !each.tensor.is_floating();
+        return has_double_numbers(each.tensor) || !each.tensor.is_floating();
     });
     return are_double ? 9 : 6;
 }

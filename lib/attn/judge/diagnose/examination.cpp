@@ -46,11 +46,17 @@ StepVerdict Examination::verdict_on(const UserTensor& actual, const std::string&
         verdict.global_difference = answer.difference;
         verdict.is_systematic = answer.slope.has_value();
     }
+    // The widest rounding over all steps does not make an earlier difference harmless.
+    const auto hides_difference = [&] {
+        return !diagnosis_.findings.empty() &&
+               judge_.excess(step, actual, reading.tensor, *reference, false) > unusual_excess;
+    };
     results_are_wrong_ =
         results_are_wrong_ ||
-        (verdict.global != Verdict::right && is_result_step(case_.plan, step) &&
-         reference != nullptr &&
-         !judge_.right_where_read(step, actual, reading.tensor, *reference, false));
+        (is_result_step(case_.plan, step) && reference != nullptr &&
+         (verdict.global == Verdict::right
+              ? hides_difference()
+              : !judge_.right_where_read(step, actual, reading.tensor, *reference, false)));
     if (blocked_) {
         verdict.local = Verdict::not_compared;
     } else if (const Tensor* expected = replay_.step(step)) {
@@ -77,6 +83,7 @@ void Examination::settle(const UserTensor& actual, const std::string& step, cons
         follows_user_ = follows_user_ && verdict.local == Verdict::right;
         verdict.local = Verdict::right;
     }
+    verdict.excess = excess_;
     note_kept(verdict, diagnosis_);
     diagnosis_.steps.push_back(std::move(verdict));
     if (!actual.aside) take(step, reading.tensor);

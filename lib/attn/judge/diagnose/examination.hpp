@@ -46,6 +46,10 @@ protected:
     bool uses_user_tensor_ = false;
     bool results_are_wrong_ = false;
     bool follows_user_ = true;  ///< right tensors follow from the user's earlier ones, wrong or not
+    /// Code in another order, or in 16 bits, rarely has a larger excess: see Judge::excess.
+    static constexpr double unusual_excess = 8;
+
+    double excess_ = 0;     ///< of the tensor that is examined: see Judge::excess
     bool blocked_ = false;  ///< a tensor could not be replayed from: later ones are not compared
 
 private:

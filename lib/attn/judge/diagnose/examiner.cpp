@@ -76,6 +76,7 @@ public:
 private:
     void examine(const UserTensor& actual) {
         unexplained_ = Finding();
+        excess_ = 0;
         unexplained_.step = actual.steps.front();
         if (actual.steps.front() == "mask") return enter_mask(actual);
         actual.aside ? examine_aside(actual) : examine_step(actual);
@@ -191,6 +192,35 @@ private:
         return false;
     }
 
+    /// True if a tensor that rounding allows has a mistake all the same: rounding may explain each
+    /// cell alone, but not all of them together. Its row is then recorded.
+    bool shows_mistake(const UserTensor& actual, const std::string& step, const Reading& reading) {
+        constexpr double most_left = 0x1p-6, alike = 1.05;
+        const Tensor* const right = blocked_ ? nullptr : replay_.step(step);
+        if (right == nullptr || right->shape() != reading.tensor.shape()) return false;
+        excess_ = judge_.excess(step, actual, reading.tensor, *right, uses_user_tensor_);
+        if (excess_ <= unusual_excess && !judge_.rounding(actual, *right).is_half) return false;
+        const Scene scene = scene_at(actual, step, false);
+        std::optional<Match> match = rescaled(scene, reading);
+        // A mistake of the catalogue is likelier than a number that explains as much.
+        const bool is_unusual = excess_ > unusual_excess;
+        const auto left = [&](const Match& some) {
+            const auto result = replay_.step_with({some.finding.mistake()}, step);
+            return scene.share_left(reading.tensor, *result);
+        };
+        const double most = std::max(is_unusual ? most_left : 0, match ? alike * left(*match) : 0);
+        std::optional<Match> known;
+        if (most > 0) known = hidden_by_rounding(scene, reading, most);
+        if (known) match = std::move(known);
+        if (!match && is_unusual) match = numbered(scene);
+        if (!match || (is_unusual && !known && left(*match) > most)) return false;
+        enter(actual, step, std::move(*match));
+        StepVerdict& verdict = diagnosis_.steps.back();
+        verdict.global = verdict.local = Verdict::wrong;
+        results_are_wrong_ = true;
+        return true;
+    }
+
     /// True if the replay gives this tensor, in some layout; its row is then recorded.
     bool settles_as_replayed(const UserTensor& actual, const std::string& step, bool takes) {
         if (replay_.step(step) == nullptr) return false;
@@ -198,6 +228,7 @@ private:
         const Tensor* key = step == "rotary_key" ? replay_.step("rotated_key") : nullptr;
         const auto reading = judge_.reading_as(actual, step, local, key, uses_user_tensor_);
         if (!reading) return false;
+        if (takes && shows_mistake(actual, step, *reading)) return true;
         takes ? settle(actual, step, *reading)
               : diagnosis_.steps.push_back(verdict_on(actual, step, *reading));
         return true;
@@ -226,18 +257,7 @@ private:
                     return true;
                 }
             }
-            if (!blocked_ && replay_.step(step) != nullptr) {
-                if (std::optional<Match> match =
-                        rescaled(scene_at(actual, step, false), *reading)) {
-                    enter(actual, step, std::move(*match));
-                    // Rounding may explain each cell alone, but not all of them together.
-                    StepVerdict& verdict = diagnosis_.steps.back();
-                    verdict.global = verdict.local = Verdict::wrong;
-                    results_are_wrong_ = true;
-                    return true;
-                }
-            }
-            settle(actual, step, *reading);
+            if (!shows_mistake(actual, step, *reading)) settle(actual, step, *reading);
             return true;
         };
         const auto inherited = [&](const std::string& step) {
@@ -253,7 +273,9 @@ private:
                 const Judged answer =
                     judge_(step, actual, reading.tensor, *local, uses_user_tensor_);
                 if (!answer.right()) continue;
-                settle(actual, step, reading, answer, true);
+                if (!shows_mistake(actual, step, reading)) {
+                    settle(actual, step, reading, answer, true);
+                }
                 return true;
             }
             return false;

@@ -141,6 +141,27 @@ const Judge::Allowed* Judge::allowed(const std::string& step, const Rounding& ro
     return place->second ? &*place->second : nullptr;
 }
 
+double Judge::excess(const std::string& step, const UserTensor& actual, const Tensor& tensor,
+                     const Tensor& expected, bool from_user) const {
+    if (options_.tolerance || options_.decimals || options_.digits) return 0;
+    if (ignores_hidden_ || !expected.is_floating() || same_cells(tensor, expected)) return 0;
+    const Rounding kind = rounding(actual, expected);
+    const Allowed* const bound = allowed(step, kind, from_user);
+    if (bound == nullptr || bound->ball.middle.shape() != expected.shape()) return 0;
+    const double* exact = bound->ball.middle.as<double>().data();
+    double off = 0, usual = 0;
+    every_difference(tensor, expected, [&](double theirs, double ours) {
+        const double middle = *exact++, stored = kind.unit * middle;
+        const double distance = theirs - middle, own = ours - middle;
+        if (std::isfinite(distance) && std::isfinite(own)) {
+            off += distance * distance;
+            usual += own * own + stored * stored;
+        }
+        return true;
+    });
+    return off == 0 ? 0 : std::sqrt(off / usual);
+}
+
 /// Returns the radius relative to the size of a number: actual and expected ones are both rounded.
 double Judge::relative(const Allowed* allowed, const Rounding& rounding) const {
     constexpr double usual = 64;
@@ -346,6 +367,12 @@ bool Judge::right_where_read(const std::string& step, const UserTensor& actual,
     const Tensor read = tensor_like(
         tensor, [&](std::size_t i) { return is_read.at(i) == 1 ? tensor.at(i) : expected.at(i); });
     return (*this)(step, actual, cast(read, tensor.dtype()), expected, from_user).right();
+}
+
+/// Correct code in another order differs by a few times as much, mistakes usually by thousands.
+bool StepVerdict::is_unusual() const {
+    constexpr double most_usual = 64;
+    return excess > most_usual;
 }
 
 void refuse_wide_tolerance(const DiagnoseOptions& options, Diagnosis& diagnosis) {

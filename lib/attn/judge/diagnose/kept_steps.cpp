@@ -76,6 +76,7 @@ const std::vector<KeptStep>& kept_steps() {
          .called = "numerator unnormalized unnormalised",
          .rule = PlanRule("unnormalized_context[q,f] = sum k: exponentials[q,k] * values[k,f]"),
          .words = "the sum before its division by row_sum",
+         .by_name = true,
          .applies = keeps_sums},
     };
     return all;

@@ -124,6 +124,14 @@ std::string module_path(std::string name) {
     return name;
 }
 
+/// `attn.query` becomes `query`, and the entry of a list keeps its number: `attn.linears.0` becomes
+/// `linears.0`.
+std::string last_word(const std::string& path) {
+    std::string list = path;
+    drop_numbers(list);
+    return path.substr(list.find_last_of('.') + 1);
+}
+
 /// `self.attn.Q` becomes `q`, `my_scores` `scores`.
 std::string plain_name(std::string name) {
     if (looks_like_parameter(name)) return module_path(name);
@@ -171,7 +179,7 @@ std::string parameter_called(const std::string& whole) {
         name, {".weight", "_weight", ".weights", "_weights", ".kernel", "_kernel", ".w", "_w"},
         false);
     bool is_bias = !is_weight && take_off(name, {".bias", "_bias", ".b", "_b"}, false);
-    name = name.substr(name.find_last_of('.') + 1);
+    name = last_word(name);
     if (!is_weight && !is_bias)
         is_weight = take_off(name, {"weights_", "weight_", "w_", "omega_", "w"}, true);
     if (!is_weight && !is_bias) is_bias = take_off(name, {"bias_", "b_", "b"}, true);

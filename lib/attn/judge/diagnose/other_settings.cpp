@@ -173,7 +173,8 @@ private:
             const bool must_be_right = requested_.is_probe || other.have_to_be_right();
             // Other settings must explain an unknown difference by one mistake.
             const double explained = std::max(cost - cost::unknown, 0.0) + cost::named;
-            const double most = std::min(must_be_right ? cost::right : explained, cost);
+            const double most =
+                std::min(must_be_right ? cost::right : explained, cost - other.cost());
             within.bound = most;
             const std::string text = other.text();
             const Ledger computed = without_missing(best, requested_.user_tensors);

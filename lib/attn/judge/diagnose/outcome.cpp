@@ -285,4 +285,11 @@ Case::Case(const Plan& walked, const DiagnoseOptions& requested, Intake tensors_
     }
 }
 
+bool Diagnosis::judges_a_step() const {
+    return std::ranges::any_of(steps, [&](const StepVerdict& verdict) {
+        const Step::Kind kind = find_step(kept_table(*plan), verdict.name).kind;
+        return kind == Step::Kind::computed || kind == Step::Kind::detail;
+    });
+}
+
 }  // namespace attn

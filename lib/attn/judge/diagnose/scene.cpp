@@ -96,19 +96,33 @@ bool Scene::gives_same_weights(const Tensor& tensor, bool is_user_tensor) const 
 bool Scene::explains_most(const Tensor& tensor, const Tensor& result) const {
     const bool may_hide = judge.rounding(actual, result).is_half && !judge.ignores_hidden();
     if (!may_hide || result.shape() != expected.shape()) return true;
-    double left = 0, all = 0;
+    return share_left(tensor, result) <= (judge.guesses(actual) ? 0.01 : 0.25);
+}
+
+double Scene::share_left(const Tensor& tensor, const Tensor& result) const {
+    /// Squares of the distances from `result` and from the right numbers.
+    struct Distances {
+        double left = 0, all = 0;
+        double share() const { return all == 0 ? HUGE_VAL : left / all; }
+    };
+    Distances cells, zeros;
     bool makes_infinity = false;
     each_number(tensor, [&](std::size_t i, double cell) {
         const double here = cell - result.at(i), before = cell - expected.at(i);
         if (!std::isfinite(here) || !std::isfinite(before)) {
-            makes_infinity = makes_infinity || (same_number(cell, result.at(i)) &&
-                                                !same_number(cell, expected.at(i)));
+            const bool is_same = same_number(cell, result.at(i)) || std::isfinite(here);
+            makes_infinity = makes_infinity || (is_same && !same_number(cell, expected.at(i)));
             return;
         }
-        left += here * here;
-        all += before * before;
+        for (Distances* each : {&cells, &zeros}) {
+            if (each == &zeros && expected.at(i) != 0) continue;
+            each->left += here * here;
+            each->all += before * before;
+        }
     });
-    return makes_infinity || left <= (judge.guesses(actual) ? 0.01 : 0.25) * all;
+    if (makes_infinity) return 0;
+    // Rounding leaves an exact 0, so a mistake shows there even if larger numbers hide it.
+    return cells.left <= 1.1 * cells.all ? std::min(cells.share(), zeros.share()) : cells.share();
 }
 
 Match Scene::match_of(const Mistake& mistake, Reading reading, double difference) const {

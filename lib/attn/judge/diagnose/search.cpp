@@ -47,6 +47,20 @@ public:
         return std::move(result_);
     }
 
+    std::optional<Match> hidden(const Reading& reading, double most_left) {
+        constexpr std::size_t fewest_cells = 8;  // fewer may agree by chance
+        if (reading.tensor.size() < fewest_cells) return std::nullopt;
+        for (const Mistake* mistake : mistakes_) {
+            const auto wrong = scene_.replay.step_with({mistake}, scene_.step);
+            if (!wrong || wrong->shape() != reading.tensor.shape()) continue;
+            if (!(scene_.share_left(reading.tensor, *wrong) <= most_left)) continue;
+            matches_.push_back(
+                {mistake, reading, scene_.judged_as(reading.tensor, *wrong).difference});
+        }
+        drop_refuted();
+        return matches_.empty() ? std::nullopt : std::optional(best_match());
+    }
+
 private:
     /// Tries hypotheses of one kind and returns the likeliest one that makes the tensor.
     struct Generator {
@@ -332,6 +346,11 @@ const Search::Generator Search::queue[]{
 };
 
 }  // namespace
+
+std::optional<Match> hidden_by_rounding(const Scene& scene, const Reading& reading,
+                                        double most_left) {
+    return Search(scene).hidden(reading, most_left);
+}
 
 SearchResult searched(const Scene& scene, double most) { return Search(scene).found(most); }
 

@@ -78,6 +78,8 @@ struct Scene {
     /// one, a tenth if its few digits are a guess: a 16-bit bound may be as wide as that distance,
     /// and then accepts everything.
     bool explains_most(const Tensor& tensor, const Tensor& result) const;
+    /// Returns the share of that squared distance which `result` leaves; infinity if there is none.
+    double share_left(const Tensor& tensor, const Tensor& result) const;
     Match match_of(const Mistake& mistake, Reading reading, double difference) const;
     /// Returns the match of a harmless difference in form, which no replay makes.
     Match written_otherwise(const char* id, Reading reading) const;
@@ -94,6 +96,11 @@ std::optional<Match> otherwise_filled(const Scene& scene);
 std::optional<Match> far_below(const Scene& scene, const Reading& reading, double most);
 /// Tries mistakes with a number: a scale, a fill, a base, an offset.
 std::optional<Match> numbered(const Scene& scene);
+
+/// Finds the mistake that a reading shows although rounding could explain each of its cells: it
+/// leaves at most that share of the squared distance from the right numbers.
+std::optional<Match> hidden_by_rounding(const Scene& scene, const Reading& reading,
+                                        double most_left);
 
 /// Tries another scale for a result with few digits, even if rounding accepts the right one:
 /// rounding errors of the cells do not correlate with the scale.

@@ -224,10 +224,7 @@ std::optional<Match> numbered(const Scene& scene) {
         const auto wrong = replay.step_with({&mistake}, scene.step);
         if (!wrong || same_cells(*wrong, scene.expected)) return std::nullopt;
         const Judged answer = scene.judged_as(reading.tensor, *wrong);
-        const bool is_loose = scene.judge.guesses(scene.actual);
-        if (!answer.right() || (is_loose && !scene.explains_most(reading.tensor, *wrong))) {
-            return std::nullopt;
-        }
+        if (!answer.right() || !scene.explains_most(reading.tensor, *wrong)) return std::nullopt;
         Match found = scene.match_of(mistake, reading, answer.difference);
         if (family.right == nullptr && number != 0) {
             const auto more = replay.step_with({&family.entry(2 * number)}, scene.step);

@@ -294,6 +294,13 @@ public:
                                       bool from_user) const;
     Tolerance tolerance(const std::string& step, const UserTensor& actual, const Tensor& expected,
                         bool from_user) const;
+    /// Returns the distance of a tensor from the exact numbers, in multiples of the usual one: that
+    /// of `expected`, and of storing numbers. The largest error that rounding may have is often a
+    /// thousand times the usual one. 0 if the bound of the step is unknown.
+    ///
+    /// Shapes  both the same.
+    double excess(const std::string& step, const UserTensor& actual, const Tensor& tensor,
+                  const Tensor& expected, bool from_user) const;
 
 private:
     /// The detail needed for a tensor that is far off.

@@ -61,6 +61,11 @@ struct StepVerdict {
     /// The local difference relative to the rounding bound; the global one if all steps so far are
     /// right.
     std::optional<WithinBall> within{};
+    /// Distance from the exact numbers in multiples of the usual one: see Judge::excess.
+    double excess = 0;
+
+    /// True if rounding rarely makes that distance.
+    bool is_unusual() const;
 };
 
 /// The role of a mistake in the finding that names it.

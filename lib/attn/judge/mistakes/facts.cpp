@@ -198,6 +198,7 @@ const NamedNumber numbers_of_plan[]{
     {"Co", [](const Plan& plan) { return number(plan.output_dim); }},
     {"n", [](const Plan& plan) { return number(std::bit_floor(plan.heads)); }},
     {"norm_eps", [](const Plan& plan) { return plan.config.qk_norm.eps; }},
+    {"x_norm_eps", [](const Plan& plan) { return plan.config.x_norm_eps; }},
     {"type_eps", [](const Plan& plan) { return epsilon(plan.compute_dtype); }},
     {"first_row",
      [](const Plan& plan) { return double(*std::ranges::min_element(plan.config.positions)); }},
