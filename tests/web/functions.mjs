@@ -12,7 +12,7 @@ const folder = join(dirname(fileURLToPath(import.meta.url)), "../../lib/attn/sho
 const nothing = { querySelectorAll: () => [], createElement: () => ({ append() {}, setAttribute() {} }) };
 const told = { fixed: 0, scientific: 0, exact: 0, fourDecimals: 0, Section: 0, Walk: 0, derive: 0, Decimals: 0 };
 Object.assign(told, { written: 0, halfUnit: 0, percent: 0, shortened: 0, times: 0, clipped: 0, largestOf: 0 });
-Object.assign(told, { upstream: 0, groupsOf: 0, App: 0, bytesOf: 0, askedOf: 0, roughly: 0, rolesOf: 0 });
+Object.assign(told, { upstream: 0, groupsOf: 0, App: 0, bytesOf: 0, askedOf: 0, roughly: 0 });
 const files = "root walk derive table draw why curves pair strip turn take steps page compare letters core tour live".split(" ");
 const scripts = files.map((name) => readFileSync(join(folder, `${name}.js`), "utf8").replace('"use strict";', ""));
 const page = new Function("document", "matchMedia", `${scripts.join("\n")}; return { ${Object.keys(told)} };`)(nothing, () => ({}));
