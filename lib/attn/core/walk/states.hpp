@@ -7,8 +7,8 @@
 
 namespace attn {
 
-/// Returns the axis along which a completed rule reads its previous row, if it reads itself along no
-/// other.
+/// Returns the axis along which a completed rule reads its previous row, if it reads itself along
+/// no other.
 std::optional<std::size_t> state_axis(const Rule& rule);
 
 /// Returns the table without states that are not requested: if one later step reads row t of a

@@ -369,12 +369,6 @@ bool Judge::right_where_read(const std::string& step, const UserTensor& actual,
     return (*this)(step, actual, cast(read, tensor.dtype()), expected, from_user).right();
 }
 
-/// Correct code in another order differs by a few times as much, mistakes usually by thousands.
-bool StepVerdict::is_unusual() const {
-    constexpr double most_usual = 64;
-    return excess > most_usual;
-}
-
 void refuse_wide_tolerance(const DiagnoseOptions& options, Diagnosis& diagnosis) {
     if (!options.tolerance || !diagnosis.plan) return;
     Replay right(*diagnosis.plan, diagnosis.given);

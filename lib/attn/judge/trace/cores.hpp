@@ -67,6 +67,9 @@ bool is_exponential(const Traced& from, const Traced& to, std::size_t axis);
 /// True if `to` is the softmax of `from` along an axis.
 bool is_softmax(const Traced& from, const Traced& to, std::size_t axis);
 
+/// True if the largest number along some axis was subtracted: it changes no softmax along it.
+bool is_lowered_by_top(const Traced& from, const Traced& to);
+
 /// True if each column was divided by the sum of the row of its number, as `e / e.sum(1)` does.
 bool is_divided_by_other_sums(const Traced& e, const Traced& to);
 

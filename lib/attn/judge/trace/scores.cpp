@@ -144,22 +144,6 @@ bool has_addend(const Trace& trace, std::size_t from, std::size_t to) {
     return false;
 }
 
-/// True if the largest number along some axis was subtracted: it changes no softmax along it.
-bool is_lowered_by_top(const Traced& from, const Traced& to) {
-    const double slack = slack_of(from, to);
-    for (std::size_t axis = 0; axis < from.rank(); ++axis) {
-        const RowsAlong rows(from, axis);
-        bool fits = rows.length > 1;
-        for (std::size_t i = 0; fits && i < from.all.size(); ++i) {
-            const double top = top_of_row(from, rows, i);
-            const double size = 1e-3 + std::abs(from.all[i]) + std::abs(top);
-            fits = std::abs(to.all[i] - (from.all[i] - top)) <= slack * size;
-        }
-        if (fits) return true;
-    }
-    return false;
-}
-
 /// Returns the axes of a tensor with these lengths, chosen in this order with its last axis last;
 /// axes of length 1 may be missing.
 std::optional<std::vector<int>> axes_in(const Shape& from, const std::vector<int>& order,

@@ -102,6 +102,21 @@ bool is_softmax(const Traced& from, const Traced& to, std::size_t axis) {
     return true;
 }
 
+bool is_lowered_by_top(const Traced& from, const Traced& to) {
+    const double slack = slack_of(from, to);
+    for (std::size_t axis = 0; axis < from.rank(); ++axis) {
+        const RowsAlong rows(from, axis);
+        bool fits = rows.length > 1;
+        for (std::size_t i = 0; fits && i < from.all.size(); ++i) {
+            const double top = top_of_row(from, rows, i);
+            const double size = 1e-3 + std::abs(from.all[i]) + std::abs(top);
+            fits = std::abs(to.all[i] - (from.all[i] - top)) <= slack * size;
+        }
+        if (fits) return true;
+    }
+    return false;
+}
+
 bool is_divided_by_other_sums(const Traced& e, const Traced& to) {
     const std::size_t length = to.shape.back();
     if (e.shape != to.shape || e.shape != Shape{length, length}) return false;
