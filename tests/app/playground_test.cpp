@@ -13,8 +13,8 @@ TEST_SUITE("app: playground") {
         const std::string with = folder / "with.html", without = folder / "without.html";
         REQUIRE(run("playground -o '" + with + "'").exit_code == 0);
         REQUIRE(run("playground --no-model -o '" + without + "'").exit_code == 0);
-        CHECK(std::filesystem::file_size(with) < 3'250'000);
-        CHECK(std::filesystem::file_size(without) < 2'180'000);
+        CHECK(std::filesystem::file_size(with) < 3'280'000);
+        CHECK(std::filesystem::file_size(without) < 2'200'000);
         for (const std::string& file : {with, without}) {
             const std::string page = program::read_file(file);
             CHECK(has(page, "default-src 'none'"));
