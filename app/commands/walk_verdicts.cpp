@@ -11,6 +11,7 @@
 #include "attn/core/walk/states.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/explain/backward/backward.hpp"
+#include "attn/explain/notes/labels.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/judge/compare/forms.hpp"
 
@@ -41,9 +42,9 @@ std::size_t empty_rows(const attn::Ledger& ledger) {
 
 /// Adds a sentence to the note on a section, and to those on its matrices.
 void add_note(attn::Section& section, const std::string& sentence) {
-    section.note += (section.note.empty() ? "" : " ") + sentence;
+    attn::notes::append_sentence(section.note, sentence);
     for (attn::Prose& note : section.notes) {
-        if (!note.empty()) note += " " + sentence;
+        if (!note.empty()) attn::notes::append_sentence(note, sentence);
     }
 }
 

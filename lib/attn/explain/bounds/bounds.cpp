@@ -24,10 +24,9 @@ Tensor settled(const Tensor& middle, Tensor radius, const Rounding& rounding) {
     const double* const exact = middle.as<double>().data();
     for (std::size_t i = 0; i < cells.size(); ++i) {
         double& cell = cells.data()[i];
-        const bool is_infinite = std::isinf(exact[i]);
-        if (std::isnan(cell))
-            cell = exact[i] == 0 || std::isnan(exact[i]) ? rounding.least : infinity;
-        if (is_infinite && !std::isfinite(cell)) cell = rounding.least;
+        const bool is_fixed = exact[i] == 0 || !std::isfinite(exact[i]);
+        if (std::isnan(cell)) cell = is_fixed ? rounding.least : infinity;
+        if (std::isinf(exact[i]) && std::isinf(cell)) cell = rounding.least;
         if (std::isfinite(exact[i]) && std::abs(exact[i]) + cell > rounding.largest) {
             cell = infinity;
         }

@@ -192,8 +192,8 @@ private:
         return false;
     }
 
-    /// True if a tensor that rounding allows has a mistake all the same: rounding may explain each
-    /// cell alone, but not all of them together. Its row is then recorded.
+    /// True if a mistake explains a tensor better than rounding does, which may explain each cell
+    /// alone, but not all of them together. Its row is then recorded.
     bool shows_mistake(const UserTensor& actual, const std::string& step, const Reading& reading) {
         constexpr double most_left = 0x1p-6, alike = 1.05;
         const Tensor* const right = blocked_ ? nullptr : replay_.step(step);
@@ -209,11 +209,14 @@ private:
             return scene.share_left(reading.tensor, *result);
         };
         const double most = std::max(is_unusual ? most_left : 0, match ? alike * left(*match) : 0);
-        std::optional<Match> known;
-        if (most > 0) known = hidden_by_rounding(scene, reading, most);
-        if (known) match = std::move(known);
-        if (!match && is_unusual) match = numbered(scene);
-        if (!match || (is_unusual && !known && left(*match) > most)) return false;
+        if (most > 0) {
+            if (auto known = hidden_by_rounding(scene, reading, most)) match = std::move(known);
+        }
+        if (!match && is_unusual) {
+            match = numbered(scene);
+            if (match && left(*match) > most) match.reset();
+        }
+        if (!match) return false;
         enter(actual, step, std::move(*match));
         StepVerdict& verdict = diagnosis_.steps.back();
         verdict.global = verdict.local = Verdict::wrong;

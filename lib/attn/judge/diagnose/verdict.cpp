@@ -3,7 +3,7 @@
 
 #include "attn/judge/diagnose/diagnose.hpp"
 
-// What a diagnosis and its parts say as a whole.
+// Questions about a whole diagnosis, its explanations and its rows.
 
 namespace attn {
 

@@ -275,12 +275,12 @@ private:
     bool is_softmax_of_scores(const Core& core, bool along_any) const {
         const Traced& weights = trace_[core.softmaxed];
         if (softmax_with_sink(trace_, core.softmaxed)) return true;
+        const bool is_divided = is_softmaxed(core.softmaxed, core.softmaxed);
         for (std::size_t i = core.scores; i < core.softmaxed; ++i) {
             if (trace_[i].shape != weights.shape) continue;
             for (std::size_t axis = 0; axis < weights.rank(); ++axis) {
                 const bool is_summed = along_any || !core.sum || core.sum->a[axis] < 0;
                 if (is_summed && is_softmax(trace_[i], weights, axis)) return true;
-                const bool is_divided = is_softmaxed(core.softmaxed, core.softmaxed);
                 for (std::size_t e = i + 1; e < core.softmaxed && is_summed; ++e) {
                     if ((is_divided || is_divided_by_other_sums(trace_[e], weights)) &&
                         is_exponential(trace_[i], trace_[e], axis)) {

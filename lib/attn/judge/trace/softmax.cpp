@@ -120,10 +120,13 @@ bool is_lowered_by_top(const Traced& from, const Traced& to) {
 bool is_divided_by_other_sums(const Traced& e, const Traced& to) {
     const std::size_t length = to.shape.back();
     if (e.shape != to.shape || e.shape != Shape{length, length}) return false;
-    for (std::size_t i = 0; i < e.all.size(); ++i) {
-        const auto row = e.all.begin() + static_cast<std::ptrdiff_t>(i % length * length);
+    for (std::size_t column = 0; column < length; ++column) {
+        const auto row = e.all.begin() + static_cast<std::ptrdiff_t>(column * length);
         const double sum = std::accumulate(row, row + static_cast<std::ptrdiff_t>(length), 0.0);
-        if (!(std::abs(to.all[i] * sum - e.all[i]) <= slack_of(e, to) * e.all[i])) return false;
+        for (std::size_t i = column; i < e.all.size(); i += length) {
+            const double left = std::abs(to.all[i] * sum - e.all[i]);
+            if (!(left <= slack_of(e, to) * e.all[i])) return false;
+        }
     }
     return true;
 }
