@@ -94,7 +94,7 @@ std::string summary(const Explained& explained) {
     if (lines == 0) {
         return "no attention was found: no line multiplies values by a softmax of products";
     }
-    std::string text = fmt::format("{} step{} of attention, ", lines, lines == 1 ? "" : "s");
+    std::string text = attn::counted(lines, "step") + " of attention, ";
     if (wrong > 0) {
         return text + fmt::format("{} wrong: line {}", wrong, attn::joined(places));
     }

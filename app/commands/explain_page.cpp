@@ -328,8 +328,7 @@ std::string summary_of(const std::vector<ExplainedLine>& lines, const attn::Diag
         if (is_wrong(line.verdict)) wrong.push_back(line.name);
         if (line.verdict == LineVerdict::open) differ.push_back(line.name);
     }
-    const std::string text =
-        fmt::format("{} step{} of attention, ", lines.size(), lines.size() == 1 ? "" : "s");
+    const std::string text = attn::counted(lines.size(), "step") + " of attention, ";
     if (!wrong.empty()) {
         return text + fmt::format("{} wrong: {}", wrong.size(), attn::joined(wrong));
     }

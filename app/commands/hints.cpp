@@ -13,6 +13,7 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/plan.hpp"
 #include "attn/explain/notes/labels.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/judge/compare/compare.hpp"
 #include "attn/judge/lint/lint.hpp"
 
@@ -76,7 +77,7 @@ std::string positions_of(const attn::Plan& plan) {
 }  // namespace
 
 std::vector<attn::Prose> opening_of(const Arguments& arguments, const attn::Plan& plan) {
-    using attn::notes::counted;
+    using attn::counted;
     const std::vector<Name> input{flags::texts, flags::text_file, flags::batch, flags::seq_len};
     const bool is_first = has_only({flags::format}, arguments) ||
                           (takes_hints(arguments) && has_only(input, arguments));

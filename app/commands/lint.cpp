@@ -31,10 +31,6 @@ const attn::LintRule& find_rule(const std::string& id) {
     throw attn::ConfigError("there is no rule '" + id + "'; the rules are:" + ids);
 }
 
-std::string counted(std::size_t count, const std::string& what) {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string findings_text(const Arguments& arguments,
                           const std::vector<attn::LintFinding>& findings) {
     const attn::Ink ink = ink_of(arguments);
@@ -49,8 +45,8 @@ std::string findings_text(const Arguments& arguments,
         text += (is_error ? ink.of(ink.mistake, word) : word) + ink.of(ink.heading, id) +
                 list_entry(arguments, word + id, 30, finding.line).substr(word.size() + id.size());
     }
-    text += counted(counts[0], "error") + ", " + counted(counts[1], "warning") + ", " +
-            counted(counts[2], "note");
+    text += attn::counted(counts[0], "error") + ", " + attn::counted(counts[1], "warning") + ", " +
+            attn::counted(counts[2], "note");
     return text + (findings.empty()       ? "\n"
                    : findings.size() == 1 ? "; --explain ID explains it\n"
                                           : "; --explain ID explains each of them\n");

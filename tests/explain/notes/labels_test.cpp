@@ -1,5 +1,6 @@
 #include "attn/explain/notes/labels.hpp"
 
+#include "attn/ground/text/strings.hpp"
 #include "tests/explain/notes/small_walks.hpp"
 
 using namespace attn;

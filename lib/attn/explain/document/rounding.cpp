@@ -4,6 +4,7 @@
 #include "attn/explain/document/document.hpp"
 #include "attn/explain/notes/labels.hpp"
 #include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -44,9 +45,8 @@ std::string overflow_note(const PlannedStep& of, const Ledger& ledger) {
         return {};
     const Moved moved(of, ledger);
     if (moved.lost == 0) return {};
-    return notes::counted(moved.lost, "number") +
-           " became infinite: float16 ends at 65504, and the " + "largest is " +
-           brief(moved.largest_lost) +
+    return counted(moved.lost, "number") + " became infinite: float16 ends at 65504, and the " +
+           "largest is " + brief(moved.largest_lost) +
            ". Implementations divide the query by sqrt(head_dim) before the product, add up and "
            "keep scores "
            "in float32, subtract each row's maximum before exp(), or use bfloat16, which has the "

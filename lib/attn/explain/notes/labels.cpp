@@ -117,10 +117,6 @@ std::string number(double value) {
     return size >= 1e-3 && size < 1e6 ? fixed_text(value, 4) : brief(value);
 }
 
-std::string counted(std::size_t count, std::string_view what) {
-    return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
-}
-
 std::string numbered(std::string_view what, std::size_t first, std::size_t count) {
     const std::string from = std::to_string(first);
     if (count == 1) return std::string(what) + " " + from;

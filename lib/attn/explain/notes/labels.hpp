@@ -36,9 +36,6 @@ std::string capitalised(std::string text);
 /// form.
 std::string number(double value);
 
-/// Returns `1 key` or `3 keys`.
-std::string counted(std::size_t count, std::string_view what);
-
 /// Names `count` of them from `first` on: `feature 2`, `features 0 to 3`.
 std::string numbered(std::string_view what, std::size_t first, std::size_t count);
 

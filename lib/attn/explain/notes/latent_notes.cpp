@@ -2,6 +2,7 @@
 
 #include "attn/core/cards/cards.hpp"
 #include "attn/explain/notes/labels.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn::notes {
 namespace {

@@ -9,6 +9,7 @@
 #include "attn/explain/notes/attention_rows.hpp"
 #include "attn/explain/notes/findings.hpp"
 #include "attn/explain/notes/labels.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn::notes {
 namespace {

@@ -4,6 +4,7 @@
 #include "attn/core/plan/merged.hpp"
 #include "attn/explain/notes/findings.hpp"
 #include "attn/explain/notes/labels.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn::notes {
 namespace {

@@ -6,6 +6,7 @@
 #include "attn/explain/notes/findings.hpp"
 #include "attn/explain/notes/labels.hpp"
 #include "attn/ground/tensor/matrix_view.hpp"
+#include "attn/ground/text/strings.hpp"
 
 namespace attn::notes {
 namespace {

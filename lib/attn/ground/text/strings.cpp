@@ -291,6 +291,10 @@ std::size_t display_width(std::string_view text) {
     }
 }
 
+std::string counted(std::size_t count, std::string_view what) {
+    return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
+}
+
 std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
     std::vector<std::string> lines;
     std::size_t used = 0;

@@ -103,6 +103,9 @@ inline std::string operator""_message(const char* text, std::size_t size) {
     return expanded;
 }
 
+/// Returns `1 key` or `3 keys`.
+std::string counted(std::size_t count, std::string_view what);
+
 /// Returns the number of terminal columns of UTF-8 text: 2 for wide East Asian characters and
 /// emoji, 0 for combining and formatting ones. An invalid byte counts as one column.
 std::size_t display_width(std::string_view text);

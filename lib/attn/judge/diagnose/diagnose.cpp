@@ -26,10 +26,6 @@ struct Exactness {
     std::string doubt{};  ///< what the user must specify, if the numbers have more digits than that
 };
 
-std::string counted(int count, const std::string& unit) {
-    return std::to_string(count) + " " + unit + (count == 1 ? "" : "s");
-}
-
 std::string remark(const std::string& digits) {
     return "your numbers have " + digits + " and are compared at that precision";
 }

@@ -9,6 +9,7 @@
 #include "attn/ground/tensor/sixteen_bits.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/number_text.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/judge/lint/lint_checks.hpp"
 
 namespace attn::lint_checks {
@@ -161,8 +162,8 @@ Answer float16_scores(const Plan&, const Ledger& ledger) {
     };
     const std::size_t beyond = scores == nullptr ? 0 : count_cells(*scores, is_beyond);
     if (beyond == 0) return std::nullopt;
-    return notes::counted(beyond, "score") + " before the scale, the largest of them " +
-           brief(largest) + ": the largest float16 is 65504";
+    return counted(beyond, "score") + " before the scale, the largest of them " + brief(largest) +
+           ": the largest float16 is 65504";
 }
 
 Answer narrow_sums(const Plan& plan, const Ledger& ledger) {

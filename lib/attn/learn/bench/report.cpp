@@ -20,10 +20,6 @@ namespace {
 
 constexpr std::size_t columns = 80;
 
-std::string counted(std::size_t count, const char* what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 std::string bench_mask_text(const BenchReport& report) {
     if (report.window == 0) return report.causal ? "causal" : "none";
     return fmt::format("{}window:{}", report.causal ? "causal," : "", report.window);
