@@ -102,7 +102,6 @@ private:
             std::string title = each.title;
             if (title.empty()) title = "a parameter of " + file_->name;
             Step card = drawn_card(each.name, title, always_true);
-            card.is_reported = false;
             card.file = file_->name;
             if (each.value != nullptr) {
                 card.formula = [remainder = "as " + file_->label + " says"](auto&) {
@@ -213,11 +212,9 @@ private:
     void finish(Step& step, const AttentionStep& stated) {
         const Rule whole = follow_rule(step, {plan_, table_, step}, stated.rule);
         step.file = file_->name;
-        step.of_user = true;
+        step.stated = std::make_shared<AttentionStep>(stated);
         if (!stated.title.empty()) step.title = stated.title;
-        step.is_reported = false;
-        step.file_note = stated.note;
-        if (stated.at_once) step.at_once = always_true;
+        if (stated.at_once) step.rounds = [](const Plan&) { return RoundedAt::result; };
         if (stated.is_detail) step.shown = false;
         if (!stated.loop.empty()) step.compute = loop_for_files(stated.loop).compute(step);
         const Outline result_outline = step.outline(plan_);
@@ -226,8 +223,6 @@ private:
         // A shipped file is read in its printed form, with the names of the steps.
         if (!is_shipped()) add_chain_remarks(stated.rule, {plan_, table_, step}, remarks);
         step.remarks = joined(remarks, " ");
-        step.torch_remark = stated.torch;
-        step.numpy_remark = stated.numpy;
         step.compute = [file = file_, line = stated.line, by_rule = step.compute](
                            const Plan& plan, const Ledger& ledger) {
             return file->at(line, [&] { return by_rule(plan, ledger); });
@@ -343,7 +338,7 @@ StepTable with_attentions(StepTable table, const Plan& plan) {
             "out, or choose another $dropout-place"_message);
     }
     // The parts of softmax have no readers: they are removed with it.
-    const bool has_softmax = needed.contains("weights") && !find_step(table, "weights").of_user;
+    const bool has_softmax = needed.contains("weights") && !find_step(table, "weights").of_user();
     for (Step& step : table) {
         const bool was_read = step.kind == Step::Kind::detail
                                   ? !has_softmax

@@ -109,7 +109,7 @@ void read_line(Step& step, const CardLine& line) {
     } else if (word == "holds") {
         step.holds = remainder == "truths" ? RuleType::truth : RuleType::whole;
     } else if (word == "in") {  // in float32
-        step.in_float32 = true;
+        step.rounds = [](const Plan&) { return RoundedAt::nothing; };
     } else if (word == "tokens") {
         step.tokens = std::string(remainder);
     } else {

@@ -166,7 +166,7 @@ Size size_called(std::string_view name) {
 
 bool has_own_exponentials(const PlannedStep& of) {
     const auto step = std::ranges::find(of.table, "exponentials", &Step::name);
-    return step != of.table.end() && step->of_user;
+    return step != of.table.end() && step->of_user();
 }
 
 void add_conditions(std::string_view list, std::vector<Condition>& all) {

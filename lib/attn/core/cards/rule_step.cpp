@@ -45,14 +45,14 @@ Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
 /// its parts.
 bool overlooks_rules(const PlannedStep& of) {
     const bool is_computed = of.step.rule && of.step.compute && of.step.applies(of.plan);
-    if (!is_computed || of.step.of_user) return false;
+    if (!is_computed || of.step.of_user()) return false;
     // As written in the card: the latest of a chain is always among the step's inputs.
     const Rule rule = of.step.rule(of);
     if (rule.value == nullptr) return false;
     return std::ranges::any_of(tensors_read(rule), [&](const std::string& name) {
         if (chain_called(name) != Chain::none) return false;
         const auto read = std::ranges::find(of.table, exact_name(name).first, &Step::name);
-        return read != of.table.end() && read->of_user && !of.reads(name);
+        return read != of.table.end() && read->of_user() && !of.reads(name);
     });
 }
 
@@ -141,7 +141,6 @@ Rule follow_rule(Step& step, const PlannedStep& of, const Rule& displayed) {
     step.rule = [displayed](const PlannedStep&) { return displayed; };
     step.formula = nullptr;
     step.code = nullptr;
-    step.follows_rule = true;
     step.text = nullptr;
     return whole;
 }
@@ -179,9 +178,7 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
         require_own_letters(displayed, step.outline(plan));
         const Rule whole = follow_rule(step, {plan, table, step}, displayed);
         step.replaces_given = true;
-        step.is_reported = false;
         step.mistake_ids = users_rule;
-        step.of_user = true;
         step.mistake = "Your rule computes this step, and later steps follow from it.";
         const Outline result = step.outline(plan);
         const bool in_float32 = plan.compute_dtype == DType::float32;
@@ -199,7 +196,7 @@ void follow_sums_of_parts(StepTable& table, const Plan& plan) {
         const PlannedStep of{plan, table, step};
         const bool overlooks = overlooks_rules(of);
         if (overlooks) follow_rule(step, of, step.rule(of));
-        if (overlooks || step.of_user) show_parts(step, table, plan);
+        if (overlooks || step.of_user()) show_parts(step, table, plan);
     }
 }
 

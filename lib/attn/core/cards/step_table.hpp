@@ -57,9 +57,6 @@ void begin_at(const std::string& beginning, StepTable& table, const Plan& plan);
 /// Shows the parts of softmax that a step is or reads: its program needs them.
 void show_parts(Step& step, StepTable& table, const Plan& plan);
 
-/// Marks a step with a user's rule, in place of a mistake's id.
-inline constexpr const char* users_rule = "your rule";
-
 /// Returns the table with rules of the user in place of steps: each computes its tensor in the
 /// dtype of the walk, from earlier steps.
 ///

@@ -102,9 +102,9 @@ void let_follow(Step& step, CardText& text) {
         return way == nullptr ? std::vector<Input>() : compiled_cards(*all, *way).reads(plan);
     };
     if (std::ranges::any_of(text.ways, is_at_once)) {
-        step.at_once = [all](const Plan& plan) {
+        step.rounds = [all](const Plan& plan) {
             const Way* const way = all->way(plan);
-            return way != nullptr && is_at_once(*way);
+            return way != nullptr && is_at_once(*way) ? RoundedAt::result : RoundedAt::operations;
         };
     }
     step.compute = [all](const Plan& plan, const Ledger& ledger) {

@@ -13,6 +13,7 @@
 
 namespace attn {
 
+struct AttentionStep;
 struct Step;
 struct StepLines;
 struct CardText;
@@ -88,6 +89,12 @@ private:
     std::shared_ptr<const Function> function_;
 };
 
+/// Where a step rounds its numbers to 16 bits: nowhere, once per result, or after each operation.
+enum class RoundedAt { nothing, result, operations };
+
+/// What stands for the ids of mistakes in a step with a rule of the user.
+inline constexpr const char* users_rule = "your rule";
+
 /// The card of one step of attention: one entry of the ledger, one section of the output, with all
 /// properties of the step.
 struct Step {
@@ -116,11 +123,10 @@ struct Step {
     };
     /// The outline of its tensor. A mistake may change it.
     CardFunction<Outline(const Plan&)> outline{};
-    /// In 16 bits, libraries compute it in float32 and round the result once.
-    CardFunction<bool(const Plan&)> at_once = [](const Plan&) { return false; };
-    /// It stays float32 in 16-bit walks, as in libraries: positions need more digits than 16 bits
-    /// have.
-    bool in_float32 = false;
+    /// In 16-bit walks, as in libraries: after each operation; once, if they compute it in float32;
+    /// never, if it stays float32, since positions need more digits than 16 bits have.
+    CardFunction<RoundedAt(const Plan&)> rounds = [](const Plan&) { return RoundedAt::operations; };
+    bool stays_float32(const Plan& plan) const { return rounds(plan) == RoundedAt::nothing; }
     /// Values under the mask are implementation-defined, such as ALiBi's of later keys.
     bool varies_where_hidden = false;
     /// The step mixes features: they no longer correspond to those of its input in the chain.
@@ -145,17 +151,16 @@ struct Step {
     Prose mistake{};
     std::string mistake_ids{};  ///< `scale-missing, k-dot-k`
     std::string file{};         ///< the attention file that defines it
-    bool of_user = false;       ///< it has a rule of the user, or of an attention file
-    bool follows_rule = false;  ///< its rule replaced that of its card
+    /// Its paragraph in that file; null for its parameters.
+    std::shared_ptr<const AttentionStep> stated{};
+    /// True if it has a rule of the user, or of an attention file.
+    bool of_user() const { return stated != nullptr || mistake_ids == users_rule; }
     /// Its paragraphs in the text of attention (attn/core/cards/card_text.hpp); null if it is
-    /// defined in C++, or changed.
+    /// defined in C++, or another rule has replaced them.
     const CardText* text = nullptr;
-    /// True if its note in attn/explain/notes is true of its numbers.
+    /// True if the note in attn/explain/notes is true of its numbers.
     bool is_reported = true;
-    /// The notes of its attention file, and remarks on a rule of the user.
-    Prose file_note{};
-    Prose torch_remark{}, numpy_remark{};
-    std::string remarks{};
+    std::string remarks{};  ///< on a rule of the user
     /// One or two sentences on the numbers of a step that only some walks have, such as a gradient.
     CardFunction<std::string(const notes::Subject&)> note{};
     /// Its Python code, in place of that from attn/explain/codegen.

@@ -38,7 +38,7 @@ Rule rule_in(const PlannedStep& of) { return of.step.rule ? of.step.rule(of) : R
 
 Tensor rounded_step(const PlannedStep& of, const Ledger& ledger) {
     const Step& step = of.step;
-    const DType type = step.in_float32 ? DType::float32 : of.plan.compute_dtype;
+    const DType type = step.stays_float32(of.plan) ? DType::float32 : of.plan.compute_dtype;
     if (rounded_at(of) != RoundedAt::operations) {
         return cast(compute_in_float32(step, of.plan, ledger), type);
     }
@@ -52,10 +52,10 @@ Tensor rounded_step(const PlannedStep& of, const Ledger& ledger) {
 
 RoundedAt rounded_at(const PlannedStep& of) {
     const Step& step = of.step;
-    if (step.in_float32 || step.holds != RuleType::number || !step.compute) {
-        return RoundedAt::nothing;
-    }
-    if (step.at_once(of.plan) || of.plan.fused()) return RoundedAt::result;
+    const RoundedAt stated = step.rounds(of.plan);
+    if (step.holds != RuleType::number || !step.compute) return RoundedAt::nothing;
+    if (stated != RoundedAt::operations) return stated;
+    if (of.plan.fused()) return RoundedAt::result;
     const Rule rule = rule_in(of);
     return rule.value == nullptr ? RoundedAt::nothing : rounding_in(*rule.value);
 }

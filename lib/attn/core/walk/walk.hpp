@@ -33,10 +33,8 @@ Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table,
 void perform(std::span<const Step> steps, const StepTable& table, const Plan& plan,
              const Ledger& given, Details details, Ledger& ledger);
 
-/// The numbers that a step of a 16-bit walk rounds, as in libraries: none in a copy; the result of
-/// a matrix product or softmax, which is computed in float32; in other arithmetic the result of
-/// each operation.
-enum class RoundedAt { nothing, result, operations };
+/// Returns where a step of a 16-bit walk rounds, as in libraries: nowhere if it copies; once in a
+/// matrix product or softmax, which is computed in float32; after each operation elsewhere.
 RoundedAt rounded_at(const PlannedStep& of);
 
 /// Returns the tensor of a step before its rounding to 16 bits, computed from rounded inputs.

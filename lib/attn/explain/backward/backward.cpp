@@ -92,7 +92,7 @@ private:
         for (const char* name : {"row_max", "exponentials", "row_sum", "weights"}) {
             const auto step = std::ranges::find(forward_, name, &Step::name);
             const bool stands = step != forward_.end() && step->applies(plan_) &&
-                                step->mistake.empty() && !step->of_user;
+                                step->mistake.empty() && !step->of_user();
             if (!stands) return false;
         }
         return std::ranges::all_of(graph_.nodes(), [](const BackwardNode& node) {
@@ -184,7 +184,7 @@ private:
         card.tokens = node.step->tokens;
         card.outline = node.step->outline;
         const bool is_softmax = softmax_stands() && name != "sink" && softmax_reads(name);
-        if (is_softmax) card.at_once = [](const Plan&) { return true; };
+        if (is_softmax) card.rounds = [](const Plan&) { return RoundedAt::result; };
         std::string how = derivation_of(node);
         add(std::move(card), indices, all);
         table_.back().note = [is_softmax, how](const notes::Subject& subject) {

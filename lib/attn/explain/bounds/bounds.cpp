@@ -66,7 +66,7 @@ const Tensor* Bounds::exact(const std::string& name) {
     }
     bool is_exact = !rounding_.kept_more;
     if (!is_exact) known_[name] = rounded(*tensor, rounding_);
-    if (rounding_.is_half && !step.in_float32) {
+    if (rounding_.is_half && !step.stays_float32(plan_)) {
         // Code may use other numbers than it saves: weights before rounding, or rounded
         // exponentials.
         is_exact = step.chain != Chain::weights && holds(rounding_, *tensor);
@@ -119,8 +119,9 @@ std::optional<Ball> Bounds::by_rule(const std::string& step) {
                              scope);
     };
     ball.middle = evaluated(*rule);
-    const Rounding rounding =
-        planned.step.in_float32 && rounding_.is_half ? rounding_of(DType::float32) : rounding_;
+    const Rounding rounding = planned.step.stays_float32(plan_) && rounding_.is_half
+                                  ? rounding_of(DType::float32)
+                                  : rounding_;
     const Rule radius = radius_of(*rule, result_outline, rounding, [&](const std::string& name) {
         return name != step && exact(name) != nullptr;
     });

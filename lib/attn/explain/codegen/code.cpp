@@ -57,7 +57,7 @@ bool may_read_none(const StepLines& of) {
                std::ranges::any_of(node.parts,
                                    [&](const RuleTree& part) { return self(self, *part); });
     };
-    const std::optional<Rule> rule = of.step.of_user ? rule_of(of) : std::nullopt;
+    const std::optional<Rule> rule = of.step.of_user() ? rule_of(of) : std::nullopt;
     return rule && (chooses(chooses, *rule->value) || !reads_beyond_stop(*rule->value));
 }
 

@@ -253,20 +253,18 @@ std::string field_lines(const StepLines& of) {
         return std::ranges::find(each.steps, step) != each.steps.end();
     });
     const PythonWords words = known == all_lines().end() ? nullptr : known->words;
-    if (of.step.text != nullptr) {
-        const Way* const way = of.step.text->way(of);
-        const auto specified = [&](std::string_view language) {
-            return way == nullptr ? std::string() : way->specified(language);
-        };
-        std::string lines = specified(of.torch() ? "torch" : "numpy");
-        if (lines.empty()) lines = specified("python");
-        if (!lines.empty()) {
-            return filled(lines, [&](std::string_view word) {
-                std::optional<std::string> meant = words ? words(word, of) : std::nullopt;
-                if (!meant && way->words) meant = way->words(word, of);
-                return meant ? std::move(meant) : python_meaning(std::string(word), of);
-            });
-        }
+    const Way* const way = of.step.text->way(of);
+    const auto specified = [&](std::string_view language) {
+        return way == nullptr ? std::string() : way->specified(language);
+    };
+    std::string lines = specified(of.torch() ? "torch" : "numpy");
+    if (lines.empty()) lines = specified("python");
+    if (!lines.empty()) {
+        return filled(lines, [&](std::string_view word) {
+            std::optional<std::string> meant = words ? words(word, of) : std::nullopt;
+            if (!meant && way->words) meant = way->words(word, of);
+            return meant ? std::move(meant) : python_meaning(std::string(word), of);
+        });
     }
     if (known == all_lines().end()) return lines_by_rule(of);
     for (const FieldLine& line : known->lines) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/core/plan/attention_file.hpp"
 #include "attn/core/rules/print.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/codegen/field_lines.hpp"
@@ -27,7 +28,7 @@ std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& res
 }
 
 DType type_within(const StepLines& of) {
-    const bool is_wide = of.step.in_float32 || of.step.at_once(of.plan);
+    const bool is_wide = of.step.rounds(of.plan) != RoundedAt::operations;
     return is_wide && is_16_bit(of.plan.compute_dtype) ? DType::float32 : of.plan.compute_dtype;
 }
 
@@ -35,18 +36,19 @@ std::string lines_by_rule(const StepLines& of) {
     const std::optional<Rule> rule = rule_of(of);
     if (!rule) return {};
     const std::string lines = rule_lines(*rule, of, of.step.outline(of.plan));
-    if (of.step.in_float32 || type_within(of) == of.plan.compute_dtype) return lines;
+    if (of.step.stays_float32(of.plan) || type_within(of) == of.plan.compute_dtype) return lines;
     return lines + written("\n{step} = {step}{narrow}", of);
 }
 
 std::string card_lines(const StepLines& of) {
-    const Step& step = of.step;
-    if (!step.follows_rule) return field_lines(of);
+    if (of.step.text != nullptr) return field_lines(of);
+    if (!of.step.gradient_of.empty()) return lines_by_rule(of);
     const std::optional<Rule> rule = rule_of(of);
     if (!rule) return {};
-    const Prose& remark = of.torch() ? step.torch_remark : step.numpy_remark;
+    const AttentionStep* const stated = of.step.stated.get();
+    const Prose remark = stated == nullptr ? "" : of.torch() ? stated->torch : stated->numpy;
     return (remark.empty() ? "" : "# " + remark.visible() + "\n") +
-           rule_lines(*rule, of, step.outline(of.plan));
+           rule_lines(*rule, of, of.step.outline(of.plan));
 }
 
 std::string lines_of(const StepLines& of) {

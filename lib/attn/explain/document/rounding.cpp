@@ -59,7 +59,7 @@ void add_rounding(Document& document, const Plan& plan, const StepTable& table,
     const std::string type(dtype_name(plan.compute_dtype));
     for (Section& section : document.sections) {
         const PlannedStep of{plan, table, find_step(table, section.name)};
-        if (of.step.in_float32) {
+        if (of.step.stays_float32(plan)) {
             notes::append_sentence(section.note, "Stored in float32, as in libraries.");
         }
         const RoundedAt rounds = rounded_at(of);

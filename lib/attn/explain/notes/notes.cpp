@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/core/plan/attention_file.hpp"
 #include "attn/explain/notes/feature_notes.hpp"
 #include "attn/explain/notes/labels.hpp"
 #include "attn/explain/notes/step_notes.hpp"
@@ -15,7 +16,8 @@ bool has_note(const PlannedStep& of) {
         if (step.name == of.step.name) break;
     }
     const Step& step = of.step;
-    return step.note || !step.file_note.empty() || !step.remarks.empty() || notes::note_on(step);
+    const bool has_own = step.stated != nullptr && !step.stated->note.empty();
+    return step.note || has_own || !step.remarks.empty() || notes::note_on(step);
 }
 
 std::map<std::string, std::string> mistakes_in_step(const PlannedStep& of) {

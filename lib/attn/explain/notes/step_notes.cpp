@@ -23,7 +23,7 @@ const StepNote* note_on(const Step& step) {
         }
         return all;
     }();
-    if (!step.is_reported || !step.mistake.empty()) return nullptr;
+    if (!step.is_reported || !step.file.empty() || !step.mistake.empty()) return nullptr;
     const auto found = table.find(step.name);
     return found == table.end() ? nullptr : &found->second;
 }
@@ -34,10 +34,7 @@ namespace {
 template <class Check>
 void in_file_of(const Subject& subject, Check check) {
     for (const auto& file : subject.plan.config.attentions) {
-        for (const AttentionStep& each : file->steps) {
-            if (each.rule.step == subject.step.name && each.note == subject.step.file_note.raw())
-                return file->at(each.line, check);
-        }
+        if (file->name == subject.step.file) return file->at(subject.step.stated->line, check);
     }
     check();
 }
@@ -93,7 +90,8 @@ std::map<std::string_view, std::string> extremes_of(const Tensor& tensor) {
 }  // namespace
 
 std::string file_note(const Subject& subject) {
-    const std::string& text = subject.step.file_note.raw();
+    if (subject.step.stated == nullptr) return {};
+    const std::string& text = subject.step.stated->note;
     const auto extremes = extremes_of(subject.tensor);
     std::string specified;
     for (std::size_t at = 0; at < text.size();) {
