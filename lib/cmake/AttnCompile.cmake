@@ -53,7 +53,7 @@ if(ATTN_SANITIZE)
     # Overruns of constants are detected by the library's assertions and by UBSan. Redzones around
     # some hundred thousand literals would be set up at every start of the program, which took
     # longer than the command itself.
-    target_compile_definitions(attn_compile INTERFACE _GLIBCXX_ASSERTIONS)
+    target_compile_definitions(attn_compile INTERFACE _GLIBCXX_ASSERTIONS ATTN_SANITIZED)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         target_compile_options(attn_compile INTERFACE --param=asan-globals=0)
     endif()

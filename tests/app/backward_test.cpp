@@ -143,8 +143,8 @@ TEST_SUITE("app: backward") {
         const Result one = run(walk + "--only d_scores");
         CHECK(has(one.out, "all gradients are within"));
         const Result long_one =
-            run("--random randn --seq-len 3 --embed-dim 20 --backward --check-gradient "
-                "--rule 'weights[q,k] = sum a in 0..3000000: exp(scores[q,k])'");
+            run("--random randn --seq-len 3 --embed-dim 60 --backward --check-gradient "
+                "--rule 'weights[q,k] = sum a in 0..300000: exp(scores[q,k])'");
         CHECK(long_one.exit_code == 2);
         CHECK(has(long_one.err, " walks, about "));
     }

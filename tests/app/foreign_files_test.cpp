@@ -192,7 +192,7 @@ TEST_SUITE("app: foreign files") {
             CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
             CHECK(result.err.find("filesystem") == std::string::npos);
         }
-#if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of address space
+#if !defined(ATTN_SANITIZED)  // which reserves terabytes of address space
         // From a limit that just lets the program load to one with room for the longest list.
         std::size_t failed = 0;
         std::size_t least = 8000;

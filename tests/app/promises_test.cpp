@@ -144,7 +144,7 @@ TEST_SUITE("app: promises") {
     }
 
     TEST_CASE("an overlong file is refused before it is read to its end") {
-#if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of address space
+#if !defined(ATTN_SANITIZED)  // which reserves terabytes of address space
         for (const std::string& command : std::vector<std::string>{
                  "--attention /dev/stdin", "--config /dev/stdin", "--config -", "--text-file -"}) {
             CAPTURE(command);
@@ -172,7 +172,7 @@ TEST_SUITE("app: promises") {
     }
 
     TEST_CASE("an impossible walk is refused before it allocates memory") {
-#if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of address space
+#if !defined(ATTN_SANITIZED)  // which reserves terabytes of address space
         // The names of all these tokens do not fit in 256 MB.
         const Folder folder;
         const std::string file = written(folder, "c.json", "{\"seq_len\": 16777216}");
@@ -246,7 +246,7 @@ TEST_SUITE("app: promises") {
                   "; attn-explain quiz --sheet 2 --students 3 -o s.md --solutions k.md");
         }
         CHECK(shell(in + "ls -A | grep part").out == "");
-#if !defined(__SANITIZE_ADDRESS__)  // whose frames are larger
+#if !defined(ATTN_SANITIZED)  // whose frames are larger
         const std::string deep =
             "weights[q,k] = " + std::string(250, '(') + "scores[q,k]" + std::string(250, ')');
         for (const std::string& command :

@@ -4,7 +4,7 @@
 
 /// Every fourth of many cases under the sanitizers, which check memory and take ten times as long;
 /// all of them otherwise. Rates and counts are tested without sanitizers only.
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ATTN_SANITIZED)
 inline constexpr std::size_t thinned_by = 4;
 #else
 inline constexpr std::size_t thinned_by = 1;

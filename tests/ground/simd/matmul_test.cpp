@@ -119,7 +119,7 @@ TEST_SUITE("matmul") {
         }
     }
 
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(ATTN_SANITIZED)
     TEST_CASE("if memory is short, small inputs run and large ones are refused at once") {
         const std::string small = "attn-explain --dtype float64";
         const program::Result limited = program::shell("ulimit -v 100000; timeout 60 " + small);
