@@ -349,7 +349,8 @@ private:
                 diagnosis_.findings.push_back(unexplained_);
                 return;
             }
-            answer = judge_.in_full(step, actual, reading.tensor, expected, uses_user_tensor_);
+            answer = judge_(step, actual, reading.tensor, expected, uses_user_tensor_,
+                            {.in_full = true});
             const auto is_ratio = [](const std::string& line) { return line.starts_with("every"); };
             if (answer->slope && std::ranges::none_of(unexplained_.evidence, is_ratio)) {
                 unexplained_.evidence.push_back(answer->slope->text());

@@ -269,6 +269,7 @@ FittingDiagnosis diagnose_as_it_fits(const RequestedWalk& requested, const Plan&
                                      const DiagnoseOptions& options) {
     ShownDiagnosis shown = diagnose_as_shown(requested, plan, options);
     FittingDiagnosis fitting{std::move(shown.diagnosis)};
+    if (shown.walk.assumed.empty() && !shown.walk.is_rare) fitting.as_requested = fitting.diagnosis;
     OtherWalks(shown.walk.requested, options, fitting).fit();
     std::ranges::copy(shown.walk.assumed, std::back_inserter(fitting.diagnosis.remarks));
     refuse_wide_tolerance(options, fitting.diagnosis);

@@ -18,7 +18,6 @@ struct Match {
 struct SearchResult {
     std::optional<Match> match;
     Finding unexplained{};
-    std::vector<const Mistake*> left_nan{};  ///< gave nan, which a finite fill prevents
 };
 
 /// The user's tensors before any reading.
@@ -64,9 +63,16 @@ struct Scene {
 
     /// Reads the user's tensor in that shape: as it is if it has the shape, else in every layout.
     std::vector<Reading> ways(const Tensor& like) const;
+    /// Returns the first match that `tried` finds for a reading of the user's tensor.
+    std::optional<Match> first_of(auto&& tried) const {
+        for (const Reading& reading : ways(expected)) {
+            if (std::optional<Match> match = tried(reading)) return match;
+        }
+        return std::nullopt;
+    }
     /// The distance is exact only if it is less than `enough`, or right.
     Judged judged_as(const Tensor& tensor, const Tensor& wrong, double enough = HUGE_VAL) const {
-        return judge(step, actual, tensor, wrong, uses_user_tensor, enough);
+        return judge(step, actual, tensor, wrong, uses_user_tensor, {.enough = enough});
     }
     /// True if softmax of a tensor, read as this step, equals that of the expected one; for the
     /// user's, to the precision of its type.

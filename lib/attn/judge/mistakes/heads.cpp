@@ -2,7 +2,7 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// Mistakes with heads that share keys, and with exchanged keys and values or sources.
+// Mistakes with heads that share keys.
 
 namespace attn {
 namespace {
@@ -50,32 +50,6 @@ TableEdit repeat_tokens(const std::string&) {
 
 TableEdit rearrange_for_query_heads(const std::string&) {
     return follows(rearranged_for_query_heads);
-}
-
-/// Splits the projection of latents with each head's value before its key.
-TableEdit read_value_first(const std::string&) {
-    constexpr std::string_view first = "o - o % {both} + (o % {both} + Dv) % {both}";
-    const auto read = [first](const char* before, const char* after) {
-        return [=](const Plan& plan) {
-            return in_words(before + std::string(first) + after, "", plan);
-        };
-    };
-    return all_of(
-        {reads({"key", "value"}, "projected_key_value",
-               read("projected_key_value[t,o] = projected_key_value[t, ", "]")),
-         reads({"absorbed_query", "expanded_context"}, "w_key_value", [=](const Plan& plan) {
-             return *plan.config.weight_layout == WeightLayout::out_in
-                        ? read("w_key_value[o,i] = w_key_value[", ", i]")(plan)
-                        : read("w_key_value[i,o] = w_key_value[i, ", "]")(plan);
-         })});
-}
-
-/// Exchanges x and memory in the steps that read them.
-TableEdit exchange_sources(const std::string&) {
-    const auto x = [](const Plan& plan) { return plan.projected_x(); };
-    return all_of({reads({"projected_query", "query"}, x, "memory"),
-                   reads({"projected_key", "projected_value", "key", "value"}, "memory", x),
-                   with_plan({}, [](Plan& plan) { std::swap(plan.query_len, plan.key_len); })});
 }
 
 }  // namespace attn

@@ -6,19 +6,12 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// Weights and biases that are exchanged, in another layout, or left out.
+// Biases that are left out, and weights that heads share.
 
 namespace attn {
 namespace {
 
 constexpr std::array<const char*, 3> part_names{"query", "key", "value"};
-
-/// Reads the weight of all three with other rows; `{o}` is the row, `{i}` the column.
-std::string fused_weight(const Plan& plan, const std::string& row, const std::string& column) {
-    const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
-    return out_in ? "w_qkv[o,i] = w_qkv[" + row + ", " + column + "]"
-                  : "w_qkv[i,o] = w_qkv[" + column + ", " + row + "]";
-}
 
 /// Leaves out the bias of one part, or of all three if they have one.
 TableEdit without_bias(std::size_t part) {
@@ -70,17 +63,6 @@ std::size_t part_called(std::string_view name) { return projected_of(name.front(
 
 }  // namespace
 
-/// Reads weights in the other layout: each matrix, or each third of a joint one.
-TableEdit read_in_other_layout(const std::string&) {
-    const TableEdit each = with_plan(projecting_steps, plan_change("the other layout"));
-    const TableEdit thirds = reads(projecting_steps, "w_qkv", [](const Plan& plan) {
-        return fused_weight(plan, "o - o % C + i", "o % C");
-    });
-    return [=](StepTable table, const Plan& plan) {
-        return (plan.one_weight() ? thirds : each)(std::move(table), plan);
-    };
-}
-
 /// Sets the biases of these parts to 0.
 TableEdit leave_biases_out(const std::string& parts) {
     std::vector<TableEdit> edits;
@@ -88,48 +70,6 @@ TableEdit leave_biases_out(const std::string& parts) {
         edits.push_back(without_bias(part_called(next_token(rest))));
     }
     return all_of(edits);
-}
-
-/// Uses x itself as query, key and value, only split into heads.
-TableEdit skip_projections(const std::string&) {
-    std::vector<TableEdit> edits;
-    for (const Projected& part : query_key_value()) {
-        const std::string whole = "projected_" + part.name;
-        edits.push_back(follows(
-            [=](const Plan& plan) { return whole + "[t,o] = " + part.source(plan) + "[t,o]"; }));
-        edits.push_back(follows([=](const Plan& plan) {
-            const std::string from = walk_has(plan, whole) ? whole : part.source(plan);
-            return part.name + (plan.has_head ? "[h,t,f] = " + from + "[t, h * D + f]"
-                                              : "[t,f] = " + from + "[t,f]");
-        }));
-    }
-    return all_of(edits);
-}
-
-/// Computes one of query, key and value with the parameters of another: `key query`.
-TableEdit take_other_weight(const std::string& parts) {
-    std::string_view rest = parts;
-    const std::string name(next_token(rest)), taken(next_token(rest));
-    const std::size_t part = part_called(name), other = part_called(taken);
-    const std::vector<std::string> steps{"projected_" + name, name};
-    // In a joint weight, read the rows of the other part.
-    const auto row = [part, other](const Plan& plan) {
-        const bool by_head = plan.config.projection == Projection::fused_by_head;
-        const std::size_t width = by_head ? plan.head_dim : plan.heads * plan.head_dim;
-        const std::string block = "floor(o / " + std::to_string(width) + ")";
-        const std::string own = "(if " + block + (by_head ? " % 3" : "") + " == ";
-        const auto shift = static_cast<std::ptrdiff_t>(other) - static_cast<std::ptrdiff_t>(part);
-        const std::string far =
-            std::to_string(std::abs(shift) * static_cast<std::ptrdiff_t>(width));
-        return own + std::to_string(part) + " then o " + (shift < 0 ? "- " : "+ ") + far +
-               " else o)";
-    };
-    return all_of({reads(steps, "w_" + name, "w_" + taken), reads(steps, "b_" + name, "b_" + taken),
-                   reads(projecting_steps, "w_qkv",
-                         [row](const Plan& plan) { return fused_weight(plan, row(plan), "i"); }),
-                   reads(projecting_steps, "b_qkv", [row](const Plan& plan) {
-                       return "b_qkv[o] = b_qkv[" + row(plan) + "]";
-                   })});
 }
 
 TableEdit share_one_block(const std::string&) {
