@@ -50,16 +50,13 @@ const std::vector<Mistake>& harmless_differences() {
 }
 
 const NamedEdit* find_edit(std::string_view name) {
-    static constexpr NamedEdit edits[]{
-        {"repeated words counted", count_repeats},
-        {"batch and tokens exchanged", exchange_batch_and_tokens},
-        {"one block shared", share_one_block},
-        {"no bias", leave_biases_out},
-        {"tokens repeated", repeat_tokens},
-        {"rows rearranged for the heads of the query", rearrange_for_query_heads},
-        {"T5's bias added", add_bias_of_t5},
-        {"a tenth dropped", drop_a_tenth},
-        {"mean of heads shown", show_mean_of_heads}};
+    static constexpr NamedEdit edits[]{{"repeated words counted", count_repeats},
+                                       {"batch and tokens exchanged", exchange_batch_and_tokens},
+                                       {"no bias", leave_biases_out},
+                                       {"tokens repeated", repeat_tokens},
+                                       {"T5's bias added", add_bias_of_t5},
+                                       {"a tenth dropped", drop_a_tenth},
+                                       {"mean of heads shown", show_mean_of_heads}};
     const auto known = std::ranges::find(edits, name, &NamedEdit::name);
     return known == std::end(edits) ? nullptr : &*known;
 }

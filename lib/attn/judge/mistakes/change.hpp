@@ -120,10 +120,8 @@ const NamedEdit* find_edit(std::string_view name);
 // Code of these edits, in one file per place in the walk.
 TableEdit count_repeats(const std::string&);
 TableEdit exchange_batch_and_tokens(const std::string&);
-TableEdit share_one_block(const std::string&);
 TableEdit leave_biases_out(const std::string& parts);
 TableEdit repeat_tokens(const std::string&);
-TableEdit rearrange_for_query_heads(const std::string&);
 TableEdit add_bias_of_t5(const std::string&);
 TableEdit drop_a_tenth(const std::string& formula);
 TableEdit show_mean_of_heads(const std::string& again);
