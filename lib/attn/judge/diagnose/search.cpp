@@ -205,7 +205,7 @@ private:
         Replay replay = scene_.replay;
         for (const Mistake* each : outcome) replay.make(*each);
         if (replay.step(scene_.step) == nullptr) return std::nullopt;
-        return numbered(scene_.with(replay));
+        return numbered(scene_.with(scene_.actual, replay));
     }
 
     /// Tries each mistake and each harmless difference of the catalogue.

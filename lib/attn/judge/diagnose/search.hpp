@@ -54,11 +54,8 @@ struct Scene {
     Tensor expected = *replay.step(step);
 
     /// Returns this scene for another tensor, or for a replay with more mistakes.
-    Scene with(const UserTensor& other) const {
-        return {about, judge, replay, other, step, uses_user_tensor, later, only_harmless, refuted};
-    }
-    Scene with(Replay& other) const {
-        return {about, judge, other, actual, step, uses_user_tensor, later, only_harmless, refuted};
+    Scene with(const UserTensor& other, Replay& again) const {
+        return {about, judge, again, other, step, uses_user_tensor, later, only_harmless, refuted};
     }
 
     /// Reads the user's tensor in that shape: as it is if it has the shape, else in every layout.
@@ -134,11 +131,10 @@ std::size_t count_explained(Replay replay, const Mistake* mistake, const std::st
 
 class Examiner;
 
-/// The cost of one reading of all tensors. Unknown differences cost most, then mistakes, then
-/// differences in form, then less likely steps for a name.
+/// The diagnosis of one reading of all tensors. In its cost, unknown differences cost most, then
+/// mistakes, then differences in form, then less likely steps for a name.
 struct Outcome {
     Diagnosis diagnosis;
-    double cost = 0;
     /// Looks for the rule that an unknown step follows; takes long.
     std::map<std::string, std::function<void(Finding&)>> follow{};
 };
