@@ -104,11 +104,15 @@ attn::Diagnosis diagnosis_of(DiagnosedWalk requested, const attn::DiagnoseOption
             diagnosis.given = attn::draw(plan);
             break;
         }
-        diagnosis = attn::diagnose_as_it_fits(requested, plan, options).diagnosis;
+        attn::FittingDiagnosis fitting = attn::diagnose_as_it_fits(requested, plan, options);
+        diagnosis = std::move(fitting.diagnosis);
         // Misprints may look like another setting.
         if (!diagnosis.is_right()) {
-            take_if_better(attn::diagnose(plan, attn::draw(plan), requested.user_tensors, options),
-                           diagnosis);
+            if (!fitting.as_requested) {
+                fitting.as_requested =
+                    attn::diagnose(plan, attn::draw(plan), requested.user_tensors, options);
+            }
+            take_if_better(*std::move(fitting.as_requested), diagnosis);
         }
         names = unknown_names(diagnosis);
         std::erase_if(names, [&](const auto& name) { return options.steps.contains(name); });

@@ -93,6 +93,12 @@ std::vector<std::string> steps_meant(const std::string& name, const Plan& plan,
                                             : steps_called(name, plan);
 }
 
+/// Returns the ways to read a tensor as that step of the walk.
+std::vector<Reading> readings_as(const std::string& step, const Tensor& tensor, const Plan& plan) {
+    const Outline correct = find_step(kept_table(plan), step).outline(plan);
+    return readings(tensor, correct.axes, correct.shape, plan.compute_dtype);
+}
+
 /// Returns the number of samples that the user saved if all tensors agree on fewer than the walk's.
 std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& user_tensors,
                                       const DiagnoseOptions& options) {
@@ -137,8 +143,7 @@ std::map<std::string, std::string> projections_in(const Plan& plan, const Ledger
         const std::vector<std::string> steps = steps_meant(name, plan, options);
         const std::string step = steps.empty() ? "" : steps.front();
         if (step != "query" && step != "key" && step != "value") continue;
-        const Outline correct = find_step(kept_table(plan), step).outline(plan);
-        if (readings(tensor, correct.axes, correct.shape, plan.compute_dtype).empty()) continue;
+        if (readings_as(step, tensor, plan).empty()) continue;
         const std::size_t choices = name == step ? 0 : steps.size();
         const auto [place, is_new] = best.try_emplace(step, choices, name);
         if (!is_new && choices < place->second.first) place->second = {choices, name};
@@ -161,9 +166,7 @@ Intake read_tensors_of(const Plan& plan, const Ledger& given, const Ledger& user
             intake.actual.record(name, tensor);
             continue;
         }
-        const Outline correct = find_step(kept_table(plan), step->second).outline(plan);
-        std::vector<Reading> ways =
-            readings(tensor, correct.axes, correct.shape, plan.compute_dtype);
+        std::vector<Reading> ways = readings_as(step->second, tensor, plan);
         // A square one is read with its tokens before its features.
         std::ranges::stable_partition(ways, [](const Reading& each) {
             return each.layout.empty() || each.layout.ends_with("feature)");
@@ -305,7 +308,7 @@ bool may_be_rounded(const CaseTensors& read_inputs) {
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& user_tensors,
                    const DiagnoseOptions& options) {
     if (const auto samples = samples_in(plan, user_tensors, options)) {
-        if (const auto part = prefix_of(plan, given, *samples, plan.query_len)) {
+        if (const auto part = first_samples(plan, given, *samples)) {
             Diagnosis diagnosis = diagnose(part->plan, part->given, user_tensors, options);
             diagnosis.remarks.push_back("yours has the first " + std::to_string(*samples) + " of " +
                                         std::to_string(plan.batch) + " samples");

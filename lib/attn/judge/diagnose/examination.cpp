@@ -38,10 +38,8 @@ StepVerdict Examination::verdict_on(const UserTensor& actual, const std::string&
     if (reference != nullptr && is_right) {
         verdict.global_difference = judged(reading.tensor, *reference, {}).difference;
     } else if (reference != nullptr) {
-        const bool in_full = judge_.epsilon_of(actual) != 0;
-        const Judged answer =
-            in_full ? judge_.in_full(step, actual, reading.tensor, *reference, false)
-                    : judge_(step, actual, reading.tensor, *reference, false, HUGE_VAL);
+        const Depth depth{.in_full = judge_.epsilon_of(actual) != 0, .enough = HUGE_VAL};
+        const Judged answer = judge_(step, actual, reading.tensor, *reference, false, depth);
         verdict.global = answer.verdict;
         verdict.global_difference = answer.difference;
         verdict.is_systematic = answer.slope.has_value();
@@ -60,8 +58,10 @@ StepVerdict Examination::verdict_on(const UserTensor& actual, const std::string&
     if (blocked_) {
         verdict.local = Verdict::not_compared;
     } else if (const Tensor* expected = replay_.step(step)) {
-        if (!local)
-            local = judge_.in_full(step, actual, reading.tensor, *expected, uses_user_tensor_);
+        if (!local) {
+            local = judge_(step, actual, reading.tensor, *expected, uses_user_tensor_,
+                           {.in_full = true});
+        }
         verdict.local = local->verdict;
         verdict.local_difference = local->difference;
         verdict.within = local->within;

@@ -9,9 +9,7 @@ namespace attn {
 class Examiner : Examination {
 public:
     Examiner(const Case& about, const std::vector<UserTensor>& actual, double bound)
-        : Examination(about, actual), bound_(bound) {
-        outcome_.cost = cost_of({}, actual);
-    }
+        : Examination(about, actual), cost_(cost_of({}, actual)), bound_(bound) {}
 
     /// Continues this examination for another reading that begins with the same tensors; nullopt if
     /// it does not.
@@ -22,7 +20,7 @@ public:
         const auto begin = actual_->begin(), end = begin + static_cast<std::ptrdiff_t>(next_);
         if (!std::equal(begin, end, actual.begin(), is_same)) return std::nullopt;
         Examiner other = *this;
-        other.outcome_.cost += cost_of({}, actual) - cost_of({}, *actual_);
+        other.cost_ += cost_of({}, actual) - cost_of({}, *actual_);
         other.actual_ = std::make_shared<const std::vector<UserTensor>>(actual);
         other.bound_ = bound;
         return other;
@@ -33,7 +31,7 @@ public:
             if (aside) next_ = 0;
             while (next_ < actual_->size()) {
                 const UserTensor& actual = (*actual_)[next_];
-                const double cost = outcome_.cost;
+                const double cost = cost_;
                 std::shared_ptr<const Examiner> before;
                 if (!aside) before = std::make_shared<const Examiner>(*this);
                 ++next_;
@@ -42,8 +40,8 @@ public:
                 const std::size_t steps = diagnosis_.steps.size();
                 examine(actual);
                 weigh(findings, steps);
-                if (outcome_.cost > cost && !aside) forks.push_back({next_ - 1, cost, before});
-                if (outcome_.cost >= bound_) return std::nullopt;
+                if (cost_ > cost && !aside) forks.push_back({next_ - 1, cost, before});
+                if (cost_ >= bound_) return std::nullopt;
             }
         }
         for (Finding& finding : diagnosis_.findings) {
@@ -66,11 +64,11 @@ public:
             for (Finding& finding : diagnosis_.findings) finding.harmless = false;
         }
         fold_halves(diagnosis_);
-        outcome_.cost = cost_of(diagnosis_, *actual_) + cost::clash * conflicts_;
-        diagnosis_.cost = outcome_.cost;
+        diagnosis_.cost = cost_of(diagnosis_, *actual_) + cost::clash * conflicts_;
         diagnosis_.read = replay_.given();
         outcome_.diagnosis = std::move(diagnosis_);
-        return outcome_.cost < bound_ ? std::optional(std::move(outcome_)) : std::nullopt;
+        if (outcome_.diagnosis.cost >= bound_) return std::nullopt;
+        return std::move(outcome_);
     }
 
 private:
@@ -85,18 +83,17 @@ private:
     /// Adds a lower bound of the cost of the newest findings and verdicts.
     void weigh(std::size_t findings, std::size_t steps) {
         const bool is_new = diagnosis_.steps.size() > steps;
-        if (is_new && is_unjudged(diagnosis_.steps.back())) outcome_.cost += cost::unjudged;
+        if (is_new && is_unjudged(diagnosis_.steps.back())) cost_ += cost::unjudged;
         const bool may_turn_harmless = !later_is_wrong();
         for (std::size_t i = findings; i < diagnosis_.findings.size(); ++i) {
             const double weight = weight_of(diagnosis_.findings[i]);
-            outcome_.cost += may_turn_harmless ? std::min(weight, cost::harmless) : weight;
+            cost_ += may_turn_harmless ? std::min(weight, cost::harmless) : weight;
         }
     }
 
     /// True if a finding of that cost makes this reading worse than the best one.
     bool is_too_dear(double weight) const {
-        return outcome_.cost + (later_is_wrong() ? weight : std::min(weight, cost::harmless)) >=
-               bound_;
+        return cost_ + (later_is_wrong() ? weight : std::min(weight, cost::harmless)) >= bound_;
     }
 
     /// Returns the mistake that gives this tensor if it explains more of the later tensors than a
@@ -144,7 +141,7 @@ private:
 
     void skip(const UserTensor& actual, const std::string& reason, double cost) {
         diagnosis_.skipped.push_back({actual.name, reason, cost});
-        outcome_.cost += cost;
+        cost_ += cost;
     }
     static std::string has_no_source(const std::string& parameter) {
         return "there is no " + parameter + " to compute it with";
@@ -313,7 +310,7 @@ private:
         if (!actual.stray.empty() && has_row(step)) return false;
         const bool stays_wrong =
             later_is_wrong() || (!actual.is_right && is_result_step(case_.plan, step));
-        const bool spares = bound_ - outcome_.cost > cost::mistake || !stays_wrong;
+        const bool spares = bound_ - cost_ > cost::mistake || !stays_wrong;
         SearchResult found = searched(scene_at(actual, step, !spares));
         if (!found.match) {
             unexplained_ = std::move(found.unexplained);
@@ -349,7 +346,8 @@ private:
                 diagnosis_.findings.push_back(unexplained_);
                 return;
             }
-            answer = judge_.in_full(step, actual, reading.tensor, expected, uses_user_tensor_);
+            answer = judge_(step, actual, reading.tensor, expected, uses_user_tensor_,
+                            {.in_full = true});
             const auto is_ratio = [](const std::string& line) { return line.starts_with("every"); };
             if (answer->slope && std::ranges::none_of(unexplained_.evidence, is_ratio)) {
                 unexplained_.evidence.push_back(answer->slope->text());
@@ -367,6 +365,7 @@ private:
     }
 
     Outcome outcome_;
+    double cost_;  ///< a lower bound of that of the reading
     double bound_;
     Finding unexplained_;  ///< of the current tensor, for the case that nothing explains it
 };

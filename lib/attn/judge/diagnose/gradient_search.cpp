@@ -41,13 +41,8 @@ std::string GradientSearch::last_of(Chain chain) const {
     return name;
 }
 
-std::string GradientSearch::missing_input(const std::string& step) const {
-    std::set<std::string> seen;
-    return missing_input(step, seen);
-}
-
 std::string GradientSearch::missing_input(const std::string& name,
-                                          std::set<std::string>& seen) const {
+                                          std::set<std::string>&& seen) const {
     if (user_gradients_.has(name) || !seen.insert(name).second) return {};
     if (unknown_.contains(name)) return name;
     const bool is_gradient = name.starts_with("d_") || name == "row_dot";
@@ -55,7 +50,8 @@ std::string GradientSearch::missing_input(const std::string& name,
     const Step& step = find_step(way_.table, name);
     for (const Input& input : step.reads(way_.plan)) {
         const std::string of = PlannedStep{way_.plan, way_.table, step}.name_of(input);
-        if (std::string found = missing_input(of, seen); !found.empty()) return found;
+        std::string found = missing_input(of, std::move(seen));
+        if (!found.empty()) return found;
     }
     return {};
 }

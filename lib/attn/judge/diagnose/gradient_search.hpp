@@ -56,8 +56,7 @@ private:
     void find_chance();
 
     /// Returns a tensor that the step needs and that was not given; empty if there is none.
-    std::string missing_input(const std::string& step) const;
-    std::string missing_input(const std::string& name, std::set<std::string>& seen) const;
+    std::string missing_input(const std::string& step, std::set<std::string>&& seen = {}) const;
 
     void leave_out_unknown();
 

@@ -35,14 +35,18 @@ bool every_difference(const Tensor& actual, const Tensor& expected, Holds holds)
         actual.values(), expected.values());
 }
 
-/// Returns the largest difference of two tensors of one shape, infinity if only one of two numbers
-/// is finite. Stops at a difference of at least `enough`.
+/// Returns the difference of two numbers, infinity if only one is finite.
+double difference_of(double x, double y) {
+    const double distance = std::abs(x - y);
+    return distance < HUGE_VAL ? distance : same_number(x, y) ? 0 : HUGE_VAL;
+}
+
+/// Returns the largest difference of two tensors of one shape. Stops at a difference of at least
+/// `enough`.
 double greatest_difference(const Tensor& actual, const Tensor& expected, double enough) {
     double farthest = 0;
     every_difference(actual, expected, [&](double x, double y) {
-        double distance = std::abs(x - y);
-        if (!(distance < HUGE_VAL)) distance = same_number(x, y) ? 0 : HUGE_VAL;
-        farthest = std::max(farthest, distance);
+        farthest = std::max(farthest, difference_of(x, y));
         return farthest < enough;
     });
     return farthest;
@@ -59,12 +63,12 @@ Judged judged(const Tensor& actual, const Tensor& expected, const Tolerance& tol
     if (actual.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
     Judged answer{Verdict::right};
     every_difference(actual, expected, [&](double x, double y) {
-        double distance = std::abs(x - y);
-        const bool is_finite = distance < HUGE_VAL;
-        if (!is_finite) distance = same_number(x, y) ? 0 : HUGE_VAL;
+        const double distance = difference_of(x, y);
         answer.difference = std::max(answer.difference, distance);
         const double most = tolerance.absolute + tolerance.relative * std::abs(y);
-        if (distance != 0 && !(is_finite && distance <= most)) answer.verdict = Verdict::wrong;
+        if (distance == HUGE_VAL || (distance != 0 && !(distance <= most))) {
+            answer.verdict = Verdict::wrong;
+        }
         return true;
     });
     return answer;
@@ -187,18 +191,10 @@ bool Judge::is_middle(const Tensor& expected, const Allowed* allowed, const Roun
     if (allowed == nullptr || allowed->ball.middle.shape() != expected.shape()) return false;
     const bool is_finer = rounding.is_half && !is_16_bit(expected.dtype());
     const double share = is_finer ? 0x1p-22 / rounding.unit : 1;
-    const double* const middle = allowed->ball.middle.as<double>().data();
-    const double* const radius = allowed->ball.radius.as<double>().data();
-    return std::visit(
-        [&](const auto& cells) {
-            for (std::size_t i = 0; i < cells.size(); ++i) {
-                const auto cell = static_cast<double>(cells.data()[i]);
-                if (same_number(cell, middle[i])) continue;
-                if (!(std::abs(cell - middle[i]) <= share * radius[i])) return false;
-            }
-            return true;
-        },
-        expected.values());
+    const double* radius = allowed->ball.radius.as<double>().data();
+    return every_difference(expected, allowed->ball.middle, [&](double cell, double middle) {
+        return std::abs(cell - middle) <= share * *radius++;
+    });
 }
 
 /// Returns the ball of the right step if `expected` is within it; else, with a mistake made, a ball
@@ -269,8 +265,8 @@ Judged Judge::by_rounding(const std::string& step, const Tensor& tensor, const T
     return answer;
 }
 
-Judged Judge::answer(const std::string& step, const UserTensor& actual, const Tensor& tensor,
-                     const Tensor& expected, bool from_user, const Depth& depth) const {
+Judged Judge::operator()(const std::string& step, const UserTensor& actual, const Tensor& tensor,
+                         const Tensor& expected, bool from_user, const Depth& depth) const {
     if (tensor.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
     const bool varies = ignores_hidden_ && find_step(table_, step).varies_where_hidden;
     const bool may_shift = varies && step == "position_bias" && !plan_.has_sink() &&

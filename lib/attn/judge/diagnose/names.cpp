@@ -19,13 +19,8 @@ namespace {
 
 /// True if `words`, separated by spaces, contain `name`.
 bool is_word_of(const std::string& name, std::string_view words) {
-    if (name.empty()) return false;
-    for (std::size_t at = words.find(name); at != words.npos; at = words.find(name, at + 1)) {
-        const std::size_t end = at + name.size();
-        const bool begins = at == 0 || words[at - 1] == ' ';
-        if (begins && (end == words.size() || words[end] == ' ')) return true;
-    }
-    return false;
+    const std::string in_spaces = " " + std::string(words) + " ";
+    return !name.empty() && in_spaces.find(" " + name + " ") != in_spaces.npos;
 }
 
 /// Common names of some steps: the first that fits is chosen.

@@ -107,9 +107,6 @@ public:
 
 private:
     /// Returns the verdicts under another configuration; nullopt if the tensors do not fit it.
-    std::optional<Diagnosis> tried(WalkConfig config, const DiagnoseOptions& options) const {
-        return tried(std::move(config), options, requested_.user_tensors);
-    }
     static std::optional<Diagnosis> tried(WalkConfig config, const DiagnoseOptions& options,
                                           const Ledger& user_tensors) {
         try {
@@ -142,7 +139,7 @@ private:
         }
         config.causal_align = CausalAlign::end;
         const bool is_single = plan.query_len == 1;
-        std::optional<Diagnosis> last = tried(std::move(config), options_);
+        std::optional<Diagnosis> last = tried(std::move(config), options_, requested_.user_tensors);
         const std::string at_start = verdict_of(first);
         const std::string at_end = last ? verdict_of(*last) : at_start;
         if (at_start == at_end) return false;
@@ -182,7 +179,7 @@ private:
             if (!found || found->cost >= most) continue;
             if (computed.entries().size() < requested_.user_tensors.entries().size()) {
                 within.bound = most + cost::left_out;
-                found = tried(other.config, within);
+                found = tried(other.config, within, requested_.user_tensors);
                 if (!found || found->cost - cost_of_missing(*found) >= most) continue;
             }
             if (count_skipped(*found) > skipped) continue;
@@ -228,7 +225,8 @@ private:
                 if (form == file->walked_form(requested_.config.form)) continue;  // tried already
                 WalkConfig other = requested_.config;
                 other.form = form;
-                std::optional<Diagnosis> found = tried(std::move(other), options_);
+                std::optional<Diagnosis> found =
+                    tried(std::move(other), options_, requested_.user_tensors);
                 if (!found || found->is_right() || found->has_open_end()) continue;
                 diagnosis = *std::move(found);
                 diagnosis.remarks.push_back("recognised as form " + form + ": $form "_message +
@@ -242,7 +240,7 @@ private:
     void try_backward_passes() {
         best_.is_open = false;
         for (const OtherSettings& other : other_settings(requested_, options_)) {
-            std::optional<Diagnosis> found = tried(other.config, options_);
+            std::optional<Diagnosis> found = tried(other.config, options_, requested_.user_tensors);
             if (!found) continue;
             try {
                 GradientDiagnosis again = back_of(*found);
@@ -269,6 +267,7 @@ FittingDiagnosis diagnose_as_it_fits(const RequestedWalk& requested, const Plan&
                                      const DiagnoseOptions& options) {
     ShownDiagnosis shown = diagnose_as_shown(requested, plan, options);
     FittingDiagnosis fitting{std::move(shown.diagnosis)};
+    if (shown.walk.assumed.empty() && !shown.walk.is_rare) fitting.as_requested = fitting.diagnosis;
     OtherWalks(shown.walk.requested, options, fitting).fit();
     std::ranges::copy(shown.walk.assumed, std::back_inserter(fitting.diagnosis.remarks));
     refuse_wide_tolerance(options, fitting.diagnosis);

@@ -26,6 +26,8 @@ struct FittingDiagnosis {
     Diagnosis diagnosis;
     GradientDiagnosis back{};
     bool is_open = false;
+    /// Under the settings of the walk alone, if no tensor shows others.
+    std::optional<Diagnosis> as_requested{};
 };
 
 /// Diagnoses under the settings of the walk or, if the user has not chosen them, under others that

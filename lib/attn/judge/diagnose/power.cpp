@@ -18,13 +18,6 @@
 namespace attn {
 namespace {
 
-bool any_step_differs(const Judge& judge, const Ledger& wrong, const Ledger& reference) {
-    return std::ranges::any_of(reference.entries(), [&](const Ledger::Entry& right) {
-        const Tensor* const other = wrong.find(right.name);
-        return other == nullptr || !judge(right.name, {}, *other, right.tensor, false).right();
-    });
-}
-
 /// Returns x and the weights scaled to a size of about 1 if they are as small as those of a freshly
 /// initialised model; nullopt if none is.
 std::optional<Ledger> with_usual_sizes(const Ledger& given) {
@@ -71,7 +64,11 @@ Power power(const Plan& plan, const Ledger& given) {
         }
         const Tensor& outcome = wrong->entries().back().tensor;
         if (mistake.by_chance || is_same(outcome, reference[last])) {
-            if (any_step_differs(judge, *wrong, reference)) {
+            const auto differs = [&](const Ledger::Entry& right) {
+                const Tensor* const other = wrong->find(right.name);
+                return !other || !judge(right.name, {}, *other, right.tensor, false).right();
+            };
+            if (std::ranges::any_of(reference.entries(), differs)) {
                 result.inside.push_back(&mistake);
             } else {
                 result.blind.push_back({&mistake, "it changes no number of this input"});

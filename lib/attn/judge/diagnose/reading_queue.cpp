@@ -54,9 +54,10 @@ public:
             if (is_best) best_ = *std::move(outcome);
             // If the likeliest reading exceeds the caller's bound, no other one is tried.
             if (best_.diagnosis.cost == HUGE_VAL) break;
-            bound = best_.cost - 1e-3;
+            bound = best_.diagnosis.cost - 1e-3;
             // If one mistake explains everything, two changed readings cannot be better.
-            const bool is_single = best_.cost < cost::clash && best_.diagnosis.findings.size() == 1;
+            const bool is_single =
+                best_.diagnosis.cost < cost::clash && best_.diagnosis.findings.size() == 1;
             if (!is_best && (is_single || changes == most_changes)) continue;
             for (const Fork& fork : forks) add_others(read, is_best ? 1 : changes + 1, fork);
         }

@@ -23,10 +23,6 @@ bool was_replaced(const Step& step) {
     return step.compute && step.compute.target<Untouched>() == nullptr;
 }
 
-void shorten(std::vector<std::int64_t>& list, std::size_t count) {
-    if (list.size() > count) list.resize(count);
-}
-
 StepTable marked(StepTable table) {
     for (Step& step : table) {
         if (!was_replaced(step)) continue;
@@ -146,56 +142,48 @@ std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& cause
     return *ledger.find(name);
 }
 
-// Short prefixes of long walks.
+namespace {
 
-Tensor Prefix::of(const Tensor& whole, const Shape& like) {
-    if (whole.shape() == like || whole.dimension() != like.size()) return whole;
+/// Returns the beginning of a tensor along each axis, up to these lengths.
+Tensor beginning_of(const Tensor& whole, const Shape& lengths) {
+    if (whole.shape() == lengths || whole.dimension() != lengths.size()) return whole;
     std::vector<AxisPart> parts;
-    for (std::size_t i = 0; i < like.size(); ++i) {
-        parts.push_back({0, 1, std::min(like[i], whole.shape()[i]), false});
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        parts.push_back({0, 1, std::min(lengths[i], whole.shape()[i]), false});
     }
     return slice(whole, parts);
 }
 
-std::optional<Prefix> prefix_of(const Plan& plan, const Ledger& given, std::size_t samples,
-                                std::size_t tokens) {
+}  // namespace
+
+std::optional<FirstSamples> first_samples(const Plan& plan, const Ledger& given,
+                                          std::size_t samples) {
     WalkConfig config = plan.config;
-    const bool cuts_tokens = tokens < plan.query_len;
-    if (cuts_tokens && (plan.has_memory || plan.past_len > 0 || !config.mask.documents.empty() ||
-                        config.mask.given || plan.query_len != plan.key_len)) {
-        return std::nullopt;
-    }
     config.input = RandomInput{};
     if (plan.has_memory) config.memory = RandomInput{};
     if (plan.has_memory) config.key_len = static_cast<std::int64_t>(plan.key_len);
     if (plan.has_batch) config.batch = static_cast<std::int64_t>(samples);
-    config.query_len = static_cast<std::int64_t>(tokens);
+    config.query_len = static_cast<std::int64_t>(plan.query_len);
     config.names.clear();
     config.memory_names.clear();
     config.parameters = Ledger();
-    if (plan.has_batch) shorten(config.lengths, samples);
-    if (cuts_tokens) {
-        for (std::int64_t& length : config.lengths) {
-            length = std::min(length, static_cast<std::int64_t>(tokens));
-        }
-    }
-    shorten(config.positions, tokens);
+    if (plan.has_batch && config.lengths.size() > samples) config.lengths.resize(samples);
     if (std::optional<Tensor>& mask = config.mask.given; mask && mask->dimension() > 2) {
         Shape shape = mask->shape();
         shape.front() = std::min(shape.front(), samples);
-        mask = Prefix::of(*mask, shape);
+        mask = beginning_of(*mask, shape);
     }
     try {
-        Prefix prefix{resolve(std::move(config)), {}};
-        prefix.given = draw(prefix.plan);
+        FirstSamples first{resolve(std::move(config)), {}};
+        first.given = draw(first.plan);
         for (const auto& [name, tensor] : given.entries()) {
-            const Tensor* drawn = prefix.given.find(name);
+            const Tensor* drawn = first.given.find(name);
             const Step& step = find_step(kept_table(plan), name);
             if (drawn == nullptr && step.kind != Step::Kind::computed) continue;
-            prefix.given.record(
-                name, Prefix::of(tensor, drawn ? drawn->shape() : step.outline(prefix.plan).shape));
+            first.given.record(name, beginning_of(tensor, drawn ? drawn->shape()
+                                                                : step.outline(first.plan).shape));
         }
-        return prefix;
+        return first;
     } catch (const Error&) {
         return std::nullopt;
     }

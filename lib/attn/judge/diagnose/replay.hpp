@@ -54,18 +54,14 @@ private:
     std::size_t computed_up_to_ = 0;  ///< the steps before this place are computed
 };
 
-/// The first samples and tokens of a walk, as a shorter walk.
-struct Prefix {
+/// The first samples of a walk, as a walk of its own.
+struct FirstSamples {
     Plan plan;
     Ledger given;
-
-    /// Returns the part of a tensor of the whole walk that `like`, a tensor of this one, covers.
-    static Tensor of(const Tensor& whole, const Shape& like);
 };
 
-/// Returns nullopt if a walk has no such prefix: with memory, a past or documents only samples can
-/// be cut.
-std::optional<Prefix> prefix_of(const Plan& plan, const Ledger& given, std::size_t samples,
-                                std::size_t tokens);
+/// Returns nullopt if the settings do not fit fewer samples.
+std::optional<FirstSamples> first_samples(const Plan& plan, const Ledger& given,
+                                          std::size_t samples);
 
 }  // namespace attn

@@ -96,7 +96,7 @@ private:
             const bool hides = find_step(table, harmless.front()->step).varies_where_hidden;
             Search tried(scene_);
             for (const Mistake* mistake : mistakes_) {
-                const bool empties = is_in(result_.left_nan, mistake);
+                const bool empties = is_in(left_nan_, mistake);
                 const bool uncovers = hides && in_place(mistake) >= place_of(table, "mask");
                 const bool one_shows = shows || uncovers || (fills && empties);
                 if (harmless.size() == 1 ? !one_shows : !empties) continue;
@@ -124,10 +124,10 @@ private:
             for (std::size_t j = i + 1; j < mistakes_.size(); ++j) {
                 const Mistake *one = mistakes_[i], *two = mistakes_[j];
                 matches_.clear();
-                result_.left_nan.clear();
+                left_nan_.clear();
                 try_made({one, two});
                 // A fully masked row is nan unless the fill is finite.
-                if (matches_.empty() && !result_.left_nan.empty() && case_.plan.masks()) {
+                if (matches_.empty() && !left_nan_.empty() && case_.plan.masks()) {
                     try_made({&finite_fill(-1e9), one, two});
                 }
                 if (matches_.empty()) continue;
@@ -189,7 +189,7 @@ private:
     void try_made(const Mistakes& outcome) {
         const std::optional<Tensor> wrong = scene_.replay.step_with(outcome, scene_.step);
         if (!wrong || same_cells(*wrong, scene_.expected)) return;
-        if (outcome.size() <= 2 && has_nan(*wrong)) result_.left_nan.push_back(outcome.back());
+        if (outcome.size() <= 2 && has_nan(*wrong)) left_nan_.push_back(outcome.back());
         for (Reading& reading : scene_.ways(*wrong)) {
             const Judged answer = scene_.judged_as(reading.tensor, *wrong, nearest_difference_);
             if (answer.right() && scene_.explains_most(reading.tensor, *wrong)) {
@@ -205,7 +205,7 @@ private:
         Replay replay = scene_.replay;
         for (const Mistake* each : outcome) replay.make(*each);
         if (replay.step(scene_.step) == nullptr) return std::nullopt;
-        return numbered(scene_.with(replay));
+        return numbered(scene_.with(scene_.actual, replay));
     }
 
     /// Tries each mistake and each harmless difference of the catalogue.
@@ -272,33 +272,28 @@ private:
             place_of(table, scene_.later.front().steps.front()) >= place_of(table, "weights")) {
             return std::nullopt;
         }
-        for (const Reading& reading : scene_.ways(scene_.expected)) {
-            if (count_explained(scene_.replay, nullptr, scene_.step, reading.tensor, scene_.judge,
-                                scene_.later) > 0) {
-                return scene_.written_otherwise("other-row-max", reading);
-            }
-        }
-        return std::nullopt;
+        return scene_.first_of([&](const Reading& reading) -> std::optional<Match> {
+            const std::size_t explains = count_explained(
+                scene_.replay, nullptr, scene_.step, reading.tensor, scene_.judge, scene_.later);
+            if (explains == 0) return std::nullopt;
+            return scene_.written_otherwise("other-row-max", reading);
+        });
     }
 
     /// Accepts other numbers in rows of padding, which no result needs.
     std::optional<Match> other_padding() {
-        for (const Reading& reading : scene_.ways(scene_.expected)) {
-            if (scene_.is_right_where_read(reading.tensor)) {
-                return scene_.written_otherwise("padded-rows-other", reading);
-            }
-        }
-        return std::nullopt;
+        return scene_.first_of([&](const Reading& reading) -> std::optional<Match> {
+            if (!scene_.is_right_where_read(reading.tensor)) return std::nullopt;
+            return scene_.written_otherwise("padded-rows-other", reading);
+        });
     }
 
     std::optional<Match> filled() { return otherwise_filled(scene_); }
     std::optional<Match> with_number() { return numbered(scene_); }
     std::optional<Match> beside_fill() {
-        for (const Reading& reading : scene_.ways(scene_.expected)) {
-            if (scene_.step != "masked_scores") break;
-            if (std::optional<Match> match = far_below(scene_, reading, HUGE_VAL)) return match;
-        }
-        return std::nullopt;
+        if (scene_.step != "masked_scores") return std::nullopt;
+        return scene_.first_of(
+            [&](const Reading& reading) { return far_below(scene_, reading, HUGE_VAL); });
     }
 
     /// A replay drops other cells than the user's code did, so traces of dropout are looked for
@@ -329,6 +324,7 @@ private:
     Mistakes mistakes_, harmless_;
     std::vector<Candidate> matches_;
     SearchResult result_;
+    Mistakes left_nan_;                 ///< gave nan, which a finite fill prevents
     const Mistake* nearest_ = nullptr;  ///< of the mistakes that do not match
     double nearest_difference_ = HUGE_VAL;
 };

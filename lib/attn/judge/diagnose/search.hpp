@@ -18,7 +18,6 @@ struct Match {
 struct SearchResult {
     std::optional<Match> match;
     Finding unexplained{};
-    std::vector<const Mistake*> left_nan{};  ///< gave nan, which a finite fill prevents
 };
 
 /// The user's tensors before any reading.
@@ -55,18 +54,22 @@ struct Scene {
     Tensor expected = *replay.step(step);
 
     /// Returns this scene for another tensor, or for a replay with more mistakes.
-    Scene with(const UserTensor& other) const {
-        return {about, judge, replay, other, step, uses_user_tensor, later, only_harmless, refuted};
-    }
-    Scene with(Replay& other) const {
-        return {about, judge, other, actual, step, uses_user_tensor, later, only_harmless, refuted};
+    Scene with(const UserTensor& other, Replay& again) const {
+        return {about, judge, again, other, step, uses_user_tensor, later, only_harmless, refuted};
     }
 
     /// Reads the user's tensor in that shape: as it is if it has the shape, else in every layout.
     std::vector<Reading> ways(const Tensor& like) const;
+    /// Returns the first match that `tried` finds for a reading of the user's tensor.
+    std::optional<Match> first_of(auto&& tried) const {
+        for (const Reading& reading : ways(expected)) {
+            if (std::optional<Match> match = tried(reading)) return match;
+        }
+        return std::nullopt;
+    }
     /// The distance is exact only if it is less than `enough`, or right.
     Judged judged_as(const Tensor& tensor, const Tensor& wrong, double enough = HUGE_VAL) const {
-        return judge(step, actual, tensor, wrong, uses_user_tensor, enough);
+        return judge(step, actual, tensor, wrong, uses_user_tensor, {.enough = enough});
     }
     /// True if softmax of a tensor, read as this step, equals that of the expected one; for the
     /// user's, to the precision of its type.
@@ -128,11 +131,10 @@ std::size_t count_explained(Replay replay, const Mistake* mistake, const std::st
 
 class Examiner;
 
-/// The cost of one reading of all tensors. Unknown differences cost most, then mistakes, then
-/// differences in form, then less likely steps for a name.
+/// The diagnosis of one reading of all tensors. In its cost, unknown differences cost most, then
+/// mistakes, then differences in form, then less likely steps for a name.
 struct Outcome {
     Diagnosis diagnosis;
-    double cost = 0;
     /// Looks for the rule that an unknown step follows; takes long.
     std::map<std::string, std::function<void(Finding&)>> follow{};
 };

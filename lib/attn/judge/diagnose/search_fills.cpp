@@ -185,7 +185,7 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, doubl
         match.finding.evidence = {fill->title.visible()};
         return match;
     }
-    std::optional<Match> match = searched(scene.with(read), most).match;
+    std::optional<Match> match = searched(scene.with(read, scene.replay), most).match;
     if (!match) return std::nullopt;
     match->finding.add(Role::beside, fill);
     match->reading = reading;
@@ -194,23 +194,23 @@ std::optional<Match> far_below(const Scene& scene, const Reading& reading, doubl
 
 std::optional<Match> otherwise_filled(const Scene& scene) {
     if (!is_scores(scene.about.plan, scene.step)) return std::nullopt;
-    for (const Reading& reading : scene.ways(scene.expected)) {
+    return scene.first_of([&](const Reading& reading) -> std::optional<Match> {
         if (scene.step == "masked_scores") {
             if (std::optional<Match> match = far_below(scene, reading, cost::mistake)) return match;
             if (std::optional<Match> match = one_fill(scene, reading)) return match;
         }
         const bool beside_sink = scene.about.plan.has_sink() && !reading.layout.empty() &&
                                  differ_by_rows(reading.tensor, scene.expected);
-        if (!beside_sink && !scene.gives_same_weights(reading.tensor)) continue;
         // Weights in 16 bits hide some errors in scores.
-        if (scene.judge.epsilon_of(scene.actual) != 0 && !beside_sink &&
-            !scene.judged_as(without_shifts(reading.tensor, scene.expected), scene.expected)
-                 .right()) {
-            continue;
-        }
+        const auto is_right = [&] {
+            return scene.gives_same_weights(reading.tensor) &&
+                   (scene.judge.epsilon_of(scene.actual) == 0 ||
+                    scene.judged_as(without_shifts(reading.tensor, scene.expected), scene.expected)
+                        .right());
+        };
+        if (!beside_sink && !is_right()) return std::nullopt;
         return scene.written_otherwise("same-after-softmax", reading);
-    }
-    return std::nullopt;
+    });
 }
 
 std::optional<Match> numbered(const Scene& scene) {

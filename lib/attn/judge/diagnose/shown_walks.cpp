@@ -244,27 +244,26 @@ void show_mask(ShownWalk& shown) {
     shown.assumed.push_back("assumed: $mask causal, by "_message + visible(seen->name));
 }
 
-/// The query, key and value of the user that are right under one layout of the weights.
-struct RightProjections {
-    std::size_t right = 0, all = 0;
-
-    RightProjections(const RequestedWalk& requested, const DiagnoseOptions& options) {
-        const Plan plan = resolve(requested.config);
-        const Judge judge(plan, draw(plan), options);
-        for (const auto& [name, tensor] : requested.user_tensors.entries()) {
-            std::vector<std::string> steps = steps_called(name, plan);
-            std::erase_if(steps, [](const std::string& step) {
-                return step != "query" && step != "key" && step != "value" &&
-                       !step.starts_with("projected_");
-            });
-            if (steps.empty() || looks_like_parameter(name)) continue;
-            const UserTensor actual{name, tensor, steps, epsilon_of_half(tensor)};
-            ++all;
-            right += std::ranges::any_of(
-                steps, [&](const std::string& step) { return judge.looks_right(actual, step); });
-        }
+/// Counts the query, key and value of the user, and those that are right in this walk.
+std::pair<std::size_t, std::size_t> right_projections(const RequestedWalk& requested,
+                                                      const DiagnoseOptions& options) {
+    std::size_t all = 0, right = 0;
+    const Plan plan = resolve(requested.config);
+    const Judge judge(plan, draw(plan), options);
+    for (const auto& [name, tensor] : requested.user_tensors.entries()) {
+        std::vector<std::string> steps = steps_called(name, plan);
+        std::erase_if(steps, [](const std::string& step) {
+            return step != "query" && step != "key" && step != "value" &&
+                   !step.starts_with("projected_");
+        });
+        if (steps.empty() || looks_like_parameter(name)) continue;
+        const UserTensor actual{name, tensor, steps, epsilon_of_half(tensor)};
+        ++all;
+        right += std::ranges::any_of(
+            steps, [&](const std::string& step) { return judge.looks_right(actual, step); });
     }
-};
+    return {all, right};
+}
 
 /// Adds the layout from which all of query, key and value follow, if the other one makes none. With
 /// fewer than three tensors both layouts are tried.
@@ -276,11 +275,11 @@ void show_layout(const DiagnoseOptions& options, std::vector<ShownWalk>& walks) 
         return;
     ShownWalk other = walks.front();
     configure(other.requested.config, "weight-layout in-out");
-    const RightProjections out_in(requested, options), in_out(other.requested, options);
-    if (in_out.all == 0 || in_out.right != in_out.all || out_in.right > 0) return;
+    const auto [all, right] = right_projections(other.requested, options);
+    if (all == 0 || right != all || right_projections(requested, options).second > 0) return;
     other.assumed.push_back(
         "assumed: $weight-layout in-out, as your query, key and value follow from it"_message);
-    if (in_out.all >= 3) walks.clear();
+    if (all >= 3) walks.clear();
     walks.push_back(std::move(other));
 }
 

@@ -111,14 +111,14 @@ void keep_fitting(const Plan& plan, const Judge& judge, UserTensor& actual) {
             actual.options = actual.steps = {each.name};
         }
     }
-    actual.misfits = actual.steps.empty();
-    if (actual.misfits) actual.options = actual.steps = {first};
+    const bool misfits = actual.steps.empty();
+    if (misfits) actual.options = actual.steps = {first};
     // If no step with that name has the shape, the tensor may be any step that has.
     const auto is_whole = [&](const std::string& step) {
         const Tensor* expected = judge.reference().find(step);
         return expected == nullptr || actual.tensor.size() <= expected->size();
     };
-    if (!actual.misfits && std::ranges::any_of(actual.steps, is_whole)) return;
+    if (!misfits && std::ranges::any_of(actual.steps, is_whole)) return;
     actual.foreign = actual.options.size();
     std::ranges::copy(steps_by_shape(judge, actual.tensor), std::back_inserter(actual.options));
 }
@@ -235,12 +235,10 @@ private:
 
     /// A tensor with a name for results comes last, whatever its numbers are.
     void settle_result(UserTensor& actual) {
-        const std::vector<std::string> fitting = actual.steps;
         if (actual.foreign == SIZE_MAX) {
             std::ranges::copy(actual.options, std::back_inserter(actual.steps));
         }
         put_first(actual, is_free());
-        actual.misfits = std::ranges::count(fitting, actual.steps.front()) == 0;
         actual.steps = {actual.steps.front()};
         if (actual.foreign == SIZE_MAX) actual.options = actual.steps;
         actual.is_right = holds_any(actual);

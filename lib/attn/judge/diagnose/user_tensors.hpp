@@ -211,7 +211,6 @@ struct UserTensor {
     std::vector<std::string> steps;      ///< the step that it is read as comes first
     double epsilon = 0;                  ///< machine epsilon if all its numbers are 16-bit numbers
     std::vector<std::string> options{};  ///< all steps that its name, shape and numbers allow
-    bool misfits = false;                ///< no step that its name may mean has its shape
     /// Why its name identifies no step of this walk, so that it may be any or none.
     std::string stray{};
     std::size_t foreign = SIZE_MAX;  ///< index of the first option that its name does not mean
@@ -238,6 +237,12 @@ bool same_cells(const Tensor& actual, const Tensor& expected);
 
 /// Shapes  any; a shape other than the expected one has its own verdict.
 Judged judged(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance);
+
+/// The detail needed of the verdict on a tensor that is far off.
+struct Depth {
+    bool in_full = false;  ///< with `within` and `slope`
+    double enough = 0;     ///< a larger distance need not be exact
+};
 
 /// Judges tensors by the rounding errors that are possible at their step.
 class Judge {
@@ -268,17 +273,9 @@ public:
     bool may_ignore_hidden(const UserTensor& actual) const;
 
     /// Judges a tensor as one step. `from_user` is set if the expectation was computed from the
-    /// user's tensors. A tensor that is far off has a distance, but neither `within` nor `slope`;
-    /// the distance of a wrong one is exact only if it is less than `enough`.
+    /// user's tensors.
     Judged operator()(const std::string& step, const UserTensor& actual, const Tensor& tensor,
-                      const Tensor& expected, bool from_user, double enough = 0) const {
-        return answer(step, actual, tensor, expected, from_user, {.enough = enough});
-    }
-    /// Judges it with `within` and `slope` for every tensor.
-    Judged in_full(const std::string& step, const UserTensor& actual, const Tensor& tensor,
-                   const Tensor& expected, bool from_user) const {
-        return answer(step, actual, tensor, expected, from_user, {.in_full = true});
-    }
+                      const Tensor& expected, bool from_user, const Depth& depth = {}) const;
     /// True if all differences are in rows of padded queries, which have no readers.
     bool right_where_read(const std::string& step, const UserTensor& actual, const Tensor& tensor,
                           const Tensor& expected, bool from_user) const;
@@ -303,11 +300,6 @@ public:
                   const Tensor& expected, bool from_user) const;
 
 private:
-    /// The detail needed for a tensor that is far off.
-    struct Depth {
-        bool in_full = false;      ///< also compares it with its ball
-        double enough = HUGE_VAL;  ///< a larger distance need not be exact
-    };
     /// The rounding error that a step may have: its ball, and the radius relative to a number's
     /// size.
     struct Allowed {
@@ -347,8 +339,6 @@ private:
                        const Rounding& rounding, bool from_user) const;
     Judged by_rounding(const std::string& step, const Tensor& tensor, const Tensor& expected,
                        const Rounding& rounding, bool from_user, const Depth& depth) const;
-    Judged answer(const std::string& step, const UserTensor& actual, const Tensor& tensor,
-                  const Tensor& expected, bool from_user, const Depth& depth) const;
 
     const Plan& plan_;
     Ledger given_;

@@ -50,26 +50,13 @@ const std::vector<Mistake>& harmless_differences() {
 }
 
 const NamedEdit* find_edit(std::string_view name) {
-    static constexpr NamedEdit edits[]{
-        {"repeated words counted", count_repeats},
-        {"batch and tokens exchanged", exchange_batch_and_tokens},
-        {"weights read in the other layout", read_in_other_layout},
-        {"projections skipped", skip_projections},
-        {"one block shared", share_one_block},
-        {"weight of another part", take_other_weight},
-        {"no bias", leave_biases_out},
-        {"tokens repeated", repeat_tokens},
-        {"rows rearranged for the heads of the query", rearrange_for_query_heads},
-        {"norm", norm_by},
-        {"norm over the other axes", norm_over_other_axes},
-        {"sources exchanged", exchange_sources},
-        {"T5's bias added", add_bias_of_t5},
-        {"one softmax of all heads", soften_all_heads},
-        {"one softmax of each head", soften_each_head},
-        {"a tenth dropped", drop_a_tenth},
-        {"mean of heads shown", show_mean_of_heads},
-        {"values in front of keys", read_value_first},
-        {"padded rows 0", zero_padded_rows}};
+    static constexpr NamedEdit edits[]{{"repeated words counted", count_repeats},
+                                       {"batch and tokens exchanged", exchange_batch_and_tokens},
+                                       {"no bias", leave_biases_out},
+                                       {"tokens repeated", repeat_tokens},
+                                       {"T5's bias added", add_bias_of_t5},
+                                       {"a tenth dropped", drop_a_tenth},
+                                       {"mean of heads shown", show_mean_of_heads}};
     const auto known = std::ranges::find(edits, name, &NamedEdit::name);
     return known == std::end(edits) ? nullptr : &*known;
 }

@@ -82,14 +82,8 @@ TableEdit copy_of_step(const std::string& step, const std::string& other);
 /// Uses another mask, which also hides cells by the condition.
 TableEdit masked_as(std::function<void(MaskChoice&)> change, PlanText also_hides);
 
-/// Returns the first letters of the last axes: `[h,t,f]`.
-std::string index_letters(const Outline& outline, std::size_t most = 4);
-
 /// Combines several edits, applied in order.
 TableEdit all_of(std::vector<TableEdit> edits);
-/// Combines one edit per step.
-TableEdit for_each_step(const std::vector<std::string>& steps,
-                        const std::function<TableEdit(const std::string& step)>& edit);
 
 // Names in the texts of mistakes.
 
@@ -126,23 +120,11 @@ const NamedEdit* find_edit(std::string_view name);
 // Code of these edits, in one file per place in the walk.
 TableEdit count_repeats(const std::string&);
 TableEdit exchange_batch_and_tokens(const std::string&);
-TableEdit read_in_other_layout(const std::string&);
-TableEdit skip_projections(const std::string&);
-TableEdit share_one_block(const std::string&);
-TableEdit take_other_weight(const std::string& parts);
 TableEdit leave_biases_out(const std::string& parts);
 TableEdit repeat_tokens(const std::string&);
-TableEdit rearrange_for_query_heads(const std::string&);
-TableEdit norm_by(const std::string& pattern);
-TableEdit norm_over_other_axes(const std::string& pattern);
-TableEdit exchange_sources(const std::string&);
 TableEdit add_bias_of_t5(const std::string&);
-TableEdit soften_all_heads(const std::string&);
-TableEdit soften_each_head(const std::string&);
 TableEdit drop_a_tenth(const std::string& formula);
 TableEdit show_mean_of_heads(const std::string& again);
-TableEdit read_value_first(const std::string&);
-TableEdit zero_padded_rows(const std::string& step);
 
 /// The steps that may multiply x or memory by a projection weight.
 inline const std::vector<std::string> projecting_steps{

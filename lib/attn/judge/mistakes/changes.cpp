@@ -90,6 +90,7 @@ struct PlanChange {
     void (*make)(Plan&, double number);
 };
 constexpr PlanChange plan_changes[]{
+    {"lengths exchanged", [](Plan& plan, double) { std::swap(plan.query_len, plan.key_len); }},
     {"counted from 0", [](Plan& plan, double) { count_from_zero(plan); }},
     {"the other order of one weight", read_one_weight_the_other_way},
     {"the other layout",

@@ -16,6 +16,21 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
+/// Returns the first letters of the last axes: `[h,t,f]`.
+std::string index_letters(const Outline& outline, std::size_t most = 4) {
+    std::vector<std::string> letters;
+    for (const std::string& axis : outline.axes) {
+        std::string letter = axis.substr(0, 1);
+        while (std::ranges::count(letters, letter) > 0) letter += axis.front();
+        letters.push_back(letter);
+    }
+    std::string text;
+    for (std::size_t i = letters.size() - std::min(letters.size(), most); i < letters.size(); ++i) {
+        text += (text.empty() ? "[" : ",") + letters[i];
+    }
+    return text + "]";
+}
+
 bool reads_tensor(const Rule& rule, const std::string& name) {
     const std::vector<std::string> read = tensors_read(rule);
     return std::ranges::count(read, name) > 0;
@@ -227,20 +242,6 @@ std::string latest_of_chain(const std::string& step) {
 
 }  // namespace
 
-std::string index_letters(const Outline& outline, std::size_t most) {
-    std::vector<std::string> letters;
-    for (const std::string& axis : outline.axes) {
-        std::string letter = axis.substr(0, 1);
-        while (std::ranges::count(letters, letter) > 0) letter += axis.front();
-        letters.push_back(letter);
-    }
-    std::string text;
-    for (std::size_t i = letters.size() - std::min(letters.size(), most); i < letters.size(); ++i) {
-        text += (text.empty() ? "[" : ",") + letters[i];
-    }
-    return text + "]";
-}
-
 TableEdit follows(WrongRule wrong) {
     return [wrong = std::move(wrong)](StepTable table, const Plan& plan) {
         const std::string name = wrong.step.empty() ? wrong.rule(plan).step : wrong.step;
@@ -339,13 +340,6 @@ TableEdit all_of(std::vector<TableEdit> edits) {
         for (const TableEdit& edit : edits) table = edit(std::move(table), plan);
         return table;
     };
-}
-
-TableEdit for_each_step(const std::vector<std::string>& steps,
-                        const std::function<TableEdit(const std::string& step)>& edit) {
-    std::vector<TableEdit> edits;
-    for (const std::string& step : steps) edits.push_back(edit(step));
-    return all_of(std::move(edits));
 }
 
 }  // namespace attn

@@ -33,11 +33,6 @@ void count_from_zero(Plan& plan) {
 
 namespace {
 
-double number(std::size_t size) { return static_cast<double>(size); }
-double number(const std::optional<std::int64_t>& size) {
-    return static_cast<double>(size.value_or(0));
-}
-
 // Weights.
 
 /// True if query, key and value are x multiplied by weights, not made from a latent.
@@ -53,6 +48,12 @@ bool square_weights(const Plan& plan) {
     return projects_x(plan) && plan.config.projection != Projection::fused_by_head &&
            stored_width(plan, 0) == plan.embed_dim && stored_width(plan, 1) == plan.memory_dim &&
            stored_width(plan, 2) == plan.memory_dim;
+}
+
+/// Returns the number of successive rows of query, or of key, in one weight.
+std::size_t rows_of_part(const Plan& plan) {
+    const bool by_head = plan.config.projection == Projection::fused_by_head;
+    return by_head ? plan.head_dim : plan.heads * plan.head_dim;
 }
 
 bool equal_widths(const Plan& plan) {
@@ -183,54 +184,39 @@ bool goes_over(const Plan& plan) {
     return plan.config.softmax_axis == axis;
 }
 
-/// Numbers in addition to those of walk_number(), which rules can use, too.
-struct NamedNumber {
-    std::string_view name;
-    double (*of)(const Plan&);
-};
-const NamedNumber numbers_of_plan[]{
-    {"B", [](const Plan& plan) { return number(plan.batch); }},
-    {"Hc", [](const Plan& plan) { return number(plan.context_heads()); }},
-    {"Gv", [](const Plan& plan) { return number(plan.value_heads()); }},
-    {"Dk", [](const Plan& plan) { return number(plan.key_dim()); }},
-    {"Dm", [](const Plan& plan) { return number(plan.mixed_dim()); }},
-    {"Cm", [](const Plan& plan) { return number(plan.memory_dim); }},
-    {"Co", [](const Plan& plan) { return number(plan.output_dim); }},
-    {"n", [](const Plan& plan) { return number(std::bit_floor(plan.heads)); }},
+/// Numbers and facts in addition to the numbers of walk_number(), which rules can use, too.
+const std::pair<std::string_view, PlanValue> facts_of_plan[]{
+    {"B", [](const Plan& plan) { return plan.batch; }},
+    {"Hc", [](const Plan& plan) { return plan.context_heads(); }},
+    {"Gv", [](const Plan& plan) { return plan.value_heads(); }},
+    {"Dk", [](const Plan& plan) { return plan.key_dim(); }},
+    {"Dm", [](const Plan& plan) { return plan.mixed_dim(); }},
+    {"Cm", [](const Plan& plan) { return plan.memory_dim; }},
+    {"Co", [](const Plan& plan) { return plan.output_dim; }},
+    {"n", [](const Plan& plan) { return std::bit_floor(plan.heads); }},
     {"norm_eps", [](const Plan& plan) { return plan.config.qk_norm.eps; }},
     {"x_norm_eps", [](const Plan& plan) { return plan.config.x_norm_eps; }},
     {"type_eps", [](const Plan& plan) { return epsilon(plan.compute_dtype); }},
     {"first_row",
-     [](const Plan& plan) { return double(*std::ranges::min_element(plan.config.positions)); }},
-    {"first_position", [](const Plan& plan) { return double(plan.config.positions[0]); }},
-    {"first_memory_position",
-     [](const Plan& plan) { return double(plan.config.memory_positions[0]); }},
-    {"pairs", [](const Plan& plan) { return number(plan.rotary_pairs()); }},
-    {"first_rotated", [](const Plan& plan) { return number(plan.first_rotated(plan.head_dim)); }},
+     [](const Plan& plan) { return *std::ranges::min_element(plan.config.positions); }},
+    {"first_position", [](const Plan& plan) { return plan.config.positions[0]; }},
+    {"first_memory_position", [](const Plan& plan) { return plan.config.memory_positions[0]; }},
+    {"block", rows_of_part},
+    {"pairs", [](const Plan& plan) { return plan.rotary_pairs(); }},
+    {"first_rotated", [](const Plan& plan) { return plan.first_rotated(plan.head_dim); }},
     {"base", [](const Plan& plan) { return plan.config.rotary.theta; }},
     {"rotary_factor", [](const Plan& plan) { return plan.rotary_factor(); }},
     {"scale", [](const Plan& plan) { return 1 / effect_of(plan.scale); }},
     {"scale_number", [](const Plan& plan) { return plan.config.scale.number; }},
     {"drop_p", [](const Plan& plan) { return plan.config.dropout.p; }},
     {"score_factor", [](const Plan& plan) { return plan.score_factor(); }},
-    {"W", [](const Plan& plan) { return number(plan.config.mask.window); }},
-    {"chunk", [](const Plan& plan) { return number(plan.config.mask.chunk); }},
-    {"prefix", [](const Plan& plan) { return number(plan.config.mask.prefix); }},
-    {"prefill", [](const Plan& plan) { return number(plan.config.prefill); }},
-    {"documents", [](const Plan& plan) { return number(plan.config.mask.documents.size()); }},
-};
-
-struct NamedTruth {
-    std::string_view name;
-    bool (*of)(const Plan&);
-};
-const NamedTruth truths_of_plan[]{
+    {"W", [](const Plan& plan) { return plan.config.mask.window.value_or(0); }},
+    {"chunk", [](const Plan& plan) { return plan.config.mask.chunk.value_or(0); }},
+    {"prefix", [](const Plan& plan) { return plan.config.mask.prefix.value_or(0); }},
+    {"prefill", [](const Plan& plan) { return plan.config.prefill.value_or(0); }},
+    {"documents", [](const Plan& plan) { return plan.config.mask.documents.size(); }},
     {"has_batch", [](const Plan& plan) { return plan.has_batch; }},
-    {"has_memory", [](const Plan& plan) { return plan.has_memory; }},
-    {"has_x", [](const Plan& plan) { return plan.has_x(); }},
-    {"has_sink", [](const Plan& plan) { return plan.has_sink(); }},
     {"zero_sink", [](const Plan& plan) { return plan.config.sink == SinkLogit::zero; }},
-    {"merges", [](const Plan& plan) { return plan.merges; }},
     {"projects_x", projects_x},
     {"one_weight", [](const Plan& plan) { return plan.one_weight(); }},
     {"head_axis_on_weight", [](const Plan& plan) { return plan.head_axis_on_weight(); }},
@@ -269,7 +255,6 @@ const NamedTruth truths_of_plan[]{
      [](const Plan& plan) { return plan.config.projection == Projection::fused_by_head; }},
     {"scale_by_head_dim",
      [](const Plan& plan) { return plan.config.scale.by == ScaleChoice::By::head_dim; }},
-    {"biases", [](const Plan& plan) { return plan.biases(); }},
     {"both_directions", buckets_fit_both_directions},
     {"table_of_t5", has_table_of_t5},
     {"padding", [](const Plan& plan) { return plan.config.mask.padding; }},
@@ -288,12 +273,10 @@ const NamedTruth truths_of_plan[]{
 }  // namespace
 
 PlanValue find_fact(std::string_view name) {
-    const auto number = std::ranges::find(numbers_of_plan, name, &NamedNumber::name);
-    if (number != std::end(numbers_of_plan)) return number->of;
-    if (const auto known = walk_number(name)) return known;
-    const auto truth = std::ranges::find(truths_of_plan, name, &NamedTruth::name);
-    if (truth == std::end(truths_of_plan)) return {};
-    return [of = truth->of](const Plan& plan) { return of(plan) ? 1.0 : 0.0; };
+    const auto fact =
+        std::ranges::find(facts_of_plan, name, [](const auto& each) { return each.first; });
+    if (fact != std::end(facts_of_plan)) return fact->second;
+    return walk_number(name);
 }
 
 }  // namespace attn

@@ -5,11 +5,14 @@
 
 #include "attn/core/cards/cards.hpp"
 #include "attn/core/cards/step_table.hpp"
+#include "attn/core/plan/conditions.hpp"
+#include "attn/core/plan/text_lines.hpp"
 #include "attn/core/rules/indices.hpp"
 #include "attn/core/rules/print.hpp"
 #include "attn/core/walk/step_rule.hpp"
 #include "attn/explain/backward/graph.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
 namespace attn {
@@ -33,7 +36,6 @@ struct Way {
         }
         return "[" + all + "]";
     }
-    std::string cell(const std::string& name) const { return name + at(name); }
     /// Returns the last step of a chain, or the one that `reader` was computed from.
     std::string latest(Chain chain, const std::string& reader = "") const {
         std::string name;
@@ -71,59 +73,45 @@ RuleTree last_alone(const RuleTree& tree, const std::string& index, std::size_t 
     });
 }
 
-std::string softmax_input(const Way& way) { return way.latest(Chain::scores); }
-
-Rules of_softmax(const Way& way, const std::string& value) {
-    const std::string step = "d_" + softmax_input(way);
-    if (!way.has("row_dot") || !way.has(step)) return {};
-    return {{step, step + way.at(step) + " = " + value}};
+/// Returns a word in braces in a rule of these paragraphs: the cell of a step, `weights[h,q,k]` for
+/// `{weights}`, that of key j for `{weights j}`, or the scale after its operator. `{scores}` are
+/// the latest ones, `{open}` and `{unscaled}` those before the mask and the scale. nullopt if this
+/// walk lacks the step.
+std::optional<std::string> cell_called(std::string_view word, const Way& way) {
+    const ScaleFactor& scale = way.plan.scale;
+    if (word == "scale") {
+        return (scale.operation == ScaleFactor::Operation::divide ? " / " : " * ") +
+               expression_text(*number_node(scale.number));
+    }
+    const bool is_other = word.ends_with(" j");
+    if (is_other) word.remove_suffix(2);
+    const std::string name = word == "scores"     ? way.latest(Chain::scores)
+                             : word == "open"     ? way.latest(Chain::scores, "masked_scores")
+                             : word == "unscaled" ? way.latest(Chain::scores, "scaled_scores")
+                                                  : std::string(word);
+    if (!way.has(name)) return std::nullopt;
+    return name + way.at(name, is_other ? "k" : "", "j");
 }
 
-Rules elementwise(const Way& way) {
-    const std::string weight = way.cell("weights");
-    return of_softmax(way, weight + " * (1 - " + weight + ") * d_" + weight);
-}
-Rules no_row_sum(const Way& way) {
-    return of_softmax(way, way.cell("weights") + " * d_" + way.cell("weights"));
-}
-Rules row_max_counted(const Way& way) {
-    if (!way.has("row_dot")) return {};
-    const std::string dot = way.cell("row_dot");
-    return of_softmax(way, way.cell("weights") + " * (d_" + way.cell("weights") + " - " + dot +
-                               ") - (if " + way.cell(softmax_input(way)) +
-                               " == " + way.cell("row_max") + " then " + dot + " else 0)");
-}
-
-Rules mask_ignored(const Way& way) {
-    if (!way.has("mask") || !way.has("d_masked_scores") || !way.has("row_dot")) return {};
-    const std::string open = way.latest(Chain::scores, "masked_scores");
-    const std::string j = way.at("weights", "k", "j");
-    if (way.outline("row_dot").axes.back() == "key" || !way.has("d_" + open)) return {};
-    const std::string sum = "(sum j: exp(" + open + j + "))";
-    Rules rules = of_softmax(way, "exp(" + way.cell(open) + ") / " + sum + " * (d_" +
-                                      way.cell("weights") + " - (sum j: exp(" + open + j +
-                                      ") * d_weights" + j + ") / " + sum + ")");
-    rules["d_" + open] = "d_" + way.cell(open) + " = d_masked_scores" + way.at(open);
+/// Returns the rules that a paragraph states; none if this walk lacks one of their steps, or one
+/// that the paragraph needs.
+Rules stated_rules(const MistakeText& text, const Way& way) {
+    Rules rules;
+    for (const auto& [word, remainder] : text.lines) {
+        for (std::string_view rest = remainder; word == "needs" && !rest.empty();) {
+            const std::string need(next_token(rest));
+            const auto condition = find_condition(replaced_all(need, "_", " "));
+            if (condition ? !condition(way.plan) : !way.has(need)) return {};
+        }
+        if (word != "rule") continue;
+        const std::string rule =
+            filled(remainder, [&](std::string_view cell) { return cell_called(cell, way); });
+        const std::string step = rule.substr(0, rule.find('['));
+        if (rule.find('{') != rule.npos || !way.has(step)) return {};
+        rules[step] = rule;
+    }
     return rules;
 }
-Rules infinity_times_zero(const Way& way) {
-    const std::string open = way.has("mask") ? way.latest(Chain::scores, "masked_scores") : "";
-    if (open.empty() || !way.has("d_" + open)) return {};
-    return {{"d_" + open, "d_" + way.cell(open) + " = d_" + way.cell("masked_scores") + " + 0 * " +
-                              way.cell("masked_scores")}};
-}
-
-Rules scaled(const Way& way, bool twice) {
-    if (!way.has("d_scaled_scores")) return {};
-    const std::string to = "d_" + way.latest(Chain::scores, "scaled_scores");
-    const std::string sign =
-        way.plan.scale.operation == ScaleFactor::Operation::divide ? " / " : " * ";
-    const std::string factor = sign + expression_text(*number_node(way.plan.scale.number));
-    return {{to, to + way.at(to) + " = d_" + way.cell("scaled_scores") +
-                     (twice ? factor + factor : "")}};
-}
-Rules scale_missing(const Way& way) { return scaled(way, false); }
-Rules scale_twice(const Way& way) { return scaled(way, true); }
 
 /// Computes the gradient of a key or value with the transpose of `matrix`.
 Rules not_transposed(const Way& way, const std::string& of, const std::string& matrix) {
@@ -222,15 +210,8 @@ Rules overwritten(const Way& way) {
                                 ": if ids[s] == v then 1 else 0) == 0 then d_x[t,f] else 0"}};
 }
 
-/// The rules by mistake id, as in data/mistakes/gradients.txt.
+/// The rules of mistakes that are not stated in data/mistakes/gradients.txt, by id.
 constexpr std::pair<std::string_view, WrongRules> rules_by_id[]{
-    {"grad-softmax-elementwise", elementwise},
-    {"grad-softmax-no-row-sum", no_row_sum},
-    {"grad-row-max-counted", row_max_counted},
-    {"grad-mask-ignored", mask_ignored},
-    {"grad-inf-times-zero", infinity_times_zero},
-    {"grad-scale-missing", scale_missing},
-    {"grad-scale-twice", scale_twice},
     {"grad-key-transpose", key_not_transposed},
     {"grad-value-transpose", value_not_transposed},
     {"grad-weight-transpose", weight_not_transposed},
@@ -244,12 +225,16 @@ constexpr std::pair<std::string_view, WrongRules> rules_by_id[]{
 Mistake gradient_mistake(const MistakeText& text) {
     const auto known =
         std::ranges::find(rules_by_id, text.id, [](const auto& each) { return each.first; });
-    if (known == std::end(rules_by_id)) text.refuse("no rules of gradients have that id");
+    if (known == std::end(rules_by_id) && !text.has("rule")) {
+        text.refuse("no rules of gradients have that id");
+    }
     Mistake mistake = described(text);
     mistake.not_applicable = [](const Plan&) { return std::string(); };
+    const WrongRules own = known == std::end(rules_by_id) ? nullptr : known->second;
     mistake.apply = [id = mistake.id, title = mistake.title.raw(), effect = mistake.effect.raw(),
-                     rules = known->second](StepTable table, const Plan& plan) {
-        for (const auto& [name, rule] : rules({table, plan})) {
+                     own, &text](StepTable table, const Plan& plan) {
+        const Way way{table, plan};
+        for (const auto& [name, rule] : own != nullptr ? own(way) : stated_rules(text, way)) {
             Step& new_step = *std::ranges::find(table, name, &Step::name);
             follow_rule(new_step, {plan, table, new_step}, rule);
             show_parts(new_step, table, plan);

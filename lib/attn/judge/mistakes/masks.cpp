@@ -66,15 +66,4 @@ Tensor without_padded_rows(const Plan& plan, const Tensor& tensor) {
     });
 }
 
-TableEdit zero_padded_rows(const std::string& step) {
-    const auto rule = [step](const Plan& plan) {
-        const std::string cell = step + index_letters(find_step(step_table(), step).outline(plan));
-        const std::string sample = plan.has_batch ? "b" : "";
-        const std::string rows =
-            where_true(plan.key_padding, sample + (step == "output" ? "t" : "q"));
-        return cell + " = if " + rows + " then 0 else " + cell;
-    };
-    return follows({.rule = rule});
-}
-
 }  // namespace attn

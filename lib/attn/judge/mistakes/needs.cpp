@@ -20,15 +20,15 @@ struct Need {
     std::string reason;  ///< settings have a dollar before their name
 };
 
-/// Returns a fact of the plan; for a step, 1 in walks that have it; or a condition of attention
-/// files, with `_` in place of spaces.
+/// Returns a fact of the plan; a condition of attention files, with `_` in place of spaces; or, for
+/// a step, 1 in walks that have it.
 PlanValue value_called(const std::string& name) {
     if (PlanValue fact = find_fact(name)) return fact;
-    if (std::ranges::find(step_table(), name, &Step::name) != step_table().end()) {
-        return [name](const Plan& plan) { return double(walk_has(plan, name)); };
-    }
     if (const auto condition = find_condition(replaced_all(name, "_", " "))) {
         return [condition](const Plan& plan) { return double(condition(plan)); };
+    }
+    if (std::ranges::find(step_table(), name, &Step::name) != step_table().end()) {
+        return [name](const Plan& plan) { return double(walk_has(plan, name)); };
     }
     throw ConfigError("needs names '" + name + "', which is not a fact, a step or a condition");
 }

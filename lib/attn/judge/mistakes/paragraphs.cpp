@@ -17,8 +17,8 @@ using Names = std::map<std::string, std::string, std::less<>>;
 
 /// Words for the actions of a mistake. A paragraph that is `like` another one and has one of these
 /// inherits none of them.
-constexpr std::string_view changes[]{"rule",  "shape", "reads", "with",  "without", "mask",
-                                     "hides", "code",  "made",  "early", "sinkless"};
+constexpr std::string_view changes[]{"rule",  "shape", "reads", "with",  "without",  "mask",
+                                     "hides", "code",  "made",  "early", "sinkless", "when"};
 constexpr std::string_view paragraph_words[]{"title", "effect",   "lesson",  "fix",      "same",
                                              "needs", "numbers",  "by",      "rewrites", "witness",
                                              "given", "harmless", "backward"};

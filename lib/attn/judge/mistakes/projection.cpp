@@ -6,19 +6,12 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// Weights and biases that are exchanged, in another layout, or left out.
+// Biases that are left out.
 
 namespace attn {
 namespace {
 
 constexpr std::array<const char*, 3> part_names{"query", "key", "value"};
-
-/// Reads the weight of all three with other rows; `{o}` is the row, `{i}` the column.
-std::string fused_weight(const Plan& plan, const std::string& row, const std::string& column) {
-    const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
-    return out_in ? "w_qkv[o,i] = w_qkv[" + row + ", " + column + "]"
-                  : "w_qkv[i,o] = w_qkv[" + column + ", " + row + "]";
-}
 
 /// Leaves out the bias of one part, or of all three if they have one.
 TableEdit without_bias(std::size_t part) {
@@ -37,114 +30,16 @@ TableEdit without_bias(std::size_t part) {
     });
 }
 
-/// Returns the weight, or bias, of one part with the block of head 0 repeated for each head, and
-/// zeros around it. `{first}` is the first feature of the part, `{width}` the number of features
-/// per head.
-std::string one_block(const Plan& plan, std::size_t part, bool bias) {
-    const bool by_head = plan.config.projection == Projection::fused_by_head;
-    const bool of_all = plan.one_weight() && !by_head;
-    const std::string first = "(if o < 2 * H * D then o - o % (H * D) else 2 * H * D)";
-    const std::string width = by_head     ? "(2 * D + Dv)"
-                              : of_all    ? "(if o < 2 * H * D then D else Dv)"
-                              : part == 2 ? "Dv"
-                                          : "D";
-    const std::string name = plan.one_weight() ? "qkv" : part_names[part];
-    const std::size_t in = part == 0 ? plan.embed_dim : plan.memory_dim;
-    std::string rule = "b_" + name + "[o] = b_" + name + "[{first} + {place} % {width}]";
-    if (!bias) {
-        const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
-        rule = "w_" + name + (out_in ? "[o,i]" : "[i,o]") +
-               " = if floor({place} / {width}) == floor(i / {in}) then w_" + name +
-               (out_in ? "[{first} + {place} % {width}, i % {in}]"
-                       : "[i % {in}, {first} + {place} % {width}]") +
-               " else 0";
-    }
-    return filled(rule, {{"first", of_all ? first : "0"},
-                         {"place", of_all ? "(o - " + first + ")" : "o"},
-                         {"width", width},
-                         {"in", std::to_string(in / plan.heads)}});
-}
-
 /// Returns the index of query, key or value.
 std::size_t part_called(std::string_view name) { return projected_of(name.front()).number; }
 
 }  // namespace
-
-/// Reads weights in the other layout: each matrix, or each third of a joint one.
-TableEdit read_in_other_layout(const std::string&) {
-    const TableEdit each = with_plan(projecting_steps, plan_change("the other layout"));
-    const TableEdit thirds = reads(projecting_steps, "w_qkv", [](const Plan& plan) {
-        return fused_weight(plan, "o - o % C + i", "o % C");
-    });
-    return [=](StepTable table, const Plan& plan) {
-        return (plan.one_weight() ? thirds : each)(std::move(table), plan);
-    };
-}
 
 /// Sets the biases of these parts to 0.
 TableEdit leave_biases_out(const std::string& parts) {
     std::vector<TableEdit> edits;
     for (std::string_view rest = parts; !rest.empty();) {
         edits.push_back(without_bias(part_called(next_token(rest))));
-    }
-    return all_of(edits);
-}
-
-/// Uses x itself as query, key and value, only split into heads.
-TableEdit skip_projections(const std::string&) {
-    std::vector<TableEdit> edits;
-    for (const Projected& part : query_key_value()) {
-        const std::string whole = "projected_" + part.name;
-        edits.push_back(follows(
-            [=](const Plan& plan) { return whole + "[t,o] = " + part.source(plan) + "[t,o]"; }));
-        edits.push_back(follows([=](const Plan& plan) {
-            const std::string from = walk_has(plan, whole) ? whole : part.source(plan);
-            return part.name + (plan.has_head ? "[h,t,f] = " + from + "[t, h * D + f]"
-                                              : "[t,f] = " + from + "[t,f]");
-        }));
-    }
-    return all_of(edits);
-}
-
-/// Computes one of query, key and value with the parameters of another: `key query`.
-TableEdit take_other_weight(const std::string& parts) {
-    std::string_view rest = parts;
-    const std::string name(next_token(rest)), taken(next_token(rest));
-    const std::size_t part = part_called(name), other = part_called(taken);
-    const std::vector<std::string> steps{"projected_" + name, name};
-    // In a joint weight, read the rows of the other part.
-    const auto row = [part, other](const Plan& plan) {
-        const bool by_head = plan.config.projection == Projection::fused_by_head;
-        const std::size_t width = by_head ? plan.head_dim : plan.heads * plan.head_dim;
-        const std::string block = "floor(o / " + std::to_string(width) + ")";
-        const std::string own = "(if " + block + (by_head ? " % 3" : "") + " == ";
-        const auto shift = static_cast<std::ptrdiff_t>(other) - static_cast<std::ptrdiff_t>(part);
-        const std::string far =
-            std::to_string(std::abs(shift) * static_cast<std::ptrdiff_t>(width));
-        return own + std::to_string(part) + " then o " + (shift < 0 ? "- " : "+ ") + far +
-               " else o)";
-    };
-    return all_of({reads(steps, "w_" + name, "w_" + taken), reads(steps, "b_" + name, "b_" + taken),
-                   reads(projecting_steps, "w_qkv",
-                         [row](const Plan& plan) { return fused_weight(plan, row(plan), "i"); }),
-                   reads(projecting_steps, "b_qkv", [row](const Plan& plan) {
-                       return "b_qkv[o] = b_qkv[" + row(plan) + "]";
-                   })});
-}
-
-TableEdit share_one_block(const std::string&) {
-    std::vector<TableEdit> edits;
-    for (std::size_t part = 0; part < 3; ++part) {
-        for (const bool bias : {false, true}) {
-            const auto name = [=](const Plan& plan) {
-                // A joint weight is shared once.
-                if (plan.one_weight() && part > 0) return std::string("none");
-                return std::string(bias ? "b_" : "w_") +
-                       (plan.one_weight() ? "qkv" : part_names[part]);
-            };
-            edits.push_back(reads(projecting_steps, name,
-                                  [=](const Plan& plan) { return one_block(plan, part, bias); }));
-        }
     }
     return all_of(edits);
 }

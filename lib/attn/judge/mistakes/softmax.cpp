@@ -10,41 +10,10 @@
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/change.hpp"
 
-// A softmax over several rows, dropped weights, and means of heads.
+// Dropped weights, and means of heads.
 
 namespace attn {
 namespace {
-
-/// Replaces the weights, and the sink's share, by a rule: `{cell}` is the score of the cell or
-/// sink.
-TableEdit shared_out_by(const PlanText& share) {
-    const auto rule = [share](const char* left, bool of_sink) {
-        return [=](const Plan& plan) {
-            const std::string head = plan.has_head ? "h," : "";
-            const std::string cell = of_sink ? sink_cell(plan) : "scores[" + head + "q,k]";
-            return left + ("[" + head) + (of_sink ? "q] = " : "q,k] = ") +
-                   filled(share(plan), {{"cell", cell}});
-        };
-    };
-    return all_of({follows(rule("weights", false)), follows(rule("sink_weight", true))});
-}
-
-/// Applies one softmax to all queries and keys of each head, or of each sample with all its heads.
-TableEdit over_everything(bool heads_together) {
-    return shared_out_by([heads_together](const Plan& plan) {
-        const bool sums_heads = heads_together && plan.has_head;
-        const std::string head = plan.has_head ? (sums_heads ? "g," : "h,") : "";
-        const std::string most = std::string(sums_heads ? "(max i: " : "(") +
-                                 "max m: max n: scores[" + (sums_heads ? "i," : head) + "m,n])";
-        const std::string heads = sums_heads ? "sum g: " : "";
-        std::string sum = heads + "sum p: sum j: exp(scores[" + head + "p,j] - " + most + ")";
-        if (plan.has_sink()) {
-            const std::string sink = sums_heads ? "sink[g]" : sink_cell(plan);
-            sum = "(" + sum + ") + Tq * " + heads + "exp(" + sink + " - " + most + ")";
-        }
-        return "exp({cell} - " + most + ") / (" + sum + ")";
-    });
-}
 
 constexpr double drop_chance = 0.1;
 
@@ -105,9 +74,6 @@ StepTable show_averaged_weights(StepTable table, const Plan& plan, bool softmaxe
 }
 
 }  // namespace
-
-TableEdit soften_all_heads(const std::string&) { return over_everything(true); }
-TableEdit soften_each_head(const std::string&) { return over_everything(false); }
 
 /// Drops a tenth of the numbers of the step at the beginning of the formula.
 TableEdit drop_a_tenth(const std::string& formula) {

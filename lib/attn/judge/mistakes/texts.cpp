@@ -31,7 +31,9 @@ std::pair<std::vector<std::string>, std::string> steps_and_text(const MistakeTex
         text.refuse("'" + line.word + " " + line.remainder + "' names no steps, as in " +
                     line.word + " scores: ...");
     }
-    return {words_in(line.remainder.substr(0, colon)), line.remainder.substr(colon + 2)};
+    const std::string steps = line.remainder.substr(0, colon);
+    return {steps == "all" ? std::vector<std::string>() : words_in(steps),
+            line.remainder.substr(colon + 2)};
 }
 
 PlanText filled_for(const std::string& step, std::string pattern) {
@@ -113,7 +115,24 @@ private:
             all.push_back(follows_early(remainder));
         } else if (word == "code") {
             all.push_back(code_called(text_, remainder));
+        } else if (word == "when") {
+            add_conditional(remainder);
         }
+    }
+
+    /// Adds the edit of `CONDITION: LINE`, for walks in which the condition is true.
+    void add_conditional(const std::string& remainder) {
+        const std::size_t colon = std::min(remainder.find(": "), remainder.size());
+        std::string_view rest =
+            std::string_view(remainder).substr(std::min(colon + 2, remainder.size()));
+        const std::size_t before = all.size();
+        const std::string word(next_token(rest));
+        add({word, std::string(rest)});
+        if (all.size() == before) text_.refuse("'when " + remainder + "' makes no change");
+        all.back() = [holds = plan_value(remainder.substr(0, colon)), edit = all.back()](
+                         StepTable table, const Plan& plan) {
+            return holds(plan) != 0 ? edit(std::move(table), plan) : std::move(table);
+        };
     }
 
     /// Returns the text of the next line if it begins with the word.

@@ -81,7 +81,8 @@ struct NamedWord {
 };
 const NamedWord words_of_plan[]{
     {"half", [](const Plan& plan) { return text(plan.head_dim / 2); }},
-    // The head index of a rule if there are several heads, and the cell of its sink.
+    // The indices of samples and heads in a rule if there are several, and the cell of a sink.
+    {"b", [](const Plan& plan) { return std::string(plan.has_batch ? "b," : ""); }},
     {"h", [](const Plan& plan) { return std::string(plan.has_head ? "h," : ""); }},
     {"head", [](const Plan& plan) { return std::string(plan.has_head ? "h" : "0"); }},
     {"sink", sink_cell},
@@ -89,13 +90,16 @@ const NamedWord words_of_plan[]{
      [](const Plan& plan) {
          return plan.has_sink() ? " + exp(" + sink_cell(plan) + ")" : std::string();
      }},
-    {"value source", [](const Plan& plan) { return projected_of('v').source(plan); }},
+    {"projected x", [](const Plan& plan) { return plan.projected_x(); }},
+    {"of three",  // the part of a block of rows in one weight, head by head
+     [](const Plan& plan) {
+         const bool by_head = plan.config.projection == Projection::fused_by_head;
+         return std::string(by_head ? " % 3" : "");
+     }},
     {"finished key",
      [](const Plan& plan) {
          return std::string(walk_has(plan, "projected_key") ? "projected_key" : "key");
      }},
-    {"both",  // the key features that are not rotated, and the value features
-     [](const Plan& plan) { return text(unturned(plan) + plan.value_dim); }},
     // The scale of the scores and its inverse, and its root for each of query and key.
     {"scale", [](const Plan& plan) { return scale(plan, " * ", " / ", scale_number(plan)); }},
     {"unscaled", [](const Plan& plan) { return scale(plan, " / ", " * ", scale_number(plan)); }},
@@ -111,22 +115,27 @@ const NamedWord words_of_plan[]{
          const double factor = plan.rotary_factor();
          return factor == 1 ? std::string() : " * " + json_number(factor);
      }},
-    {"r", [](const Plan& plan) { return text(2 * plan.rotary_pairs()); }},
     {"base", [](const Plan& plan) { return json_number(plan.rotary_base()); }},
-    {"kept",  // tokens that StreamingLLM never evicts, or all but one of them
-     [](const Plan& plan) { return text(std::min<std::size_t>(4, plan.query_len - 1)); }},
     {"padded queries",
      [](const Plan& plan) { return where_true(plan.key_padding, plan.has_batch ? "bq" : "q"); }},
+    {"padded tokens",
+     [](const Plan& plan) { return where_true(plan.key_padding, plan.has_batch ? "bt" : "t"); }},
     {"later than all chunks", later_than_all_chunks},
 };
 
-/// Returns a word for this step: the heads, the features per head and the tokens of query, key or
-/// value, or the names of the angles and positions that rotate it.
+/// Returns a word for this step: the source of query, key or value, the tensor that is split into
+/// its heads, its heads, features per head and tokens, or the names of the angles and positions
+/// that rotate it.
 std::optional<std::string> word_of_step(std::string_view name, const Plan& plan,
                                         const std::string& step) {
     if (name == "heads") return text(projected_of(step.front()).heads(plan));
     if (name == "width") return text(projected_of(step.front()).width(plan));
     if (name == "tokens") return text(step == "query" ? plan.query_len : plan.new_keys());
+    if (name == "source") return part_of(step)->source(plan);
+    if (name == "unsplit") {
+        const std::string whole = "projected_" + step;
+        return walk_has(plan, whole) ? whole : part_of(step)->source(plan);
+    }
     if (name == "angles") return angle_prefix(plan, step);
     if (name == "p") return angle_prefix(plan, step) + "positions";
     if (!plan.rotates()) return std::nullopt;
@@ -142,7 +151,9 @@ std::string in_words(std::string_view pattern, const std::string& step, const Pl
         const auto known = std::ranges::find(words_of_plan, name, &NamedWord::name);
         if (known != std::end(words_of_plan)) return known->of(plan);
         if (std::optional<std::string> word = word_of_step(name, plan, step)) return word;
-        const PlanValue number = find_fact(name);
+        // An expression such as `{2 * pairs}` has an operator.
+        const bool is_expression = name.find_first_of("*+-/(") != name.npos;
+        const PlanValue number = is_expression ? plan_value(name) : find_fact(name);
         return number ? std::optional(json_number(number(plan))) : std::nullopt;
     });
 }
