@@ -131,11 +131,16 @@ void follow_a_rule(const Case& about, const UserTensor& actual, const std::strin
     }
     const Tensor* right = replay.step(step);
     if (right == nullptr || right->shape() != tensor.shape()) return;
+    Replay other = replay;
+    std::string changed = step;
     const auto gives_theirs = [&](const std::string& produced, const Tensor& result) {
         if (produced == step) return about.judge(step, actual, tensor, result, true).right();
         const Tensor correct = *replay.step(produced);
         if (result.dtype() != correct.dtype() || same_cells(result, correct)) return false;
-        Replay other = replay;
+        if (produced != changed) {  // the rules of one step are tried one after another
+            other = replay;
+            changed = produced;
+        }
         other.take(produced, result);
         const Tensor* outcome = other.step(step);
         return outcome != nullptr && about.judge(step, actual, tensor, *outcome, true).right();
