@@ -76,10 +76,12 @@ class Recorder:
         self._alive: Dict[int, Tuple[Any, Kept, int]] = {}
         self._others = {int, float, bool, str, tuple, type(None), dict, list, type}
         self._modules: Dict[int, Tuple[Any, Place]] = {}  # that were called
+        self._files: Set[str] = set()
         self._loops = threading.local()
 
     def place(self, file: str, node: ast.AST, text: str) -> int:
         self.places.append(Place(file, node, text))
+        self._files.add(file)
         return len(self.places) - 1
 
     def install(self) -> None:
@@ -174,6 +176,8 @@ class Recorder:
         """Called before a function is called. Records the parameters of a PyTorch module, and the inputs
         and outputs of PyTorch's own attention."""
         at = self.places[place]
+        if hasattr(function, "cls_to_become"):
+            return self._lazily(place, function)
         if hasattr(function, "named_parameters") and hasattr(function, "_parameters"):
             for name, each in function.named_parameters(recurse=False):
                 self._keep(at, each, f"{at.text}.{name}")
@@ -183,10 +187,23 @@ class Recorder:
             if type(function).__module__ == "torch.nn.modules.transformer":
                 return self._around(at, function)
         elif (word := getattr(function, "__name__", "")) in ae._ORDER and "dot_product" in word:
+            code = getattr(function, "__code__", None)
+            if code is not None and code.co_filename in self._files:
+                return function  # the program's own
             return self._attending(word, at, function)
         return function
 
     # How tensors are recorded.
+
+    def _lazily(self, place: int, module: Any) -> Callable[..., Any]:
+        """Returns a call of a module whose parameters are initialized by the call."""
+
+        def called(*args: Any, **kwargs: Any) -> Any:
+            result = module(*args, **kwargs)
+            self.called(place, module)
+            return result
+
+        return called
 
     def _around(self, at: Place, module: Any) -> Callable[..., Any]:
         """Returns a call of a module that records the attentions inside."""
@@ -216,7 +233,7 @@ class Recorder:
                 else:
                     tensors, said = ae._attention(given, result)
                 tensors["mask"] = _hidden(tensors, said)
-            except (ae.AttnError, KeyError, TypeError):
+            except Exception:  # the program must not notice
                 return result  # its result is recorded as the value of its line
             if said.get("dropout"):  # which cells it drops is unknown
                 tensors["dropout"] = ae._numpy().array([said["dropout"]])

@@ -474,7 +474,7 @@ def test_each_line_of_a_lesson_program_is_listed_with_its_step(name: str) -> Non
     (
         ("000", []),
         ("001", ["scale-missing", "scale-missing"]),
-        ("002", ["scale-dmodel", "scale-dmodel", "scale-dmodel"]),
+        ("002", ["scale-dmodel", "scale-dmodel", "k-dot-k", "scale-dmodel"]),
         ("003", ["softmax-axis=query", "softmax-axis=head"]),
     ),
 )
@@ -624,6 +624,24 @@ NOT_WRONG = {
 }
 
 ALL_RIGHT = {
+    "a function of its own that is named like PyTorch's": """
+        import numpy as np
+        def scaled_dot_product_attention(q, k, v, mask):
+            logits = q @ k.T / np.sqrt(4) + mask * -1e9
+            e = np.exp(logits - logits.max(-1, keepdims=True))
+            return e / e.sum(-1, keepdims=True) @ v
+        q, k, v = np.random.default_rng(1).normal(size=(3, 5, 4))
+        out = scaled_dot_product_attention(q, k, v, np.triu(np.ones((5, 5)), 1))
+    """,
+    "a sink, with the largest score subtracted": """
+        import torch
+        torch.manual_seed(9)
+        q, k, v = torch.randn(3, 2, 5, 4)
+        s = (q @ k.mT / 2).masked_fill(torch.ones(5, 5).triu(1).bool(), -torch.inf)
+        both = torch.cat([s, torch.tensor([0.5, -1.0])[:, None, None].expand(2, 5, 1)], -1)
+        both = both - both.max(-1, keepdim=True).values
+        y = both.softmax(-1)[..., :-1] @ v
+    """,
     "one bfloat16 projection with a bias": """
         import torch
         torch.manual_seed(10)
@@ -773,6 +791,54 @@ def test_a_fix_keeps_an_expression(tmp_path: Path) -> None:
 
 
 WRONG_ONES = {
+    "q-dot-q": """
+        import torch
+        torch.manual_seed(0)
+        x, maps = torch.randn(2, 5, 8), torch.nn.Linear(8, 24)
+        def heads(t):
+            return t.view(2, 5, 2, 4).transpose(1, 2)
+        q, k, v = maps(x).chunk(3, -1)
+        q, k, v = heads(q), heads(k), heads(v)
+        out = (q @ q.transpose(-1, -2) / 2).softmax(-1) @ v
+    """,
+    "scale-missing ": """
+        import torch
+        torch.manual_seed(4)
+        q, k, v = torch.randn(3, 2, 4, 6, 8)
+        away = torch.arange(6) - torch.arange(6)[:, None]
+        s = q @ k.mT
+        s = s + torch.tensor([4.0**-i for i in range(1, 5)])[:, None, None] * away
+        o = s.masked_fill(away > 0, float("-inf")).softmax(-1) @ v
+    """,
+    "softmax-keepdims=sum": """
+        import numpy as np
+        Q, K, V = np.random.default_rng(0).normal(size=(3, 6, 4))
+        s = Q @ K.T / np.sqrt(4) + np.triu(np.full((6, 6), -1e9), 1)
+        e = np.exp(s - s.max(1, keepdims=True))
+        A = e / e.sum(1)
+        out = A @ V
+    """,
+    "mask-added-bool=keep": """
+        import torch
+        torch.manual_seed(0)
+        x, wq, wk, wv = torch.randn(2, 6, 8), *torch.randn(3, 8, 8) * 0.4
+        keep = torch.tensor([[1.0, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0]])
+        q, k, v = x @ wq, x @ wk, x @ wv
+        s = q @ k.mT / 8**0.5
+        s = s + keep[:, None]
+        out = s.softmax(-1) @ v
+    """,
+    "rope-theta=37276": """
+        import torch
+        torch.manual_seed(7)
+        x, wq, wk, wv = torch.randn(6, 8), *torch.randn(3, 8, 8) * 0.4
+        angle = torch.arange(6)[:, None] / 10000 ** (torch.arange(0, 8, 2) / 7).repeat(2)
+        def turned(t):
+            a, b = t.chunk(2, -1)
+            return t * angle.cos() + torch.cat([-b, a], -1) * angle.sin()
+        q, k, v = turned(x @ wq), turned(x @ wk), x @ wv
+        out = (q @ k.T / 8**0.5).softmax(-1) @ v
+    """,
     "softmax-axis=query": """
         import torch
         torch.manual_seed(0)
@@ -899,6 +965,213 @@ def test_mistakes_are_named(tmp_path: Path, mistake: str) -> None:
 
 
 ASKED = {
+    "the value of another token": """
+        import torch
+        torch.manual_seed(0)
+        maps, old = torch.nn.Linear(8, 24), None
+        def step(x):
+            global old
+            q, k, v = maps(x).chunk(3, -1)
+            if old is not None:
+                k = torch.cat([old[0], k])
+                v = torch.cat([v, old[1]])
+            old = k, v
+            s = (q @ k.T / 8**0.5)
+            return s.softmax(-1) @ v
+        x = torch.randn(6, 8)
+        y = step(x[:5]), step(x[5:])
+    """,
+    "with the value of another": """
+        import torch
+        torch.manual_seed(0)
+        maps, old = torch.nn.Linear(8, 24), None
+        def step(x):
+            global old
+            q, k, v = maps(x).chunk(3, -1)
+            if old is not None:
+                k = torch.cat([old[1], k])
+                v = torch.cat([old[1], v])
+            old = k, v
+            s = (q @ k.T / 8**0.5)
+            return s.softmax(-1) @ v
+        x = torch.randn(6, 8)
+        y = step(x[:5]), step(x[5:])
+    """,
+    "an empty slot of a cache": """
+        import torch
+        torch.manual_seed(0)
+        maps, old = torch.nn.Linear(8, 24), None
+        def step(x):
+            global old
+            q, k, v = maps(x).chunk(3, -1)
+            if old is not None:
+                k = torch.cat([torch.zeros(1, 8), old[0][1:], k])
+                v = torch.cat([torch.zeros(1, 8), old[1][1:], v])
+            old = k, v
+            s = (q @ k.T / 8**0.5)
+            return s.softmax(-1) @ v
+        x = torch.randn(6, 8)
+        y = step(x[:5]), step(x[5:])
+    """,
+    "from the beginning of the cache": """
+        import torch
+        torch.manual_seed(7)
+        wq, wk, wv = torch.randn(3, 8, 8) * 0.4
+        def turned(t, at):
+            angle = at[:, None] / 10000 ** (torch.arange(0, 8, 2) / 8).repeat(2)
+            a, b = t.chunk(2, -1)
+            out = t * angle.cos() + torch.cat([-b, a], -1) * angle.sin()
+            return out
+        keys, values, x = torch.zeros(0, 8), torch.zeros(0, 8), torch.randn(6, 8)
+        for part, start in (x[:4], 0), (x[4:5], 4), (x[5:], 4):
+            at = torch.arange(start, start + len(part))
+            q, k, v = turned(part @ wq, at), turned(part @ wk, at), part @ wv
+            keys, values = torch.cat([keys, k]), torch.cat([values, v])
+            scores = q @ keys.T / 8**0.5
+            out = scores.softmax(-1) @ values
+    """,
+    "or is the mask inverted": """
+        import torch
+        torch.manual_seed(0)
+        q, k, v = torch.randn(3, 2, 6, 4)
+        keep = torch.arange(6) < torch.tensor([[5], [3]])
+        s = (q @ k.mT / 2).masked_fill(keep[:, None], -1e9)
+        o = s.softmax(-1) @ v
+    """,
+    "heads of one sample hide different keys": """
+        import torch
+        torch.manual_seed(0)
+        q, k, v = torch.randn(3, 2, 3, 5, 4)
+        padded = torch.arange(5) >= torch.tensor([5, 3]).repeat(3)[:, None]
+        s = (q @ k.mT / 2).masked_fill(padded.view(2, 3, 1, 5), -1e9)
+        o = s.softmax(-1) @ v
+    """,
+    "varies from query to query": """
+        import torch
+        torch.manual_seed(0)
+        q, k, v = torch.randn(3, 2, 4, 4)
+        lengths = torch.tensor([4, 2]).repeat(4).view(2, 4, 1)
+        s = (q @ k.mT / 2).masked_fill(torch.arange(4) >= lengths, -1e9)
+        o = s.softmax(-1) @ v
+    """,
+    "is `or` intended": """
+        import torch
+        torch.manual_seed(0)
+        q, k, v = torch.randn(3, 2, 6, 4)
+        real = torch.arange(6) < torch.tensor([[6], [4]])
+        keep = real[:, None] | torch.ones(6, 6).tril().bool()
+        s = (q @ k.mT / 2).masked_fill(~keep, -1e9)
+        o = s.softmax(-1) @ v
+    """,
+    "hide no key": """
+        import numpy as np
+        q, k, v = np.random.default_rng(0).normal(size=(3, 6, 4))
+        far = np.arange(6)[:, None] - np.arange(6)
+        near = (far >= 0) | (far < 3)
+        s = np.where(near, q @ k.T / 2, -np.inf)
+        e = np.exp(s - s.max(-1, keepdims=True))
+        o = e / e.sum(-1, keepdims=True) @ v
+    """,
+    "the axis of the queries": """
+        import torch
+        torch.manual_seed(0)
+        q, k, v = torch.randn(3, 2, 6, 4)
+        real = (torch.arange(6) < torch.tensor([[6], [4]]))[:, :, None]
+        keep = real & torch.ones(6, 6).tril().bool()
+        s = (q @ k.mT / 2).masked_fill(~keep, -1e9)
+        o = s.softmax(-1) @ v
+    """,
+    "is computed from the context": """
+        import torch
+        torch.manual_seed(0)
+        x, maps, out_proj = torch.randn(2, 5, 8), torch.nn.Linear(8, 24), torch.nn.Linear(4, 8)
+        q, k, v = maps(x).view(2, 5, 3, 2, 4).permute(2, 0, 3, 1, 4)
+        o = (q @ k.mT / 2).softmax(-1) @ v
+        o = o.mean(1)
+        y = out_proj(o)
+    """,
+    "the bias of the value is not added": """
+        import numpy as np
+        r = np.random.default_rng(0)
+        x, Wq, Wk, Wv = r.normal(size=(5, 4)), *r.normal(size=(3, 4, 4))
+        bq, bk, bv = r.normal(size=(3, 4))
+        q = x @ Wq + bq
+        k = x @ Wk + bk
+        v = x @ Wv
+        e = np.exp(q @ k.T / 2)
+        o = e / e.sum(-1, keepdims=True) @ v
+    """,
+    "heads of the query are in another order": """
+        import torch
+        torch.manual_seed(0)
+        x, maps = torch.randn(2, 5, 8), torch.nn.Linear(8, 24)
+        q, k, v = (t.view(2, 5, 4, 2).transpose(1, 2) for t in maps(x).chunk(3, -1))
+        q = q.reshape(2, 2, 2, 5, 2).transpose(1, 2).reshape(2, 4, 5, 2)
+        o = (q @ k.mT / 2**0.5).softmax(-1) @ v
+    """,
+    "heads of one token": """
+        import torch
+        torch.manual_seed(0)
+        x, maps = torch.randn(2, 5, 12), torch.nn.Linear(12, 36)
+        q, k, v = maps(x).view(2, 5, 3, 3, 4).permute(2, 0, 1, 3, 4)
+        o = (q @ k.mT / 2).softmax(-1) @ v
+    """,
+    "is normalized and the key is not": """
+        import torch
+        torch.manual_seed(1)
+        x, maps, gain = torch.randn(5, 12), torch.nn.Linear(12, 24), torch.rand(8) + 1
+        q, k, v = maps(x).chunk(3, -1)
+        q = q * q.pow(2).mean(-1, keepdim=True).rsqrt() * gain
+        out = (q @ k.T / 8**0.5).softmax(-1) @ v
+    """,
+    "is the bias transposed": """
+        import torch
+        torch.manual_seed(4)
+        q, k, v = torch.randn(3, 2, 6, 8)
+        far = torch.arange(6)[None] - torch.arange(6)[:, None]
+        bucket = (far > 0).long() * 4 + far.abs().clamp(max=3)
+        table = torch.randn(8, 2)
+        s = q @ k.mT
+        s = s + table[bucket].permute(2, 1, 0)
+        out = s.softmax(-1) @ v
+    """,
+    "exchanged in the distance": """
+        import torch
+        torch.manual_seed(4)
+        q, k, v = torch.randn(3, 2, 6, 8)
+        far = torch.arange(6)[:, None] - torch.arange(6)
+        bucket = (far > 0).long() * 4 + far.abs().clamp(max=3)
+        table = torch.randn(8, 2)
+        s = q @ k.mT
+        s = s + table[bucket].permute(2, 0, 1)
+        out = s.softmax(-1) @ v
+    """,
+    "not multiplied by a cap": """
+        import torch
+        torch.manual_seed(4)
+        q, k, v = torch.randn(3, 4, 6, 8)
+        s = q @ k.mT / 8**0.5
+        s = s / 5
+        s = torch.tanh(s)
+        o = s.softmax(-1) @ v
+    """,
+    "value and key come from the same matrix": """
+        import torch
+        torch.manual_seed(1)
+        W_q, W_k = (torch.nn.LazyLinear(8, bias=False) for _ in range(2))
+        x = torch.randn(2, 5, 6)
+        q, k, v = W_q(x), W_k(x), W_k(x)
+        o = (q @ k.mT / 8**0.5).softmax(-1) @ v
+    """,
+    "not by 1 / sqrt(width of the query)": """
+        import torch
+        torch.manual_seed(1)
+        x, maps = torch.randn(2, 5, 6), torch.nn.Linear(6, 24)
+        q, k, v = (t.view(2, 5, 2, 4).transpose(1, 2) for t in maps(x).chunk(3, -1))
+        s = q @ k.mT
+        s = s / 8**0.5
+        o = s.softmax(-1) @ v
+    """,
     "no token sees itself": """
         import torch
         torch.manual_seed(3)
@@ -1035,3 +1308,63 @@ def test_questions_have_their_line(tmp_path: Path, words: str) -> None:
     source = textwrap.dedent(ASKED[words]).splitlines()
     for each in asked:
         assert "=" in source[each["line"] - 1]
+
+
+AT_THE_CAUSE = {
+    (
+        5,
+        "scale-dmodel",
+    ): """
+        import torch
+        torch.manual_seed(1)
+        x, maps = torch.randn(2, 5, 8), torch.nn.Linear(8, 24)
+        q, k, v = (t.view(2, 5, 2, 4).transpose(1, 2) for t in maps(x).chunk(3, -1))
+        q = q * 8**-0.5
+        s = q @ k.mT
+        o = s.softmax(-1) @ v
+    """,
+    (
+        6,
+        "causal-triu",
+    ): """
+        import torch
+        torch.manual_seed(1)
+        q, k, v = torch.randn(3, 2, 5, 4)
+        padded = torch.arange(5) >= torch.tensor([[5], [3]])
+        s = q @ k.mT / 2
+        s = s.masked_fill(torch.ones(5, 5).tril(-1).bool(), -torch.inf)
+        s = s.masked_fill(padded[:, None], -torch.inf)
+        o = s.softmax(-1) @ v
+    """,
+    (
+        4,
+        "scale-missing",
+    ): """
+        import torch
+        torch.manual_seed(1)
+        q, k, v = torch.randn(3, 2, 5, 4)
+        s = q @ k.mT
+        scaled = s / 2
+        o = torch.softmax(s, -1) @ v
+    """,
+    (
+        8,
+        "mask-times-zero",
+    ): """
+        import torch
+        torch.manual_seed(1)
+        x, maps = torch.randn(2, 5, 8), torch.nn.Linear(8, 24)
+        q, k, v = (t.view(2, 5, 2, 4).transpose(1, 2) for t in maps(x).chunk(3, -1))
+        padded = torch.arange(5) >= torch.tensor([[5], [3]])
+        s = q @ k.mT / 2
+        s = s.masked_fill(padded[:, None, None], 0.0)
+        s = s.reshape(2 * 2, 5, 5)
+        o = s.softmax(-1).view(2, 2, 5, 5) @ v
+    """,
+}
+
+
+@pytest.mark.parametrize("place", AT_THE_CAUSE)
+def test_a_mistake_is_reported_at_its_cause(tmp_path: Path, place: tuple[int, str]) -> None:
+    answer = explained(tmp_path, AT_THE_CAUSE[place])
+    assert mistakes(answer)[0] == (place[0] + 1, place[1]), answer

@@ -1,6 +1,7 @@
 #include "attn/judge/trace/align.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "attn/judge/trace/heads.hpp"
 
@@ -26,6 +27,7 @@ public:
     std::vector<Alignment> run() {
         std::vector<Heads> all;
         for (const Core& core : cores_in(trace_)) all.push_back(heads_of(core));
+        take_questions_on_caches(trace_, all);
         std::vector<Alignment> found = alignments_of_calls(trace_, base_);
         for (std::size_t i = 0; i < all.size();) {
             const std::size_t count = heads_from(all, i);
@@ -40,7 +42,8 @@ public:
     }
 
 private:
-    Heads heads_of(const Core& core) const {
+    Heads heads_of(const Core& found) const {
+        const Core core = with_named_roles(found);
         Heads heads{.core = core};
         const Traced& scores = trace_[core.scores];
         const int q = static_cast<int>(core.query_axis), k = static_cast<int>(core.key_axis);
@@ -83,7 +86,70 @@ private:
             if (each->axes.empty()) continue;
             each->origin = origins_.of(each->numbers, each->place);
         }
+        take_order_of_axes(heads);
         return heads;
+    }
+
+    /// Reads a projection whose tokens are not separate with samples and tokens in the order of the
+    /// others.
+    static void take_order_of_axes(Heads& heads) {
+        const auto roles = {&heads.query, &heads.key, &heads.value};
+        const bool is_turned = std::ranges::any_of(roles, [](const Operand* each) {
+            return each->origin && !each->origin->channel.empty() && each->origin->has_tokens_first;
+        });
+        for (Operand* const each : roles) {
+            const bool may_turn = each->origin && each->origin->channel.empty();
+            if (may_turn && each->origin->has_tokens_first != is_turned) each->origin->turn();
+        }
+    }
+
+    bool is_same_set(std::size_t a, std::size_t b) const {
+        return a != b && trace_[a].all.size() == trace_[b].all.size() &&
+               origins_.same_numbers(trace_[a].all, b, b + 1);
+    }
+
+    /// If a tensor is used in two roles, takes the tensor that the program calls by one of them:
+    /// `q @ q.T` leaves a key unused.
+    Core with_named_roles(Core core) const {
+        // Of tensors with the same numbers, prefers the one that is called by the role.
+        const auto prefer = [&](std::size_t& place, const std::string& role) {
+            if (called(trace_[place]).ends_with(role)) return;
+            for (std::size_t i = core.scores; i-- > 0;) {
+                const Traced& each = trace_[i];
+                const bool is_same =
+                    each.shape == trace_[place].shape && each.all == trace_[place].all;
+                if (!is_same || !called(each).ends_with(role)) continue;
+                place = i;
+                return;
+            }
+        };
+        prefer(core.query, "query");
+        prefer(core.key, "key");
+        const auto take = [&](std::size_t& place, std::size_t before, const std::string& role,
+                              const std::string& used_as) {
+            if (!called(trace_[place]).ends_with(used_as)) return;
+            for (std::size_t i = before; i-- > 0;) {
+                const Traced& each = trace_[i];
+                if (each.shape != trace_[place].shape) continue;
+                if (each.file != trace_[place].file || !called(each).ends_with(role)) continue;
+                place = i;
+                return;
+            }
+        };
+        if (core.query == core.key) {
+            take(core.key, core.scores, "key", "query");
+            if (core.query == core.key) take(core.query, core.scores, "query", "key");
+        }
+        const bool is_named = core.value && called(trace_[*core.value]).ends_with("value");
+        if (core.value && !is_named && is_same_set(*core.value, core.key)) {
+            const std::optional<Contraction> sum = contraction_of(
+                trace_[*core.context], trace_[core.weights], trace_[core.key], nullptr, false);
+            if (sum) std::tie(core.value, core.sum) = std::pair(core.key, sum);
+        }
+        if (core.value && *core.value == core.key) {
+            take(*core.value, *core.context, "value", "key");
+        }
+        return core;
     }
 
     /// Goes back to query and key before their scaling, repetition for groups, and rotation.
@@ -91,6 +157,11 @@ private:
         for (Operand* each : {&heads.query, &heads.key}) {
             const std::optional<Before> before = scaled_before(trace_, each->place);
             if (!before) continue;
+            const std::vector<double>& scaled = trace_[each->place].all;
+            if (heads.changes.factor == 1) {
+                heads.changes.scaled_at =
+                    origins_.same_numbers(scaled, before->place + 1, each->place + 1);
+            }
             if (trace_[before->place].shape == trace_[each->place].shape) {
                 *each = role_of(trace_, before->place, each->axes, lengths);
             } else {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "attn/judge/diagnose/other_settings.hpp"
-#include "attn/judge/trace/trace.hpp"
+#include "attn/judge/trace/scores.hpp"
 
 namespace attn {
 
@@ -25,10 +25,10 @@ struct Alignment {
     std::map<std::size_t, std::vector<std::string>> beside{};
     std::vector<std::size_t> parameters{};  ///< places in the trace of matrices and biases
     std::vector<LineQuestion> questions{};  ///< that the tensors do not decide
-    double factor = 1;                      ///< the total factor of the scores
-    std::size_t from = 0;                   ///< the first place of the attention in the trace
-    bool takes_projections = false;         ///< starts from query, key and value
-    bool ends_at_weights = false;           ///< no line multiplies them by values
+    ScoreChanges changes{};
+    std::size_t from = 0;            ///< the first place of the attention in the trace
+    bool takes_projections = false;  ///< starts from query, key and value
+    bool ends_at_weights = false;    ///< no line multiplies them by values
 
     /// Adds a question about the line of a tensor.
     void ask(const Traced& tensor, std::string text) {

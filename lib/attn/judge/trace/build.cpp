@@ -69,7 +69,8 @@ private:
         has_batch_ = outer > 0 || samples_ > 1;
         each_ = element_count(shape) / samples_ / queries_ / keys_;
         config().heads = static_cast<std::int64_t>(each_ * heads_.size());
-        alignment_.factor = one_.changes.factor;
+        alignment_.changes = one_.changes;
+        alignment_.questions = one_.questions;
         alignment_.from = one_.core.scores;
     }
 
@@ -240,8 +241,7 @@ private:
         }
         take_dropout();
         if (one_.changes.softcap != 0 && config().softcap == 0) {
-            const double found = one_.changes.softcap, whole = std::round(found);
-            config().softcap = std::abs(found - whole) < 1e-5 * whole ? whole : found;
+            config().softcap = rounded_cap(one_.changes.softcap);
         }
         if (one_.changes.sink && !config().sink) {
             const Arranged logits = together([](const Heads& head) { return *head.changes.sink; });
@@ -259,7 +259,8 @@ private:
                 config().position_bias->given = broadcast(std::move(bias)).tensor();
             }
             // T5 has a bias and no scale.
-            if (alignment_.factor == 1 && config().scale.by == ScaleChoice::By::head_dim) {
+            const bool is_unscaled = alignment_.changes.factor == 1 && slopes.empty();
+            if (is_unscaled && config().scale.by == ScaleChoice::By::head_dim) {
                 config().scale.by = ScaleChoice::By::none;
             }
         }
@@ -382,8 +383,7 @@ private:
     const Origins& origins_;
     const std::vector<Heads>& heads_;
     const Heads& one_;
-    std::size_t samples_ = 1, queries_ = 0, keys_ = 0;
-    std::size_t each_ = 1;  ///< heads per core
+    std::size_t samples_ = 1, queries_ = 0, keys_ = 0, each_ = 1;  ///< heads per core
     bool has_batch_ = false, is_merged_by_samples_ = false;
     std::optional<Origin> output_{};
     Ledger given_{};

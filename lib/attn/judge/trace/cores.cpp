@@ -90,8 +90,9 @@ private:
             is_softmax_call(lower(tensor.name)) ||
             (tensor.is_variable() && !statement.starts_with("def ") && is_softmax_call(statement));
         // Softmax over an axis of one number gives ones.
-        const bool is_ones = std::ranges::count(tensor.all, 1) == std::ssize(tensor.all);
-        if (has_two_values(tensor) && !(is_stated && is_ones)) return false;
+        const bool is_one = std::ranges::count(tensor.all, 1) == std::ssize(tensor.all) ||
+                            sums_to_one(tensor, tensor.rank() - 1);
+        if (has_two_values(tensor) && !(is_stated && is_one)) return false;
         if (softmax_with_sink(trace_, w)) points += 3;
         if (is_stated || is_divided_exponential(w)) points += 2;
         if (tensor.name.size() > 1 && called(tensor) == "weights") points += 2;
@@ -112,8 +113,10 @@ private:
         for (std::size_t e = w - std::min(w, near); e < w; ++e) {
             const Traced& from = trace_[e];
             if (from.shape != to.shape || from.all == to.all) continue;
-            const auto is_positive = [](double a, double b) { return a > 0 && b > 0; };
-            if (!std::ranges::equal(from.all, to.all, is_positive)) continue;
+            const auto is_alike = [](double a, double b) {
+                return a > 0 ? b > 0 : a == 0 && b == 0;
+            };
+            if (!std::ranges::equal(from.all, to.all, is_alike)) continue;
             for (std::size_t s = e - std::min(e, near); s < e; ++s) {
                 if (usable_[s] && is_exponential(trace_[s], from, from.rank() - 1)) return true;
             }

@@ -11,6 +11,7 @@
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/judge/trace/cores.hpp"
+#include "attn/judge/trace/moves.hpp"
 
 namespace attn {
 namespace {
@@ -82,7 +83,10 @@ std::optional<double> other_base(const Diagnosis& diagnosis) {
         const double theta = number == std::string::npos
                                  ? 5e5
                                  : std::strtod(mistake->id.c_str() + number + 1, nullptr);
-        if (theta >= 500) return theta;
+        // A base in use is a round number; any other is a sign of wrong exponents.
+        const double power = std::pow(10, std::floor(std::log10(theta)) - 1);
+        const double rounded = std::round(theta / power) * power;
+        if (theta >= 500 && std::abs(theta / rounded - 1) < 1e-3) return rounded;
     }
     return std::nullopt;
 }
@@ -101,8 +105,8 @@ bool has_scale_of_its_own(const Diagnosis& diagnosis) {
 }
 
 /// True if a scale is 1 / sqrt of a length of the parameters of query or key.
-bool is_of_known_width(const ScaleChoice& scale, const Trace& trace) {
-    if (scale.by != ScaleChoice::By::number) return false;
+bool is_of_known_width(const ScaleChoice& scale, const Trace& trace, std::int64_t heads) {
+    if (scale.by != ScaleChoice::By::number || heads > 1) return false;
     for (const Traced& each : trace) {
         const std::string step = called(each);
         if (step != "w_query" && step != "w_key") continue;
@@ -120,10 +124,15 @@ LineQuestion question_on_scale(const Alignment& alignment, const ScaleChoice& sc
                                const Trace& trace) {
     const bool is_number = scale.by == ScaleChoice::By::number;
     std::size_t place = alignment.from;
+    const std::string wanted = is_number ? "scaled_scores" : "scores";
     for (const auto& [label, step] : alignment.steps) {
-        const bool is_it = step == (is_number ? "scaled_scores" : "scores");
-        if (is_it) place = alignment.places.at(label);
+        if (step == "scores" || step == wanted) place = alignment.places.at(label);
+        if (step == wanted) break;
     }
+    for (const auto& [at, steps] : alignment.beside) {
+        if (std::ranges::count(steps, wanted) > 0) place = at;
+    }
+    if (is_number && alignment.changes.scaled_at) place = *alignment.changes.scaled_at;
     const std::string text = "the scores are multiplied by " + brief(scale.number) +
                              ", not by 1 / sqrt(width of the query): is this intended?";
     return {trace[place].file, trace[place].line, is_number ? text : not_scaled};
@@ -203,34 +212,6 @@ Ledger answers_to(const Alignment& alignment, const Trace& trace, const Ledger& 
         }
     }
     return user_tensors;
-}
-
-/// Moves a mistake to the line of its own step if it was found later. A missing step has no line:
-/// its mistake belongs to the line before it, which should be followed by the step.
-void move_to_missing_steps(const Diagnosis& diagnosis,
-                           std::map<std::size_t, ExplainedLine>& lines) {
-    static const std::map<std::string, std::string> before{
-        {"scaled_scores", "scores"}, {"rotated_query", "query"}, {"rotated_key", "key"}};
-    for (const Finding& finding : diagnosis.findings) {
-        const Mistake* const mistake = finding.mistake();
-        if (mistake == nullptr || mistake->step == finding.step || finding.harmless) continue;
-        if (std::ranges::count(diagnosis.steps, mistake->step, &StepVerdict::name) > 0) continue;
-        const auto earlier = before.find(mistake->step);
-        ExplainedLine *reported_line = nullptr, *own = nullptr, *last = nullptr;
-        for (auto& [place, line] : lines) {
-            if (line.finding == &finding) reported_line = &line;
-            for (const std::string& step : line.steps) {
-                if (step == mistake->step) own = &line;
-                if (earlier != before.end() && step == earlier->second) last = &line;
-            }
-        }
-        ExplainedLine* const to = own != nullptr ? own : last;
-        if (to == nullptr || reported_line == nullptr || to == reported_line) continue;
-        to->finding = reported_line->finding;
-        to->verdict = reported_line->verdict;
-        reported_line->finding = nullptr;
-        reported_line->verdict = LineVerdict::follows;
-    }
 }
 
 /// Adds the lines of the steps that were judged, and of those that were not.
@@ -340,12 +321,13 @@ Explanation explain(const Trace& trace, const RequestedWalk& base, const Diagnos
             add_lines(each, trace, unjudged);
             continue;
         }
-        FittingDiagnosis fitting = judged(walk, of_this, each.factor, trace[each.from].dtype);
+        FittingDiagnosis fitting =
+            judged(walk, of_this, each.changes.factor, trace[each.from].dtype);
         ExplainedAttention& attention = result.attentions.emplace_back();
         attention.diagnosis = std::move(fitting.diagnosis);
         attention.questions = each.questions;
         if (walk.config.scale.by != each.requested.config.scale.by &&
-            !is_of_known_width(walk.config.scale, trace)) {
+            !is_of_known_width(walk.config.scale, trace, walk.config.heads)) {
             attention.questions.push_back(question_on_scale(each, walk.config.scale, trace));
         }
         for (const std::string& open : attention.diagnosis.open) {
@@ -356,6 +338,7 @@ Explanation explain(const Trace& trace, const RequestedWalk& base, const Diagnos
         attention.begins_at_query = each.takes_projections;
         attention.ends_at_weights = each.ends_at_weights;
         add_lines(each, trace, attention);
+        move_to_causes(each, trace, attention);
         for (ExplainedLine& line : attention.lines) {
             if (std::string question = suggested(line, each, trace); !question.empty()) {
                 line.verdict = LineVerdict::open;

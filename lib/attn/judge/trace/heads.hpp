@@ -20,7 +20,12 @@ struct Heads {
     std::vector<ScoreStep> scores{};  ///< the steps from scores to weights
     ScoreChanges changes{};
     std::optional<Arranged> context{};
+    std::vector<LineQuestion> questions{};
 };
+
+/// Adds questions about keys of a cache: they come with other values than in an earlier call, or
+/// are empty.
+void take_questions_on_caches(const Trace& trace, std::vector<Heads>& all);
 
 /// Builds an alignment from the heads of one attention, which have the same shapes.
 Alignment alignment_of(const Trace& trace, const Origins& origins, const std::vector<Heads>& heads,
@@ -49,6 +54,9 @@ void ask_about_dropout(const Traced& dropped, Alignment& alignment);
 
 /// True if no score is hidden and no weight is changed after the softmax.
 bool hides_nothing(const Heads& heads);
+
+/// Returns a cap as a whole number if it is about one.
+double rounded_cap(double cap);
 
 /// The logit of each head, of logits by (batch, head, query, 1) that are the same for all queries.
 Arranged sink_of_heads(const Arranged& logits);
@@ -81,11 +89,25 @@ void ask_about_roles(const Trace& trace, const Origins& origins, const Heads& he
 void ask_about_sources(const Trace& trace, const Origins& origins, const Heads& heads,
                        Alignment& alignment);
 
-/// Asks about scores that are changed in a way that no step explains.
+/// Asks about a bias by buckets of distances whose direction is not that of T5, or that is
+/// transposed.
+void ask_about_buckets(const Trace& trace, const Heads& heads, Alignment& alignment);
+
+/// Asks about scores that are changed in a way that no step explains, and about a mask that hides
+/// nothing because its conditions are joined by `or`.
 void ask_about_scores(const Trace& trace, const Heads& heads, Alignment& alignment);
 
 /// Asks about a product of the weights that is not known as the context.
 void ask_about_context(const Trace& trace, const Heads& heads, Alignment& alignment);
+
+/// Asks about a mask that hides keys in an unusual way: the first ones, other ones in each head,
+/// or a number that varies from query to query. Asks, too, if its conditions may be joined by the
+/// wrong operator.
+void ask_about_keys(const Trace& trace, const Heads& heads, const Arranged& hidden,
+                    Alignment& alignment);
+
+/// Asks about conditions that `|` joins to a mask of visible keys that hides none.
+void ask_about_open_mask(const Trace& trace, const Heads& heads, Alignment& alignment);
 
 /// Asks about a mask, by (..., query, key), that is shifted, hides all keys of a query, or shows
 /// nothing but padding.

@@ -8,6 +8,7 @@
 #include "attn/core/steps/position_bias.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
+#include "attn/judge/diagnose/user_tensors.hpp"
 #include "attn/judge/trace/heads.hpp"
 
 namespace attn {
@@ -71,6 +72,70 @@ void ask_about_output(const Trace& trace, Alignment& alignment) {
     }
 }
 
+/// Asks about a tensor that is multiplied by the output matrix in place of the context.
+void ask_about_merge(const Trace& trace, const Origins& origins, const Heads& heads,
+                     Alignment& alignment) {
+    constexpr std::size_t far_on = 40;
+    const std::size_t end = std::min(trace.size(), *heads.core.context + far_on);
+    for (std::size_t i = *heads.core.context + 1; i < end; ++i) {
+        const std::optional<Origin> origin = origins.product_at(i, std::nullopt);
+        if (!origin) continue;
+        // In a product of two matrices either may be x.
+        const bool is_turned = looks_like_parameter(trace[origin->x].name);
+        const std::size_t x = is_turned ? origin->w : origin->x;
+        const std::size_t w = is_turned ? origin->x : origin->w;
+        const std::string& name = trace[w].name;
+        const bool is_named = name.find("out") != name.npos || name.find("proj") != name.npos;
+        if (!is_named && called(trace[w]) != "w_output") continue;
+        if (x <= *heads.core.context) continue;
+        alignment.ask(trace[x],
+                      "no step explains how the input of the output projection is computed from "
+                      "the context: is this intended?");
+        return;
+    }
+}
+
+/// Asks about a bias that one projection lacks, or that two projections share.
+void ask_about_biases(const Trace& trace, const Heads& heads, Alignment& alignment) {
+    const std::vector<std::pair<std::string, const Operand*>> roles{
+        {"query", &heads.query}, {"key", &heads.key}, {"value", &heads.value}};
+    std::map<std::size_t, std::string> used;
+    for (const auto& [role, operand] : roles) {
+        const Origin& origin = *operand->origin;
+        const auto is_bias = [&](const Traced& each) {
+            return each.is_row && called(each) == "b_" + role;
+        };
+        if (origin.b) {
+            const auto [other, is_new] = used.try_emplace(*origin.b, role);
+            const Origin& first = *(other->second == "query" ? heads.query : heads.key).origin;
+            const bool is_shared = !is_new && trace[first.w].all != trace[origin.w].all &&
+                                   trace[*origin.b].all.size() == origin.channel.size();
+            if (!is_shared) continue;
+            alignment.ask(trace[origin.result], other->second + " and " + role +
+                                                    " have the same bias: is this intended?");
+        } else if (std::ranges::any_of(trace, is_bias)) {
+            alignment.ask(trace[origin.result],
+                          "the bias of the " + role + " is not added: is this intended?");
+        }
+    }
+}
+
+/// Asks about heads that are not in the order of their channels in one role alone.
+void ask_about_heads(const Trace& trace, const Heads& heads, Alignment& alignment) {
+    const auto is_in_order = [](const Operand& role) {
+        const std::vector<std::size_t>& channel = role.origin->channel;
+        const std::size_t width = role.numbers.shape.back();
+        for (std::size_t i = width; i < channel.size(); i += width) {
+            if (channel[i] < channel[i - width]) return false;
+        }
+        return true;
+    };
+    if (is_in_order(heads.query) || !is_in_order(heads.key) || !is_in_order(heads.value)) return;
+    alignment.ask(trace[heads.query.place],
+                  "the heads of the query are in another order than its features: is this "
+                  "intended?");
+}
+
 /// A projection of one attention, by the role of its result.
 struct RoleProjection {
     std::string role;
@@ -84,7 +149,15 @@ bool has_all(const Origin& origin) {
 }
 
 /// Projections that share a matrix.
-void ask_about_sharing(const Trace& trace, const Projections& all, Alignment& alignment) {
+void ask_about_sharing(const Trace& trace, const Heads& heads, const Projections& all,
+                       Alignment& alignment) {
+    const auto is_same_tensor = [&](std::size_t i, std::size_t j) {
+        const auto operand = [&](const std::string& role) {
+            return role == "query" ? &heads.query : role == "key" ? &heads.key : &heads.value;
+        };
+        return all[i].role != "output" && all[j].role != "output" &&
+               operand(all[i].role)->place == operand(all[j].role)->place;
+    };
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
             const Origin &one = *all[i].origin, &other = *all[j].origin;
@@ -92,9 +165,12 @@ void ask_about_sharing(const Trace& trace, const Projections& all, Alignment& al
                 trace[one.w].all == trace[other.w].all && one.product.b == other.product.b &&
                 (one.channel == other.channel || (has_all(one) && has_all(other)));
             if (!is_shared) continue;
-            alignment.ask(trace[std::max(all[i].place, all[j].place)],
-                          all[i].role + " and " + all[j].role +
-                              " come from the same matrix: is this intended?");
+            // The same tensor in two roles: the product reads it twice.
+            std::size_t place = std::max(all[i].place, all[j].place);
+            const bool is_value = all[i].role == "value" && heads.context;
+            if (is_same_tensor(i, j)) place = is_value ? *heads.core.context : heads.core.scores;
+            alignment.ask(trace[place], all[i].role + " and " + all[j].role +
+                                            " come from the same matrix: is this intended?");
             return;
         }
     }
@@ -105,13 +181,14 @@ void ask_about_layout(const Trace& trace, const Projections& all, Alignment& ali
     std::map<bool, std::vector<const RoleProjection*>> by_layout;
     for (const RoleProjection& each : all) {
         const Traced& w = trace[each.origin->w];
-        if (w.rank() != 2 || w.shape[0] != w.shape[1]) return;
+        if (w.rank() != 2) return;
         const bool is_transposed = w.name.ends_with(".T") || w.name.ends_with(".t()");
         by_layout[(each.origin->product.b[0] < 0) != is_transposed].push_back(&each);
     }
     if (by_layout.size() < 2 || all.size() < 3) return;
     for (const auto& [layout, those] : by_layout) {
-        if (those.size() > 1) continue;
+        const Shape& shape = trace[those[0]->origin->w].shape;
+        if (those.size() > 1 || shape[0] != shape[1]) continue;
         alignment.ask(trace[those[0]->origin->result],
                       "the matrix of the " + those[0]->role +
                           " is used transposed, unlike the others: is this intended?");
@@ -133,13 +210,16 @@ std::vector<std::size_t> order_of_features(const Operand& role) {
 void ask_about_roles(const Trace& trace, const Origins& origins, const Heads& heads, bool has_input,
                      const std::optional<Origin>& output, Alignment& alignment) {
     if (heads.context) ask_about_output(trace, alignment);
+    if (heads.context && !output) ask_about_merge(trace, origins, heads, alignment);
     if (!has_input) return;
+    ask_about_biases(trace, heads, alignment);
+    ask_about_heads(trace, heads, alignment);
     ask_about_order(trace, origins, heads, alignment);
     Projections all{{"key", &*heads.key.origin, heads.key.place},
                     {"query", &*heads.query.origin, heads.query.place},
                     {"value", &*heads.value.origin, heads.value.place}};
     if (output) all.push_back({"output", &*output, output->result});
-    ask_about_sharing(trace, all, alignment);
+    ask_about_sharing(trace, heads, all, alignment);
     ask_about_layout(trace, all, alignment);
     if (order_of_features(heads.query) != order_of_features(heads.key)) {
         alignment.ask(trace[heads.key.place],
@@ -241,6 +321,11 @@ void ask_about_dropout(const Traced& dropped, Alignment& alignment) {
 bool hides_nothing(const Heads& heads) {
     return heads.core.weights == heads.core.softmaxed &&
            std::ranges::count(heads.scores, "masked_scores", &ScoreStep::step) == 0;
+}
+
+double rounded_cap(double cap) {
+    const double whole = std::round(cap);
+    return std::abs(cap - whole) < 1e-5 * whole ? whole : cap;
 }
 
 Arranged sink_of_heads(const Arranged& logits) {

@@ -171,9 +171,12 @@ std::optional<Origin> Origins::product_at(std::size_t result, std::optional<std:
             if (auto origin = origin_of(from, matrix, std::nullopt)) return origin;
             for (std::size_t bias = result; bias-- > 0;) {
                 const Traced& b = trace_[bias];
-                const bool fits =
-                    b.is_row && is_usable(bias) && b.all.size() == outcome.shape.back();
-                if (!fits) continue;
+                // A bias by (head, feature) has several axes.
+                const bool fits = b.is_row ? b.all.size() == outcome.shape.back()
+                                           : b.rank() + 1 < outcome.rank() &&
+                                                 std::equal(b.shape.rbegin(), b.shape.rend(),
+                                                            outcome.shape.rbegin());
+                if (!fits || !is_usable(bias)) continue;
                 if (auto origin = origin_of(from, matrix, bias)) return origin;
             }
         }

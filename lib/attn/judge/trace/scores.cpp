@@ -11,7 +11,6 @@
 namespace attn {
 namespace {
 
-constexpr std::size_t far_back = 60;    // tensors between two forms of query or key
 constexpr double most_of_hidden = -90;  // -100 was added to a score
 
 /// Returns the factor between all cells; nullopt if there is none.
@@ -42,6 +41,7 @@ struct Changed {
     std::vector<double> cells;  ///< 1 where it changed
     bool is_one = true;         ///< all to one number
     bool is_low = true;         ///< all to numbers far below
+    bool are_bits = true;       ///< by 1
 };
 
 Changed changed_cells(const std::vector<double>& from, const std::vector<double>& to,
@@ -54,6 +54,7 @@ Changed changed_cells(const std::vector<double>& from, const std::vector<double>
         changed.cells[i] = 1;
         changed.is_one = changed.is_one && same_number(filled.value_or(b), b);
         changed.is_low = changed.is_low && b <= most_of_hidden;
+        changed.are_bits = changed.are_bits && std::abs(b - a - 1) <= 1e-3;
         filled = b;
     }
     return changed;
@@ -65,6 +66,16 @@ bool is_masked(const Traced& from, const Traced& to) {
     const Changed changed = changed_cells(from.all, to.all, slack_of(from, to));
     const auto all = std::ranges::count(changed.cells, 1);
     return all > 0 && all < std::ssize(to.all) && (changed.is_one || changed.is_low);
+}
+
+/// True if all queries have the same cells.
+bool is_by_key(const Arranged& cells) {
+    const std::size_t keys = cells.shape.back(), queries = cells.shape[cells.shape.size() - 2];
+    for (std::size_t i = 0; i < cells.all.size(); ++i) {
+        const std::size_t block = i / keys / queries * keys * queries;
+        if (cells.all[i] != cells.all[block + i % keys]) return false;
+    }
+    return true;
 }
 
 /// Returns the tanh bound that maps `from` to `to`, from a list of common ones; 0 if there is none.
@@ -112,13 +123,17 @@ std::optional<Arranged> added_between(const Arranged& from, const Arranged& to) 
 }
 
 /// True if some tensor of the trace was added to or subtracted from these scores. An addend that
-/// was computed from the scores themselves, or a mask of two numbers, is no bias.
-bool has_addend(const Trace& trace, std::size_t from, std::size_t to) {
+/// was computed from the scores themselves is no bias. `is_mask` selects masks of 0 and 1, which
+/// are none either.
+bool has_addend(const Trace& trace, std::size_t from, std::size_t to, bool is_mask = false) {
     const std::vector<double>&before = trace[from].all, &after = trace[to].all;
     const double slack = slack_of(trace[from], trace[to]);
     for (std::size_t i = 0; i < to; ++i) {
         const Traced& each = trace[i];
-        if (i == from || each.rank() > trace[to].rank() || has_two_values(each)) continue;
+        if (i == from || each.rank() > trace[to].rank()) continue;
+        if (has_two_values(each) != is_mask) continue;
+        const auto is_bit = [](double number) { return number == 0 || number == 1; };
+        if (is_mask && !std::ranges::all_of(each.all, is_bit)) continue;
         if (i > from && has_name(each.name, trace[from].name)) continue;
         const std::size_t outer = trace[to].rank() - each.rank();
         const Shape strides = row_strides(each.shape);
@@ -144,27 +159,6 @@ bool has_addend(const Trace& trace, std::size_t from, std::size_t to) {
     return false;
 }
 
-/// Returns the axes of a tensor with these lengths, chosen in this order with its last axis last;
-/// axes of length 1 may be missing.
-std::optional<std::vector<int>> axes_in(const Shape& from, const std::vector<int>& order,
-                                        const Shape& lengths) {
-    std::vector<int> axes;
-    std::size_t next = 0;
-    for (std::size_t i = 0; i + 1 < lengths.size(); ++i) {
-        const auto is_one = [&] { return from[static_cast<std::size_t>(order[next])] == 1; };
-        while (next < order.size() && lengths[i] != 1 && is_one()) ++next;
-        const bool fits =
-            next < order.size() && from[static_cast<std::size_t>(order[next])] == lengths[i];
-        if (!fits && lengths[i] != 1) return std::nullopt;
-        axes.push_back(fits ? order[next++] : -1);
-    }
-    for (; next < order.size(); ++next) {
-        if (from[static_cast<std::size_t>(order[next])] != 1) return std::nullopt;
-    }
-    axes.push_back(static_cast<int>(from.size()) - 1);
-    return axes;
-}
-
 }  // namespace
 
 std::vector<ScoreStep> steps_of_scores(const Trace& trace, const Core& core,
@@ -174,9 +168,18 @@ std::vector<ScoreStep> steps_of_scores(const Trace& trace, const Core& core,
     const auto drop = [&](const std::string& step) {
         std::erase_if(steps, [&](const ScoreStep& each) { return each.step == step; });
     };
+    std::size_t last = core.scores;
     const auto take = [&](const char* step, std::size_t place) {
         drop(step);
-        steps.push_back({step, place, arranged(trace[place], axes)});
+        std::size_t first = last + 1;  // the same numbers may have had another shape
+        while (first < place && trace[first].all != trace[place].all) ++first;
+        steps.push_back({step, std::min(first, place), arranged(trace[place], axes)});
+    };
+    const auto take_mask = [&](std::size_t place, const std::vector<double>& cells) {
+        take("masked_scores", place);
+        Traced changed = trace[place];
+        changed.all = cells;
+        changes.masks.emplace_back(steps.back().place, is_by_key(arranged(changed, axes)));
     };
     const bool is_hidden = std::ranges::any_of(product.all, is_hidden_score);
     changes.factor = core.product.factor;
@@ -186,12 +189,13 @@ std::vector<ScoreStep> steps_of_scores(const Trace& trace, const Core& core,
          core.scores);
     double scaled = 1;
     std::optional<ScoreStep> uncapped;  // scaled before they were divided by a cap
-    std::size_t last = core.scores;
+    // A scaled form that the softmax does not read is not part of the attention.
+    const bool is_direct = is_softmax(product, trace[core.softmaxed], core.key_axis);
     for (std::size_t i = core.scores + 1; i < core.softmaxed; ++i) {
         const Traced &from = trace[last], &to = trace[i];
         if (from.shape != to.shape || has_two_values(to)) continue;
         if (const std::optional<double> factor = factor_between(from, to)) {
-            if (is_about(*factor, 1)) continue;
+            if (is_about(*factor, 1) || is_direct) continue;
             const std::string step = steps.back().step;
             if (step == "capped_scores") {  // cap * tanh(scores / cap), in three lines
                 changes.softcap *= *factor;
@@ -219,7 +223,7 @@ std::vector<ScoreStep> steps_of_scores(const Trace& trace, const Core& core,
             scaled = *factor;
             changes.factor *= step == "capped_scores" ? 1 : *factor;
         } else if (is_masked(from, to)) {
-            take("masked_scores", i);
+            take_mask(i, changed_cells(from.all, to.all, slack_of(from, to)).cells);
         } else if (is_exponential(from, to, core.key_axis)) {
             take("exponentials", i);
             continue;
@@ -229,6 +233,11 @@ std::vector<ScoreStep> steps_of_scores(const Trace& trace, const Core& core,
         } else if (!leads_to_weights(trace, core, i) || is_lowered_by_top(from, to)) {
             continue;
         } else if (auto added = added_between(arranged(from, axes), arranged(to, axes))) {
+            if (has_addend(trace, last, i, true)) {  // a mask of zeros and ones
+                take("masked_scores", i);
+                last = i;
+                continue;
+            }
             take("biased_scores", i);
             changes.added = std::move(added);
             if (!has_addend(trace, last, i)) changes.unexplained = i;
@@ -255,7 +264,8 @@ std::optional<Arranged> sink_of(const Trace& trace, const Core& core,
                                 const std::vector<int>& axes) {
     const std::optional<std::size_t> softmax = softmax_with_sink(trace, core.softmaxed);
     if (!softmax) return std::nullopt;
-    for (std::size_t i = *softmax; i-- > core.scores;) {
+    // Later tensors may have the largest score of each row subtracted.
+    for (std::size_t i = core.scores; i < *softmax; ++i) {
         if (trace[i].shape != trace[*softmax].shape) continue;
         Traced column = trace[i];
         const std::size_t columns = column.shape.back();
@@ -282,6 +292,13 @@ std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps) {
         const double slack = 16 * std::max(unit_of(before.dtype), unit_of(shown.dtype));
         Changed changed = changed_cells(before.all, shown.all, slack);
         if (changed.is_one) hidden.all = std::move(changed.cells);
+        if (changed.are_bits) {  // 0 or 1 was added: the last query sees the first key
+            const std::size_t seen = shown.all.size() - shown.shape.back();
+            const auto added = [&](std::size_t i) { return shown.all[i] - before.all[i]; };
+            for (std::size_t i = 0; i < shown.all.size(); ++i) {
+                hidden.all[i] = std::abs(added(i) - added(seen)) > 0.5;
+            }
+        }
     }
     if (std::ranges::count(hidden.all, 1) == 0) {
         double high = -HUGE_VAL;
@@ -294,93 +311,6 @@ std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps) {
     }
     const bool hides = std::ranges::count(hidden.all, 1) > 0;
     return hides ? std::optional(std::move(hidden)) : std::nullopt;
-}
-
-std::optional<Before> scaled_before(const Trace& trace, std::size_t place) {
-    const auto largest = [](const Traced& tensor) {
-        double most = 0;
-        for (const double number : tensor.all) most = std::max(most, std::abs(number));
-        return most;
-    };
-    const Traced& to = trace[place];
-    std::vector<double> after;
-    for (std::size_t i = place; i-- > 0 && place - i < far_back;) {
-        const Traced& from = trace[i];
-        if (from.all.size() != to.all.size() || !(largest(from) > 0)) continue;
-        const double factor = largest(to) / largest(from);
-        if (!(factor > 1e-3 && factor < 0.999)) continue;  // a scale makes scores smaller
-        std::vector<double> before = from.all;
-        std::ranges::sort(before);
-        if (after.empty()) {
-            after = to.all;
-            std::ranges::sort(after);
-        }
-        const double slack = slack_of(from, to);
-        const bool is_scaled = std::ranges::equal(before, after, [&](double a, double b) {
-            return std::abs(a * factor - b) <= slack * std::abs(b);
-        });
-        if (is_scaled) return Before{i, factor};
-    }
-    return std::nullopt;
-}
-
-std::optional<Before> rotated_before(const Trace& trace, const Operand& operand) {
-    const Arranged& to = operand.numbers;
-    const std::size_t features = to.shape.back();
-    if (features < 2 || features % 2 != 0) return std::nullopt;
-    const double slack = (is_16_bit(to.dtype) ? 6 : 64) * unit_of(to.dtype);
-    // The length of each rotated pair of features, and the other features unchanged.
-    const auto norms_of = [&](const std::vector<double>& all, Pairing pairing,
-                              std::size_t rotated) {
-        std::vector<double> norms;
-        for (std::size_t row = 0; row < all.size(); row += features) {
-            for (std::size_t pair = 0; pair < rotated / 2; ++pair) {
-                const bool is_half = pairing == Pairing::half;
-                const std::size_t first = row + (is_half ? pair : 2 * pair);
-                const std::size_t second = is_half ? first + rotated / 2 : first + 1;
-                norms.push_back(std::hypot(all[first], all[second]));
-            }
-            for (std::size_t f = rotated; f < features; ++f) norms.push_back(all[row + f]);
-        }
-        return norms;
-    };
-    const auto length_of = [](const std::vector<double>& all) {
-        return std::sqrt(std::inner_product(all.begin(), all.end(), all.begin(), 0.0));
-    };
-    const double length = length_of(to.all);
-    std::optional<Before> earliest;
-    for (std::size_t i = operand.place; i-- > 0 && operand.place - i < far_back;) {
-        const Traced& from = trace[i];
-        const bool may_be = from.all.size() == to.all.size() && from.rank() >= 2 &&
-                            from.shape.back() == features &&
-                            std::abs(length_of(from.all) - length) <= 1e-3 * length;
-        if (!may_be) continue;
-        // The axes of the earlier form may come in another order.
-        std::vector<int> order(from.rank() - 1);
-        std::iota(order.begin(), order.end(), 0);
-        do {
-            const std::optional<std::vector<int>> axes = axes_in(from.shape, order, to.shape);
-            if (!axes) continue;
-            const Arranged numbers = arranged(from, *axes, to.shape);
-            const bool is_same = std::ranges::equal(numbers.all, to.all, [&](double a, double b) {
-                return std::abs(a - b) <= 2 * unit_of(to.dtype) * std::abs(a);
-            });
-            if (is_same) break;  // at most converted to another type
-            for (std::size_t rotated = features / 4 * 2; rotated <= features;
-                 rotated += features - rotated > 0 ? features - rotated : features) {
-                for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
-                    const std::vector<double> before = norms_of(numbers.all, pairing, rotated);
-                    const std::vector<double> after = norms_of(to.all, pairing, rotated);
-                    const bool keeps =
-                        rotated > 0 && std::ranges::equal(before, after, [&](double a, double b) {
-                            return std::abs(a - b) <= slack * (std::abs(a) + length * 1e-3);
-                        });
-                    if (keeps) earliest = Before{i, 1, pairing, rotated, *axes};
-                }
-            }
-        } while (std::ranges::next_permutation(order).found);
-    }
-    return earliest;
 }
 
 }  // namespace attn

@@ -23,6 +23,9 @@ struct ScoreChanges {
     double dropout = 0;             ///< the share of weights that were dropped; 0 for no dropout
     std::optional<Arranged> added;  ///< a bias, cell by cell
     std::optional<Arranged> sink;   ///< the logit beside the scores of each query
+    std::optional<std::size_t> scaled_at{};  ///< the place of a query or key that was scaled
+    /// Places that hide cells, and whether they hide them from all queries alike.
+    std::vector<std::pair<std::size_t, bool>> masks{};
     std::optional<std::size_t> unexplained;  ///< a tensor of scores that no step explains
     /// Places of steps that have another order than in the walk.
     std::vector<std::pair<std::size_t, std::string>> beside{};

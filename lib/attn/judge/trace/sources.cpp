@@ -48,6 +48,38 @@ public:
         return std::nullopt;
     }
 
+    bool is_normed_role(const Operand& role) const {
+        for (const Arranged& order : orders_of(trace_[role.place], role.numbers.shape.back())) {
+            if (is_normed(order, role.place)) return true;
+        }
+        return false;
+    }
+
+    /// True if the first two rows of a role come from the same row of a projection.
+    bool are_heads_of_one_token(const Operand& role) const {
+        const std::vector<double>& all = role.numbers.all;
+        const std::size_t width = role.numbers.shape.back();
+        if (role.numbers.shape[role.numbers.shape.size() - 2] < 2) return false;
+        const auto row = [&](std::size_t i) {
+            return std::pair(all.begin() + static_cast<std::ptrdiff_t>(i * width),
+                             all.begin() + static_cast<std::ptrdiff_t>((i + 1) * width));
+        };
+        for (std::size_t i = 0; i < role.place; ++i) {
+            const std::size_t channels = trace_[i].shape.back();
+            if (channels < 2 * width || channels % width != 0 || !is_projection(i)) continue;
+            for (auto at = trace_[i].all.begin(); at != trace_[i].all.end();
+                 at += static_cast<std::ptrdiff_t>(channels)) {
+                const auto end = at + static_cast<std::ptrdiff_t>(channels);
+                const auto has = [&](std::size_t which) {
+                    const auto [first, last] = row(which);
+                    return std::search(at, end, first, last) != end;
+                };
+                if (has(0) && has(1)) return true;
+            }
+        }
+        return false;
+    }
+
 private:
     /// True if some tensor before this place gives these tokens when each is divided by its length
     /// and each feature multiplied by one number.
@@ -182,9 +214,9 @@ bool is_row_hidden(const std::vector<double>& hidden, std::size_t first, std::si
 /// True for a causal mask of fewer queries than keys that is not aligned at the last key.
 bool is_shifted(const Arranged& hidden) {
     const std::size_t keys = hidden.shape.back(), queries = hidden.shape[hidden.shape.size() - 2];
-    if (queries < 2 || queries >= keys) return false;
+    if (queries >= keys) return false;
     for (const std::size_t seen : {std::size_t{1}, keys - queries, keys - queries + 2}) {
-        bool fits = seen != keys - queries + 1;
+        bool fits = seen != keys - queries + 1 && (queries > 1 || seen == 1);
         for (std::size_t i = 0; i < hidden.all.size() && fits; ++i) {
             const std::size_t query = i / keys % queries, key = i % keys;
             fits = (hidden.all[i] != 0) == (key >= query + seen);
@@ -234,6 +266,21 @@ void ask_about_sources(const Trace& trace, const Origins& origins, const Heads& 
             roles[*place].push_back(role);
         }
     }
+    const auto is_normed = [&](const Operand& role) {
+        return !role.origin && sources.is_normed_role(role);
+    };
+    if (is_normed(heads.query) != is_normed(heads.key)) {
+        const bool is_query = is_normed(heads.query);
+        alignment.ask(trace[is_query ? heads.key.place : heads.query.place],
+                      std::string(is_query ? "the query is normalized and the key"
+                                           : "the key is normalized and the query") +
+                          " is not: is this intended?");
+    }
+    if (!heads.query.origin && sources.are_heads_of_one_token(heads.query)) {
+        alignment.ask(trace[heads.query.place],
+                      "the rows that attend to each other are heads of one token, not tokens: is "
+                      "this intended?");
+    }
     for (const auto& [place, those] : roles) {
         if (those.size() > 1) continue;  // several roles that are one tensor: the input
         alignment.ask(trace[place], "no step explains how the " + those.front() +
@@ -242,6 +289,15 @@ void ask_about_sources(const Trace& trace, const Origins& origins, const Heads& 
 }
 
 void ask_about_scores(const Trace& trace, const Heads& heads, Alignment& alignment) {
+    ask_about_open_mask(trace, heads, alignment);
+    ask_about_buckets(trace, heads, alignment);
+    // tanh without the number that it was divided by.
+    if (heads.changes.softcap == 1) {
+        const auto capped = std::ranges::find(heads.scores, "capped_scores", &ScoreStep::step);
+        alignment.ask(trace[capped->place],
+                      "tanh bounds the scores to 1, and they are not multiplied by a cap after it: "
+                      "is this intended?");
+    }
     if (const auto place = heads.changes.unexplained) {
         alignment.ask(trace[*place],
                       "no step explains how the scores change here: is this intended?");
@@ -254,6 +310,9 @@ void ask_about_context(const Trace& trace, const Heads& heads, Alignment& alignm
     const Traced& weights = trace[heads.core.weights];
     std::vector<std::string> names = weights.other_names;
     names.push_back(weights.name);
+    for (const Traced& each : trace) {  // cells that were filled one by one
+        if (each.is_variable() && each.all == weights.all) names.push_back(each.name);
+    }
     for (std::size_t i = heads.core.weights + 1;
          i < std::min(trace.size(), heads.core.weights + far_on); ++i) {
         const std::string& text = trace[i].is_variable() ? trace[i].statement : trace[i].name;
@@ -261,7 +320,11 @@ void ask_about_context(const Trace& trace, const Heads& heads, Alignment& alignm
             const std::size_t at = text.find(name);
             return at != text.npos && (has_name(text, name) || !weights.is_variable());
         });
-        if (!is_used || !is_product(text)) continue;
+        const auto is_value = [&](const Traced& each) {
+            return called(each).ends_with("value") && has_name(text, each.name);
+        };
+        const bool is_sum = text.find('*') != text.npos && std::ranges::any_of(trace, is_value);
+        if (!is_used || (!is_product(text) && !is_sum)) continue;
         alignment.ask(trace[i],
                       "no step explains this product with the weights: is this intended?");
         return;
@@ -277,6 +340,7 @@ void ask_about_hidden(const Trace& trace, const Heads& heads, const Arranged& hi
         const std::size_t place = has_step ? masked->place : heads.core.softmaxed;
         alignment.ask(trace[place], text + ": is this intended?");
     };
+    ask_about_keys(trace, heads, hidden, alignment);
     const std::size_t keys = hidden.shape.back();
     if (is_shifted(hidden)) {
         ask("the causal mask is not aligned at the last key: the last query should see all keys");
