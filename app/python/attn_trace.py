@@ -233,7 +233,7 @@ class Recorder:
                 else:
                     tensors, said = ae._attention(given, result)
                 tensors["mask"] = _hidden(tensors, said)
-            except Exception:  # the program must not notice
+            except (ae.AttnError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
                 return result  # its result is recorded as the value of its line
             if said.get("dropout"):  # which cells it drops is unknown
                 tensors["dropout"] = ae._numpy().array([said["dropout"]])
