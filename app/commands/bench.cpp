@@ -159,8 +159,8 @@ bool runs_fused(const Arguments& arguments) {
     return arguments[flags::variants].find("fused") != std::string::npos;
 }
 
-const std::vector<Flag>& bench_flags() {
-    static const std::vector<Flag> all{
+std::vector<Flag> bench_flags() {
+    return {
         {flags::variants, "METHOD,METHOD", "variants to time, one or several",
          some_of(words_of<attn::Variant>), "loop,vectorized,fused"},
         Flag{flags::shapes, "N,T,D",
@@ -184,10 +184,9 @@ const std::vector<Flag>& bench_flags() {
          "5"},
         Flag{flags::arch, "SET,SET", "instruction sets of fused",
              some_of(words_of<attn::InstructionSet>), "the widest available"}
-            .needing({runs_fused, nullptr, "--variant fused"}),
+            .needing({runs_fused, "--variant fused"}),
         Flag{flags::plot, "FILE", "plot time against length as SVG", file()}.writing({".svg"}),
     };
-    return all;
 }
 
 }  // namespace
@@ -195,7 +194,7 @@ const std::vector<Flag>& bench_flags() {
 Command bench_command() {
     return {"bench",
             "time the three variants, and plot time against length",
-            {bench_flags, json_flags, file_flags},
+            {table<bench_flags>, json_flags, file_flags},
             run_bench_command,
             {{"attn-explain bench --seq-len 256", "Times the variants at one length."}}};
 }

@@ -13,7 +13,6 @@
 #include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/given_sizes.hpp"
-#include "attn/core/steps/softmax.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/compare/compare.hpp"

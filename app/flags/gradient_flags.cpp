@@ -86,8 +86,7 @@ Flag loss_flag() {
 }
 
 std::vector<Flag> gradient_flags() {
-    const Need backward{[](const Arguments& specified) { return specified.has(flags::backward); },
-                        nullptr, "the backward pass: add --backward"};
+    const Need backward = with<flags::backward>("the backward pass: add --backward");
     return grouped(
         "Gradients",
         {Flag{flags::backward, "",

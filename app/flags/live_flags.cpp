@@ -162,7 +162,7 @@ Flag live_flag() {
                 "positions and mistakes become fields, and each change recomputes everything"}
         .in_group("Output")
         .typed_only()
-        .needing({[](const Arguments& specified) { return format_of(specified).answers; }, nullptr,
+        .needing({[](const Arguments& specified) { return format_of(specified).answers; },
                   "--format html"});
 }
 
@@ -202,8 +202,7 @@ std::vector<std::pair<std::string, std::string>> live_scripts(const Arguments& a
 }
 
 std::string next_words(const Arguments& arguments) {
-    const bool continues = arguments.find(flags::model_file) != nullptr &&
-                           arguments.has(flags::model_file) &&
+    const bool continues = arguments.has(flags::model_file) &&
                            (arguments.has(flags::text) || arguments.has(flags::ids));
     return continues ? next_json(arguments, is_live(arguments) ? 6 : 1).text : "";
 }

@@ -231,7 +231,7 @@ void write_layers(const Arguments& arguments) {
         if (kind.window) text += ", a window of " + std::to_string(*kind.window);
         text += "\n";
     }
-    write_list(arguments, text, rows);
+    write_text_or_json(arguments, text, rows);
 }
 
 const std::vector<Flag>& model_flags() {

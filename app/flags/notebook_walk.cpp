@@ -163,8 +163,7 @@ const std::vector<Flag>& notebook_walk_flags() {
               "override them",
               such_as(notebook_names)},
          Flag{flags::corrected, "", "with --notebook: the walk without the notebook's mistakes"}
-             .needing({[](const Arguments& specified) { return specified.has(flags::notebook); },
-                       nullptr, "--notebook"})
+             .needing(with<flags::notebook>("--notebook"))
              .in_group("Mistakes")});
     return all;
 }
@@ -191,8 +190,7 @@ std::vector<attn::Section> cells_named(const attn::Notebook& notebook, const att
     std::vector<attn::Section> found;
     for (const attn::Section* section : sections_of(page, name)) found.push_back(*section);
     if (!found.empty()) return found;
-    std::vector<std::string> names;
-    for (const attn::Section& section : page.sections) names.push_back(section.name);
+    const std::vector<std::string> names = collected(page.sections, &attn::Section::name);
     const std::string lists =
         ": attn-explain notebook " + notebook.number + " --as-flags lists them";
     throw attn::ConfigError("notebook " + notebook.number + " has no cell '" + name + "'" +

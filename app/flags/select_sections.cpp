@@ -204,9 +204,7 @@ void keep_others_of(const attn::Document& whole, attn::Document& selected, bool 
 }  // namespace
 
 std::vector<attn::WantedPart> parts_in(const std::string& text) {
-    std::vector<attn::WantedPart> wanted;
-    for (const std::string& part : split(text, ',')) wanted.push_back(parse_wanted(part));
-    return wanted;
+    return collected(split(text, ','), parse_wanted);
 }
 
 std::vector<attn::WantedPart> wanted_parts(const Arguments& arguments) {

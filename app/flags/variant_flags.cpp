@@ -71,8 +71,8 @@ bool norms_x(const attn::Plan& plan) { return plan.config.x_norm.has_value(); }
 }  // namespace
 
 std::vector<Flag> variant_rows() {
-    const Need dropout{nullptr, drops, "dropout: add --dropout 0.1"};
-    const Need mla{nullptr, has_latent, "latent attention: add --mla 8"};
+    const Need dropout{drops, "dropout: add --dropout 0.1"};
+    const Need mla{has_latent, "latent attention: add --mla 8"};
     return {
         setting("--differential", "DEPTH",
                 "differential attention: each head subtracts lambda times a second softmax; lambda "
@@ -100,7 +100,7 @@ std::vector<Flag> variant_rows() {
                 "seed from which the mask of dropout is drawn, as by torch.manual_seed(N) before "
                 "F.dropout")
             .being(of_draws)
-            .needing({nullptr, draws_dropout, "a dropout whose mask is drawn: add --dropout 0.1"}),
+            .needing({draws_dropout, "a dropout whose mask is drawn: add --dropout 0.1"}),
         Flag{"--dropout-mask", "FILE[:NAME]",
              "mask of dropout from a file, of booleans or of 1 and 0: true or 1 keeps a cell",
              file()}
@@ -116,7 +116,7 @@ std::vector<Flag> variant_rows() {
 }
 
 std::vector<Flag> trained_rows() {
-    const Need model{nullptr, has_model, "a trained model: add --model-file stories"};
+    const Need model{has_model, "a trained model: add --model-file stories"};
     return {
         setting(
             flags::model_file, "FILE",
@@ -132,7 +132,7 @@ std::vector<Flag> trained_rows() {
         without_flag().needing(model),
         setting("--x-norm", "KIND", "norm of x before the projections, as in trained models"),
         setting("--x-norm-eps", "X", "added to the mean square in the norm of x")
-            .needing({nullptr, norms_x, "a norm of x: add --x-norm rms"}),
+            .needing({norms_x, "a norm of x: add --x-norm rms"}),
     };
 }
 

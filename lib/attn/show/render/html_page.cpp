@@ -1,3 +1,4 @@
+#include "attn/ground/text/collected.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/show/render/render.hpp"
 
@@ -116,14 +117,12 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
         }
         if (view.kind() == ScaleKind::from_zero) out << ",\"scale\":\"s\"";
         if (view.has_colors()) write_scale(out, document, section, choices, view);
-        std::vector<std::string> sides;
-        for (const std::string& axis : tensor->axes()) sides.push_back(section.counted_by(axis));
+        const Axes sides =
+            collected(tensor->axes(), [&](const auto& axis) { return section.counted_by(axis); });
         if (sides != tensor->axes()) out << ",\"sides\":" << json_list(sides);
     }
     if (!section.notes.empty()) {
-        std::vector<std::string> notes;
-        for (const Prose& note : section.notes) notes.push_back(note.raw());
-        out << ",\"notes\":" << json_list(notes);
+        out << ",\"notes\":" << json_list(collected(section.notes, &Prose::raw));
     }
     if (!section.derivations.empty()) {
         const std::vector<DerivationPattern> patterns = patterns_of(section);

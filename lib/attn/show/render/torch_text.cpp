@@ -1,7 +1,6 @@
 #include "attn/show/render/torch_text.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <functional>
 #include <vector>
 
