@@ -55,10 +55,7 @@ std::string item(const std::string& name, const std::string& text) {
 }
 
 std::string flag_item(const Flag& flag) {
-    std::string names;
-    for (const std::string& name : flag.names()) {
-        names += (names.empty() ? "" : ", ") + (flag.is_positional() ? italic(name) : bold(name));
-    }
+    std::string names = attn::joined(collected(flag.names(), flag.is_positional() ? italic : bold));
     if (!flag.is_positional() && flag.takes_value()) {
         names +=
             flag.value_is_optional ? "[=" + italic(flag.value) + "]" : " " + italic(flag.value);
