@@ -82,11 +82,9 @@ std::vector<attn::InstructionSet> architectures_of(const Arguments& arguments) {
 
 std::vector<attn::BenchSeries> series_of(const Arguments& arguments) {
     constexpr std::int64_t most_threads = 1024;
-    std::vector<std::size_t> threads;
-    for (const std::string& text : split(arguments[flags::threads], ',')) {
-        threads.push_back(
-            static_cast<std::size_t>(parse_integer(flags::threads.text, text, 1, most_threads)));
-    }
+    const auto threads = collected(split(arguments[flags::threads], ','), [](const auto& text) {
+        return static_cast<std::size_t>(parse_integer("--threads", text, 1, most_threads));
+    });
     const std::vector<attn::InstructionSet> architectures = architectures_of(arguments);
     std::vector<attn::BenchSeries> all;
     for (const std::string& word : split(arguments[flags::variants], ',')) {

@@ -259,10 +259,9 @@ Verdicts verdicts_on(Arguments arguments, const attn::Ledger& file) {
 /// Judges each layer of a file on its own, and writes all verdicts.
 int run_layers(const Arguments& arguments, const std::vector<attn::FileLayer>& layers) {
     if (specified_form(arguments) == "html") {
-        throw attn::ConfigError(std::string(arguments[flags::file]) + " has " +
-                                std::to_string(layers.size()) +
-                                " layers, and a page shows one: write .txt or .json, or save the "
-                                "tensors of one layer");
+        throw attn::ConfigError(
+            std::string(arguments[flags::file]) + " has " + std::to_string(layers.size()) +
+            " layers, and a page shows one: write .txt or .json, or save the tensors of one layer");
     }
     std::string text;
     std::vector<attn::JsonText> all;

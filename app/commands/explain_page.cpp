@@ -50,13 +50,9 @@ attn::Ledger own_walk(const attn::Diagnosis& diagnosis,
         const attn::Tensor* const read = diagnosis.read.find(step.name);
         const attn::Tensor* const computed = replay.step(step.name);
         if (computed == nullptr) continue;
-        if (read != nullptr && read->shape() == computed->shape()) {
-            attn::Tensor actual = *read;
-            own.record(step.name, actual);
-            replay.take(step.name, std::move(actual));
-        } else {
-            own.record(step.name, *computed);
-        }
+        const bool is_given = read != nullptr && read->shape() == computed->shape();
+        own.record(step.name, is_given ? *read : *computed);
+        if (is_given) replay.take(step.name, *read);
     }
     return own;
 }

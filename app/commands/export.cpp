@@ -80,11 +80,10 @@ int run_export(const Arguments& arguments) {
 
 std::vector<Flag> export_flags() {
     std::vector<Flag> rows =
-        grouped("Model",
-                {{"--as", "KIND",
-                  "hf: a folder that Hugging Face's transformers load; gguf, gguf-f16: a file that "
-                  "llama.cpp loads, in float32 or float16",
-                  one_of("hf gguf gguf-f16"), "hf"}});
+        grouped("Model", {{"--as", "KIND",
+                           "hf: a folder that Hugging Face's transformers load; gguf, gguf-f16: a "
+                           "file that llama.cpp loads, in float32 or float16",
+                           one_of("hf gguf gguf-f16"), "hf"}});
     for (const Flag& flag : model_flags()) {
         if (!flag.is(flags::text) && !flag.is(flags::ids)) rows.push_back(flag);
     }

@@ -168,9 +168,8 @@ std::string page_of_effects(const Arguments& arguments, const Model& model, cons
         arguments, "Effect of each head",
         if_left_out(model) +
             fmt::format(
-                "The probability of {} after {} is {:.4f}. Each number is its change without "
-                "that head; press it for the probability without the head, and for the head's "
-                "name.",
+                "The probability of {} after {} is {:.4f}. Each number is its change without that "
+                "head; press it for the probability without the head, and for the head's name.",
                 quoted(model, found.id), quoted(model, ids.back()), found.probability),
         found.heads, cell);
 }
@@ -338,11 +337,11 @@ int run_heads(const Arguments& line) {
     if (effect) return write_effects(arguments, model, ids), 0;
     const double gain = attn::models::gain_of_other_pairing(model, ids);
     if (gain > 0.5) {
-        report_note(fmt::format(
-            "this text would be {:.1f} nats per token likelier if the other features rotated "
-            "together: the rows of w_query and w_key may not be in the order of this format "
-            "(half and interleaved)",
-            gain));
+        report_note(
+            fmt::format("this text would be {:.1f} nats per token likelier if the other features "
+                        "rotated together: the rows of w_query and w_key may not be in the order "
+                        "of this format (half and interleaved)",
+                        gain));
     }
     const attn::models::HeadSurvey survey =
         attn::models::survey_heads(model, ids, without_of(arguments, model));
@@ -359,18 +358,16 @@ int run_heads(const Arguments& line) {
 }
 
 std::vector<Flag> form_flags() {
-    return grouped(
-        "Heads",
-        {{flags::effect, "", "print how likely the next word is without each head"},
-         {flags::chosen, "TOKEN", "the word for --effect (default: the likeliest)"},
-         {flags::repeat, "N",
-          "read N random tokens twice, and report which heads attend to the token after the "
-          "earlier copy (induction)",
-          integer(2, 100'000)},
-         form_flag(
-             "text: a table; json; html: a page with a picture of every head, which "
-             "opens the walk through its layer, with --effect and --repeat a table in colour; "
-             "npz: the numbers, (layer, head)")});
+    return grouped("Heads",
+                   {{flags::effect, "", "print how likely the next word is without each head"},
+                    {flags::chosen, "TOKEN", "the word for --effect (default: the likeliest)"},
+                    {flags::repeat, "N",
+                     "read N random tokens twice, and report which heads attend to the token after "
+                     "the earlier copy (induction)",
+                     integer(2, 100'000)},
+                    form_flag("text: a table; json; html: a page with a picture of every head, "
+                              "which opens the walk through its layer, with --effect and --repeat "
+                              "a table in colour; npz: the numbers, (layer, head)")});
 }
 
 }  // namespace

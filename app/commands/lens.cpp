@@ -166,8 +166,7 @@ std::vector<Flag> lens_flags() {
     return grouped(
         "Lens",
         {{flags::chosen, "TOKEN",
-          "the token whose probability and rank are printed (default: the model's own "
-          "prediction)"},
+          "the token whose probability and rank are printed (default: the model's own prediction)"},
          {flags::by, "WHAT", "layer: one row per layer; part: also one after each attention block",
           one_of("layer part"), "layer"},
          {flags::all, "",

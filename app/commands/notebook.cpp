@@ -72,8 +72,7 @@ void check_changes(const Arguments& arguments) {
     if (!changes_settings(arguments) || !wants_code(arguments)) return;
     throw attn::ConfigError(
         "a notebook's lines of code compute its own numbers: leave --code and --format ipynb out, "
-        "or "
-        "pass the line of --as-flags with your settings");
+        "or pass the line of --as-flags with your settings");
 }
 
 /// Returns the command of a walk that gives a cell's numbers, without line break. Settings that

@@ -214,10 +214,7 @@ std::string raised_text(const TracedProgram& program) {
 }
 
 attn::RequestedWalk walk_by_flags(const Arguments& arguments) {
-    attn::RequestedWalk walk;
-    walk.config = config_of(arguments);
-    walk.specified = specified_settings(arguments);
-    return walk;
+    return {.config = config_of(arguments), .specified = specified_settings(arguments)};
 }
 
 Flag python_flag(const std::string& programs) {

@@ -47,8 +47,7 @@ const std::vector<Flag>& walk_own_flags() {
                           "numbers)"}),
             Flag{flags::blank, "STEPS",
                  "leave the cells of these steps empty in a workbook, for a student: a correct "
-                 "number "
-                 "turns green",
+                 "number turns green",
                  such_as(step_names, Takes::Kind::list)}
                 .in_group("Output")
                 .typed_only()

@@ -101,8 +101,7 @@ void refuse_flags_of_walks(const Arguments& arguments) {
         if (goes || specified.implied) continue;
         throw attn::ConfigError(
             specified.flag->name +
-            " applies to a walk through one layer, and this is the whole model: "
-            "leave it out");
+            " applies to a walk through one layer, and this is the whole model: leave it out");
     }
     if (arguments[flags::bugs].size() > 1) {
         throw attn::ConfigError("next[...] takes one --bug: leave the others out");
@@ -257,10 +256,8 @@ std::string derivation(const Arguments& arguments, const attn::Walked& walk,
     const attn::StepTable& table = walk.table;
     const attn::Ledger& ledger = walk.ledger;
     const attn::Cell cell = attn::parse_cell(plan, table, ledger, wanted);
-    attn::WhyOptions options;
-    options.depth = arguments[flags::depth];
-    options.top = arguments[flags::top];
-    options.ink = ink_of(arguments);
+    const attn::WhyOptions options{
+        .depth = arguments[flags::depth], .top = arguments[flags::top], .ink = ink_of(arguments)};
     const auto derive_text = [&](const attn::WhyOptions& how) {
         return as_text_or_json(
             arguments, [&] { return of_page + attn::why_text(plan, table, ledger, cell, how); },

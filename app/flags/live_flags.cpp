@@ -50,8 +50,7 @@ constexpr std::array refusals{
     Refusal{flags::html_compare, "--live shows one walk on a page: leave --html-compare out"},
     Refusal{flags::hide_mistake, "--live shows which mistake is made: leave --hide-mistake out"},
     Refusal{flags::notebook,
-            "--live takes only flags: attn-explain notebook --as-flags prints those of "
-            "--notebook"},
+            "--live takes only flags: attn-explain notebook --as-flags prints those of --notebook"},
     Refusal{flags::model_file,
             "--live supports no model except stories: pass --model-file stories, or leave it out",
             "stories"}};
@@ -158,8 +157,8 @@ attn::JsonText knobs_json(const Arguments& arguments) {
 
 Flag live_flag() {
     return Flag{flags::live, "",
-                "embed the program itself in the HTML page: words, mask, scale, "
-                "positions and mistakes become fields, and each change recomputes everything"}
+                "embed the program itself in the HTML page: words, mask, scale, positions and "
+                "mistakes become fields, and each change recomputes everything"}
         .in_group("Output")
         .typed_only()
         .needing({[](const Arguments& specified) { return format_of(specified).answers; },

@@ -35,8 +35,7 @@ std::vector<Flag> model_rows() {
     return {
         Flag{flags::preset, "NAME",
              "the settings of a family of models, at small sizes (--list-presets); other flags "
-             "override "
-             "them, and --bias=false switches one off",
+             "override them, and --bias=false switches one off",
              one_of(preset_names)}
             .being(of_model),
         setting(flags::embed_dim, "N", "features of each token").being(of_model),
@@ -51,11 +50,10 @@ std::vector<Flag> model_rows() {
             .being(of_model)
             .needing({projects_output, "an output projection: add --output-projection"}),
         setting(flags::projection, "KIND",
-                "how query, key and value are computed from x: split and "
-                "matrix have a weight for each of the three, fused one "
-                "for all (GPT-2), fused-by-head the same, arranged head by "
-                "head (GPT-NeoX), stacked and per-head weights for each head, "
-                "mha as in nn.MultiheadAttention")
+                "how query, key and value are computed from x: split and matrix have a weight for "
+                "each of the three, fused one for all (GPT-2), fused-by-head the same, arranged "
+                "head by head (GPT-NeoX), stacked and per-head weights for each head, mha as in "
+                "nn.MultiheadAttention")
             .being(of_model),
         setting("--init", "HOW", "how projections are drawn, one word or three for q,k,v")
             .being(of_model)
@@ -103,8 +101,7 @@ std::vector<Flag> model_rows() {
         Flag{flags::mask_true, "WHICH", "meaning of true in --mask-file", one_of("keep drop")},
         setting(flags::causal_align, "WHERE",
                 "with unequal lengths, the causal mask aligns the first query with the first key, "
-                "or the "
-                "last with the last")
+                "or the last with the last")
             .needing({aligns, "--mask causal, and a memory longer or shorter than x"}),
         setting("--empty-row", "WHAT", "the weights of a query whose keys are all hidden")
             .being(of_arithmetic)

@@ -127,8 +127,7 @@ std::string exit_status(const Command& command) {
                        item(bold("1"), "There is a finding, such as a difference or a pitfall.") +
                        item(bold("2"),
                             "An error: in the flags, the data, or a file that cannot be read or "
-                            "written; one line on "
-                            "standard error gives the remedy.");
+                            "written; one line on standard error gives the remedy.");
     if (command.name == "diagnose") {
         text += item(bold("3"), "A difference that no known mistake explains.");
     }

@@ -177,17 +177,16 @@ QuestionMaker ask_origin(const std::string& step, const std::string& of) {
         if (std::ranges::count(numbers, cell.value) != 1) return std::nullopt;
         const auto place = std::ranges::find(numbers, cell.value) - numbers.begin();
         const auto from = indices_of(static_cast<std::size_t>(place), source.shape());
-        return Question{
-            .walk = walk,
-            .asks = fmt::format(
-                "{}{} has shape {}; {}, computed from it, has shape {}. Which cell of "
-                "{} is {}? Give its indices, from 0.",
-                given(walk), of, source.described(), step, tensor.described(), of, cell_text(cell)),
-            .right = {.kind = RightAnswer::Kind::shape, .shape = from},
-            .answer = of + index_text(from),
-            .hints = {formula_in(walked, step)},
-            .why = why_cell(walked, cell),
-            .cell = cell_text(cell)};
+        return Question{.walk = walk,
+                        .asks = fmt::format("{}{} has shape {}; {}, computed from it, has shape "
+                                            "{}. Which cell of {} is {}? Give its indices, from 0.",
+                                            given(walk), of, source.described(), step,
+                                            tensor.described(), of, cell_text(cell)),
+                        .right = {.kind = RightAnswer::Kind::shape, .shape = from},
+                        .answer = of + index_text(from),
+                        .hints = {formula_in(walked, step)},
+                        .why = why_cell(walked, cell),
+                        .cell = cell_text(cell)};
     };
 }
 
