@@ -59,10 +59,11 @@ std::string page_style(const Palette& p) {
 }
 
 constexpr std::string_view shared_style =
-    ".title{font-size:17px;font-weight:600}.formula,.digits{font-family:'DejaVu Sans Mono','Noto "
-    "Sans Mono',monospace}.formula{font-size:12px}.digits{font-size:12px}.cells rect,.bar "
-    "rect{fill:currentColor}.run{stroke:currentColor}.small{font-size:11px}.tiny{font-size:10.5px}"
-    "\n";
+    ".title{font-size:17px;font-weight:600}"
+    ".formula,.digits{font-family:'DejaVu Sans Mono','Noto Sans Mono',monospace}"
+    ".formula{font-size:12px}.digits{font-size:12px}"
+    ".cells rect,.bar rect{fill:currentColor}.run{stroke:currentColor}"
+    ".small{font-size:11px}.tiny{font-size:10.5px}\n";
 
 /// Restricts the rules of a style sheet to elements inside that class, so that figures with two
 /// themes on one page keep their own.
