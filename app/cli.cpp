@@ -20,12 +20,6 @@ using Words = std::vector<std::string>;
 
 bool is_command(const std::string& word) { return !word.empty() && find_command(word) != nullptr; }
 
-std::string shell_text(const Words& words) {
-    std::string text = "attn-explain";
-    for (const std::string& word : words) text += " " + shell_quoted(word);
-    return text;
-}
-
 /// Moves the command at `at` to the front of the command line, and drops flags that it lacks.
 std::string command_first(const Words& words, std::size_t at) {
     const Arguments walk(commands().front().tables);
@@ -38,7 +32,7 @@ std::string command_first(const Words& words, std::size_t at) {
         if (!is_left_out && i != at) moved.push_back(words[i]);
         if (has_next) ++i;
     }
-    return "the command comes first: " + shell_text(moved);
+    return "the command comes first: attn-explain " + shell_text(moved);
 }
 
 /// Returns the command line with the words at `at` replaced, as it could be typed; empty if it
@@ -51,7 +45,7 @@ std::string with_others(const Command& command, const Words& words, std::size_t 
     all.insert(all.end(), place + static_cast<std::ptrdiff_t>(count), words.end());
     try {
         Arguments(command.tables).parse({all.begin() + (command.name.empty() ? 0 : 1), all.end()});
-        return shell_text(all);
+        return "attn-explain " + shell_text(all);
     } catch (const attn::ConfigError&) {
         return {};
     }
@@ -211,8 +205,7 @@ Arguments parsed(const Command& command, const Words& words) {
     std::vector<const Flag*> missing = arguments.rows();
     std::erase_if(missing, [&](auto* flag) { return !flag->required || arguments.has(*flag); });
     if (missing.empty()) return arguments;
-    Words names;
-    for (const Flag* flag : missing) names.push_back(flag->name);
+    const Words names = collected(missing, &Flag::name);
     throw attn::ConfigError(command.name + " needs " + listed(names, "and") +
                             (names.size() == 1 ? ": " + missing.front()->whole_help()
                                                : ", as in " + command.examples.front().line));

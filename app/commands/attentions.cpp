@@ -48,16 +48,15 @@ step  fade[q,k] = if k > q then 0 else 2 ^ ((k - q) / half)
 step  weights[h,q,k] = gain[h] * scaled_scores[h,q,k] * fade[q,k]
 )";
 
-const std::vector<Flag>& attentions_flags() {
-    static const std::vector<Flag> all{
+std::vector<Flag> attentions_flags() {
+    return {
         {flags::name, "NAME", "the attention to show, or your own file",
          such_as(attn::shipped_attention_names, Takes::Kind::file)},
         Flag{flags::forms, "",
              "compute every form of the attention, report how much the results differ, and prove "
              "that they are the same function"},
         Flag{flags::backward, "", "compare the gradients of inputs and parameters, too"}.needing(
-            {[](const Arguments& line) { return line.has(flags::forms); }, nullptr,
-             "the forms of an attention: add --forms"}),
+            with<flags::forms>("the forms of an attention: add --forms")),
         Flag{flags::cost, "",
              "count the products and functions of each step, the numbers kept for the backward "
              "pass and those cached, in letters: H heads, T tokens, D features"},
@@ -71,7 +70,6 @@ const std::vector<Flag>& attentions_flags() {
              file()}
             .writing({".attn", "*"}),
         output_flag({".attn", ".txt", ".text", ".log", ".out", ".json"}).in_group("Output")};
-    return all;
 }
 
 attn::JsonText json_of(const attn::AttentionFile& file) {
@@ -88,7 +86,7 @@ void write_attentions(const Arguments& arguments) {
         text += fmt::format("{:22}{}\n", name, file->title);
         rows.push_back(json_of(*file));
     }
-    write_list(arguments, text, rows);
+    write_text_or_json(arguments, text, rows);
 }
 
 /// Writes the digits that each form loses, one line per step, and adds them as JSON.
@@ -154,12 +152,9 @@ int write_forms(const Arguments& arguments, const attn::AttentionFile& file) {
     std::vector<attn::JsonText> precision;
     if (compared.empty()) text += "this file names no tensors that should be the same\n";
     if (arguments.has(flags::compute_dtype)) text += precision_text(plan, file, precision);
-    write_text_or_json(
-        arguments, [&] { return text; },
-        [&] {
-            const attn::JsonText json{{"forms", forms}, {"comparisons", {promises, ",\n "}}};
-            return (precision.empty() ? json : json.with("precision", precision)).text;
-        });
+    const attn::JsonText json{{"forms", forms}, {"comparisons", {promises, ",\n "}}};
+    write_text_or_json(arguments, text,
+                       precision.empty() ? json : json.with("precision", precision));
     return is_right ? 0 : 1;
 }
 
@@ -220,13 +215,8 @@ void write_costs(const Arguments& arguments, const attn::Plan& plan,
         here.push_back(letter + " = " + attn::brief(size));
         if (letter != "D") sizes_json = sizes_json.with(letter, size);
     }
-    write_text_or_json(
-        arguments, [&] { return text + points + "here " + attn::joined(here) + "\n"; },
-        [&] {
-            return attn::JsonText{
-                {"forms", {forms, ",\n "}}, {"equal", equal}, {"sizes", sizes_json}}
-                .text;
-        });
+    write_text_or_json(arguments, text + points + "here " + attn::joined(here) + "\n",
+                       {{"forms", {forms, ",\n "}}, {"equal", equal}, {"sizes", sizes_json}});
 }
 
 /// Writes the file with a derived form, and reports what was proved about it.
@@ -255,12 +245,8 @@ int write_derived(const Arguments& arguments, const attn::AttentionFile& file) {
     }
     const std::string path = arguments[flags::output];
     if (ending_of(path) == ".attn") refuse_edited(path);
-    write_text_or_json(
-        arguments, [&] { return text; },
-        [&] {
-            return attn::JsonText{{"form", form}, {"text", text}, {"comparisons", {same, ",\n "}}}
-                .text;
-        });
+    write_text_or_json(arguments, text,
+                       {{"form", form}, {"text", text}, {"comparisons", {same, ",\n "}}});
     return is_right ? 0 : 1;
 }
 
@@ -300,11 +286,7 @@ void write_walk_text(const Arguments& arguments, const std::string& name) {
             if (each != name) variants += "#   " + each + "\n";
         }
     }
-    write_text_or_json(
-        arguments, [&] { return text + variants; },
-        [&] {
-            return attn::JsonText{{"name", name}, {"text", text}}.text;
-        });
+    write_text_or_json(arguments, text + variants, {{"name", name}, {"text", text}});
 }
 
 int run_attentions(const Arguments& arguments) {
@@ -351,8 +333,7 @@ int run_attentions(const Arguments& arguments) {
     }
     if (derives) return write_derived(arguments, *file);
     if (arguments.has(flags::forms)) return write_forms(arguments, *file);
-    write_text_or_json(
-        arguments, [&] { return file->text; }, [&] { return json_of(*file).text; });
+    write_text_or_json(arguments, file->text, json_of(*file));
     return 0;
 }
 
@@ -362,7 +343,7 @@ Command attentions_command() {
     return {
         "attentions",
         "list attentions, show one, or compare its forms",
-        {attentions_flags, json_flags, walk_flags, config_flags},
+        {table<attentions_flags>, json_flags, walk_flags, config_flags},
         run_attentions,
         {{"attn-explain attentions", "Lists the names for --attention."},
          {"attn-explain attentions standard", "Shows the text of the ordinary walk."},

@@ -82,11 +82,9 @@ std::vector<attn::InstructionSet> architectures_of(const Arguments& arguments) {
 
 std::vector<attn::BenchSeries> series_of(const Arguments& arguments) {
     constexpr std::int64_t most_threads = 1024;
-    std::vector<std::size_t> threads;
-    for (const std::string& text : split(arguments[flags::threads], ',')) {
-        threads.push_back(
-            static_cast<std::size_t>(parse_integer(flags::threads.text, text, 1, most_threads)));
-    }
+    const auto threads = collected(split(arguments[flags::threads], ','), [](const auto& text) {
+        return static_cast<std::size_t>(parse_integer("--threads", text, 1, most_threads));
+    });
     const std::vector<attn::InstructionSet> architectures = architectures_of(arguments);
     std::vector<attn::BenchSeries> all;
     for (const std::string& word : split(arguments[flags::variants], ',')) {
@@ -159,8 +157,8 @@ bool runs_fused(const Arguments& arguments) {
     return arguments[flags::variants].find("fused") != std::string::npos;
 }
 
-const std::vector<Flag>& bench_flags() {
-    static const std::vector<Flag> all{
+std::vector<Flag> bench_flags() {
+    return {
         {flags::variants, "METHOD,METHOD", "variants to time, one or several",
          some_of(words_of<attn::Variant>), "loop,vectorized,fused"},
         Flag{flags::shapes, "N,T,D",
@@ -184,10 +182,9 @@ const std::vector<Flag>& bench_flags() {
          "5"},
         Flag{flags::arch, "SET,SET", "instruction sets of fused",
              some_of(words_of<attn::InstructionSet>), "the widest available"}
-            .needing({runs_fused, nullptr, "--variant fused"}),
+            .needing({runs_fused, "--variant fused"}),
         Flag{flags::plot, "FILE", "plot time against length as SVG", file()}.writing({".svg"}),
     };
-    return all;
 }
 
 }  // namespace
@@ -195,7 +192,7 @@ const std::vector<Flag>& bench_flags() {
 Command bench_command() {
     return {"bench",
             "time the three variants, and plot time against length",
-            {bench_flags, json_flags, file_flags},
+            {table<bench_flags>, json_flags, file_flags},
             run_bench_command,
             {{"attn-explain bench --seq-len 256", "Times the variants at one length."}}};
 }

@@ -175,14 +175,14 @@ attn::JsonText json_of(const attn::Mistake& mistake) {
             {"lesson", mistake.lesson.raw()}};
 }
 
-std::string json_with_rules(const attn::Mistake& mistake, const std::optional<attn::Plan>& plan) {
-    std::vector<attn::JsonText> rules;
-    for (const auto& [right, wrong] : rules_of(mistake, plan)) {
-        rules.push_back({{"right", right}, {"wrong", wrong}});
-    }
+attn::JsonText json_with_rules(const attn::Mistake& mistake,
+                               const std::optional<attn::Plan>& plan) {
+    const auto rules = collected(rules_of(mistake, plan), [](const auto& rule) {
+        return attn::JsonText{{"right", rule.right}, {"wrong", rule.wrong}};
+    });
     const auto law = attn::law_for(mistake.id);
     const attn::JsonText json = json_of(mistake).with("rules", {rules, ", "});
-    return (law ? json.with("law", law->name) : json).text;
+    return law ? json.with("law", law->name) : json;
 }
 
 /// Returns the mistakes of the given attentions; without any, those of the catalogue, then those of
@@ -195,19 +195,11 @@ std::vector<const attn::Mistake*> all_about(const std::string& word,
     return found;
 }
 
-std::string json_of_mistakes(const std::string& word, const std::optional<attn::Plan>& plan) {
-    std::vector<attn::JsonText> rows;
-    for (const attn::Mistake* mistake : all_about(word, plan)) rows.push_back(json_of(*mistake));
-    return attn::JsonText(rows).text;
-}
-
-const std::vector<Flag>& bugs_flags() {
-    static const std::vector<Flag> all{
-        {flags::id, "ID", "the mistake to explain, or a subject to list: rope",
-         such_as(mistake_ids)},
-        {flags::attentions, "NAME", "list the mistakes in the file of an attention",
-         such_as(attn::shipped_attention_names, Takes::Kind::file)}};
-    return all;
+std::vector<Flag> bugs_flags() {
+    return {{flags::id, "ID", "the mistake to explain, or a subject to list: rope",
+             such_as(mistake_ids)},
+            {flags::attentions, "NAME", "list the mistakes in the file of an attention",
+             such_as(attn::shipped_attention_names, Takes::Kind::file)}};
 }
 
 int run_bugs(const Arguments& arguments) {
@@ -225,13 +217,11 @@ int run_bugs(const Arguments& arguments) {
                                        : found.size() == 1 && !is_harmless
                                            ? *found.front()
                                            : attn::find_mistake(word);
-        write_text_or_json(
-            arguments, [&] { return description_of(mistake, plan); },
-            [&] { return json_with_rules(mistake, plan); });
+        write_text_or_json(arguments, description_of(mistake, plan),
+                           json_with_rules(mistake, plan));
     } else {
-        write_text_or_json(
-            arguments, [&] { return list_of_mistakes(arguments, plan); },
-            [&] { return json_of_mistakes(word, plan); });
+        write_text_or_json(arguments, list_of_mistakes(arguments, plan),
+                           collected(found, [](const auto* each) { return json_of(*each); }));
     }
     return 0;
 }
@@ -241,7 +231,7 @@ int run_bugs(const Arguments& arguments) {
 Command bugs_command() {
     return {"bugs",
             "list known mistakes, all or on one subject, or explain one",
-            {bugs_flags, json_flags, file_flags},
+            {table<bugs_flags>, json_flags, file_flags},
             run_bugs,
             {{"attn-explain bugs", "Lists the known mistakes."},
              {"attn-explain bugs rope", "Lists those on a subject."},

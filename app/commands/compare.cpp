@@ -178,9 +178,9 @@ int run_compare(const Arguments& arguments) {
     return comparison.equal() ? 0 : 1;
 }
 
-const std::vector<Flag>& compare_flags() {
+std::vector<Flag> compare_flags() {
     constexpr Takes side{Takes::Kind::file, 0, 0, {}, words_of<attn::Variant>, false, true, true};
-    static const std::vector<Flag> all{
+    return {
         Flag{flags::a, "A",
              "the first run or file: loop, vectorized, fused, flags in one word (\"--scale "
              "none\", \"--preset llama3\"), or a file",
@@ -188,7 +188,6 @@ const std::vector<Flag>& compare_flags() {
             .demanded(),
         Flag{flags::b, "B", "the second run or file", side}.demanded(),
     };
-    return all;
 }
 
 }  // namespace
@@ -196,7 +195,7 @@ const std::vector<Flag>& compare_flags() {
 Command compare_command() {
     return {"compare",
             "compare two runs, or files, step by step",
-            {compare_flags, tolerance_flags, json_flags, file_flags, color_flags, bug_flags,
+            {table<compare_flags>, tolerance_flags, json_flags, file_flags, color_flags, bug_flags,
              config_flags, notebook_walk_flags, walk_flags},
             run_compare,
             {{"attn-explain compare loop vectorized", "Where the two methods round differently."},

@@ -259,10 +259,9 @@ Verdicts verdicts_on(Arguments arguments, const attn::Ledger& file) {
 /// Judges each layer of a file on its own, and writes all verdicts.
 int run_layers(const Arguments& arguments, const std::vector<attn::FileLayer>& layers) {
     if (specified_form(arguments) == "html") {
-        throw attn::ConfigError(std::string(arguments[flags::file]) + " has " +
-                                std::to_string(layers.size()) +
-                                " layers, and a page shows one: write .txt or .json, or save the "
-                                "tensors of one layer");
+        throw attn::ConfigError(
+            std::string(arguments[flags::file]) + " has " + std::to_string(layers.size()) +
+            " layers, and a page shows one: write .txt or .json, or save the tensors of one layer");
     }
     std::string text;
     std::vector<attn::JsonText> all;
@@ -274,11 +273,7 @@ int run_layers(const Arguments& arguments, const std::vector<attn::FileLayer>& l
         all.push_back(verdicts.json().with("layer", attn::JsonText(layer.name)));
         codes.push_back(verdicts.code);
     }
-    write_text_or_json(
-        arguments, [&] { return text; },
-        [&] {
-            return attn::JsonText{{"layers", all}}.text;
-        });
+    write_text_or_json(arguments, text, {{"layers", all}});
     return std::ranges::count(codes, 1) > 0 ? 1 : std::ranges::max(codes);
 }
 
@@ -300,17 +295,14 @@ int run_diagnose(const Arguments& typed) {
         write_text(arguments, page_of(verdicts.diagnosis, verdicts.options, remarks,
                                       arguments[flags::file], command_line("diagnose", arguments)));
     } else {
-        write_text_or_json(
-            arguments, [&] { return verdicts.text(arguments); },
-            [&] { return verdicts.json().text; });
+        write_text_or_json(arguments, verdicts.text(arguments), verdicts.json());
     }
     return verdicts.code;
 }
 
-const std::vector<Flag>& diagnose_flags() {
-    const Need a_file{[](const Arguments& arguments) { return !arguments.has(flags::power); },
-                      nullptr, "a file to diagnose: leave --power out"};
-    static const std::vector<Flag> all{
+std::vector<Flag> diagnose_flags() {
+    const Need a_file = without<flags::power>("a file to diagnose: leave --power out");
+    return {
         {flags::file, "FILE",
          "what your code computed: .npz, .safetensors, .json or a folder of .npy", file()},
         {flags::given, "FILE", "a file with x and parameters under their names", file()},
@@ -328,7 +320,6 @@ const std::vector<Flag>& diagnose_flags() {
         Flag{flags::power, "", "list the mistakes that this input could reveal"}.typed_only(),
         output_flag({".txt", ".json", ".html"}),
     };
-    return all;
 }
 
 }  // namespace
@@ -336,7 +327,7 @@ const std::vector<Flag>& diagnose_flags() {
 Command diagnose_command() {
     return {"diagnose",
             "find the mistake in your own tensors",
-            {diagnose_flags, tolerance_flags, json_flags, color_flags, config_flags,
+            {table<diagnose_flags>, tolerance_flags, json_flags, color_flags, config_flags,
              notebook_walk_flags, walk_flags},
             run_diagnose,
             {{"attn-explain diagnose mine.npz --given probe.npz",

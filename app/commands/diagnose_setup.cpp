@@ -13,7 +13,6 @@
 #include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/core/plan/given_sizes.hpp"
-#include "attn/core/steps/softmax.hpp"
 #include "attn/core/walk/walk.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/compare/compare.hpp"
@@ -182,9 +181,8 @@ void note_cost_of_mistakes(const attn::Plan& plan) {
 DiagnosedWalk requested_walk(const Arguments& arguments, const attn::Ledger& whole,
                              std::map<std::string, std::string> specified, bool may_begin_later) {
     const attn::Ledger file = attn::split_fused(whole, specified);
-    DiagnosedWalk requested;
-    requested.config = config_of(arguments);
-    requested.specified = specified_settings(arguments);
+    DiagnosedWalk requested{
+        {.config = config_of(arguments), .specified = specified_settings(arguments)}};
     const attn::WalkConfig& config = requested.config;
     const attn::Ledger given =
         arguments.has(flags::given)

@@ -9,12 +9,10 @@
 namespace app {
 namespace {
 
-const std::vector<Flag>& examples_flags() {
-    static const std::vector<Flag> all{
-        {flags::name, "NAME", "the example to show, or your own file",
-         such_as(attn::shipped_example_names, Takes::Kind::file)},
-        output_flag({".txt", ".text", ".log", ".out", ".json"}).in_group("Output")};
-    return all;
+std::vector<Flag> examples_flags() {
+    return {{flags::name, "NAME", "the example to show, or your own file",
+             such_as(attn::shipped_example_names, Takes::Kind::file)},
+            output_flag({".txt", ".text", ".log", ".out", ".json"}).in_group("Output")};
 }
 
 attn::JsonText json_of(const attn::ExampleFile& file) {
@@ -27,8 +25,7 @@ attn::JsonText json_of(const attn::ExampleFile& file) {
 int run_examples(const Arguments& arguments) {
     if (arguments.has(flags::name)) {
         const auto file = example_of(arguments[flags::name]);
-        write_text_or_json(
-            arguments, [&] { return file->text; }, [&] { return json_of(*file).text; });
+        write_text_or_json(arguments, file->text, json_of(*file));
         return 0;
     }
     std::string text;
@@ -38,7 +35,7 @@ int run_examples(const Arguments& arguments) {
         text += fmt::format("{:12}{}\n", name, file->title);
         rows.push_back(json_of(*file));
     }
-    write_list(arguments, text, rows);
+    write_text_or_json(arguments, text, rows);
     return 0;
 }
 
@@ -47,7 +44,7 @@ int run_examples(const Arguments& arguments) {
 Command examples_command() {
     return {"examples",
             "list the examples with named features, or show one",
-            {examples_flags, json_flags},
+            {table<examples_flags>, json_flags},
             run_examples,
             {{"attn-explain examples", "Lists the names for --example."},
              {"attn-explain examples adjective", "Shows its file: words, features, matrices."},

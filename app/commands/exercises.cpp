@@ -1,4 +1,5 @@
 #include "app/commands/exercises.hpp"
+#include "app/commands/printed_cells.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +8,6 @@
 #include <iterator>
 #include <map>
 
-#include "app/commands/diagnose_setup.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/core/settings/parse.hpp"
 #include "attn/ground/tensor/slice.hpp"
@@ -91,15 +91,8 @@ std::string difference_in(const std::string& name, const attn::Tensor& mine,
     for (const double number : right.numbers()) {
         if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
     }
-    std::size_t worst = 0;
-    double most = 0;
-    for (std::size_t i = 0; i < right.size(); ++i) {
-        if (attn::same_number(mine.at(i), right.at(i))) continue;
-        const double distance = std::abs(mine.at(i) - right.at(i));
-        const double off = std::isnan(distance) ? HUGE_VAL : distance;
-        if (off > most) worst = i, most = off;
-    }
-    if (most <= 1e-5 * largest) return {};
+    const auto [worst, distance] = farthest_cell(mine, right);
+    if (distance <= 1e-5 * largest) return {};
     return name + attn::index_text(attn::indices_of(worst, right.shape())) + " is " +
            attn::brief(mine.at(worst)) + " and should be " + attn::brief(right.at(worst));
 }

@@ -36,26 +36,6 @@ std::string Explained::question_text(const attn::LineQuestion& question) const {
            place(question.file, question.line) + ": " + question.text;
 }
 
-const char* word(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::right:
-            return "ok";
-        case Verdict::follows:
-            return "ok (follows from above)";
-        case Verdict::wrong:
-            return "WRONG";
-        case Verdict::harmless:
-            return "harmless";
-        case Verdict::unknown:
-            return "DIFFERS";
-        case Verdict::open:
-            return "differs";
-        case Verdict::not_judged:
-            return "not judged";
-    }
-    return "";
-}
-
 std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosis& diagnosis,
                                                             const ExplainedLine& line) {
     std::vector<std::pair<std::string, std::string>> all;
@@ -136,8 +116,8 @@ std::string lines_text(const Explained& explained, const attn::ExplainedAttentio
         }
         text += fmt::format("        {:<24} {:<16} ", attn::joined(line.steps),
                             attn::shape_text(line.shape));
-        text +=
-            is_wrong(line.verdict) ? ink.of(ink.mistake, word(line.verdict)) : word(line.verdict);
+        const std::string verdict(attn::word(line.verdict));
+        text += is_wrong(line.verdict) ? ink.of(ink.mistake, verdict) : verdict;
         if (explained.is_part(line)) text += "   " + attn::visible(attn::cut_to(line.name, 60));
         text += "\n";
         for (const auto& [head, body] : paragraphs(attention.diagnosis, line)) {
@@ -206,7 +186,7 @@ attn::JsonText json_of(const Explained& explained, const attn::ExplainedAttentio
                            {"steps", line.steps},
                            {"shape", shape},
                            {"source", explained.source(line)},
-                           {"verdict", word(line.verdict)}};
+                           {"verdict", attn::word(line.verdict)}};
         if (!line.file.empty()) row = row.with("file", line.file);
         if (line.finding != nullptr && line.finding->mistake() != nullptr) {
             row = row.with("mistake", line.finding->mistake()->id)
@@ -215,22 +195,18 @@ attn::JsonText json_of(const Explained& explained, const attn::ExplainedAttentio
         if (!line.reason.empty()) row = row.with("reason", line.reason);
         lines.push_back(std::move(row));
     }
-    std::vector<attn::JsonText> questions;
-    for (const attn::LineQuestion& each : attention.questions) {
+    const auto questions = collected(attention.questions, [](const attn::LineQuestion& each) {
         attn::JsonText row{{"text", each.text}};
         if (each.line > 0) row = row.with("line", each.line);
-        if (!each.file.empty()) row = row.with("file", each.file);
-        questions.push_back(std::move(row));
-    }
+        return each.file.empty() ? row : row.with("file", each.file);
+    });
     return {
         {"settings", attention.settings}, {"questions", questions}, {"lines", {lines, ",\n   "}}};
 }
 
-std::string as_json(const Explained& explained) {
-    std::vector<attn::JsonText> attentions;
-    for (const attn::ExplainedAttention& each : explained.found.attentions) {
-        attentions.push_back(json_of(explained, each));
-    }
+attn::JsonText as_json(const Explained& explained) {
+    const auto attentions = collected(explained.found.attentions,
+                                      [&](const auto& each) { return json_of(explained, each); });
     attn::JsonText json{
         {"file", explained.path},
         {"attentions", {attentions, ",\n  "}},
@@ -244,7 +220,7 @@ std::string as_json(const Explained& explained) {
                                                   {"message", raised.message},
                                                   {"suggestion", raised.fits}});
     }
-    return json.text + "\n";
+    return json;
 }
 
 /// Text within a workflow command of GitHub Actions.
@@ -348,9 +324,7 @@ int write_explained(const Arguments& arguments, TracedProgram program, const std
     } else if (form == "html") {
         write_text(arguments, page_of(explained, command_line("explain", arguments)));
     } else {
-        write_text_or_json(
-            arguments, [&] { return as_text(explained, ink_of(arguments)); },
-            [&] { return as_json(explained); });
+        write_text_or_json(arguments, as_text(explained, ink_of(arguments)), as_json(explained));
     }
     return exit_code_of(explained);
 }
@@ -364,8 +338,8 @@ int run_explain(const Arguments& arguments) {
                            path);
 }
 
-const std::vector<Flag>& explain_flags() {
-    static const std::vector<Flag> all{
+std::vector<Flag> explain_flags() {
+    return {
         Flag{flags::file, "FILE", "your program: .py or .ipynb; with a trace, its source", file()}
             .demanded(),
         {flags::format, "FORMAT", "print text, json, a page, or annotations of GitHub Actions",
@@ -374,7 +348,6 @@ const std::vector<Flag>& explain_flags() {
         {flags::trace, "FILE", "read this trace of the program instead of running it", file()},
         python_flag("program"),
     };
-    return all;
 }
 
 }  // namespace
@@ -388,7 +361,7 @@ std::optional<int> explained_trace(const Arguments& arguments, const attn::Ledge
 Command explain_command() {
     return {"explain",
             "run your own program and name the step and the mistake of each line",
-            {explain_flags, json_flags, file_flags, color_flags, config_flags, walk_flags},
+            {table<explain_flags>, json_flags, file_flags, color_flags, config_flags, walk_flags},
             run_explain,
             {{"attn-explain explain my_attention.py",
               "Lists the lines of attention in a program, each with its step and its verdict."}}};

@@ -50,13 +50,9 @@ attn::Ledger own_walk(const attn::Diagnosis& diagnosis,
         const attn::Tensor* const read = diagnosis.read.find(step.name);
         const attn::Tensor* const computed = replay.step(step.name);
         if (computed == nullptr) continue;
-        if (read != nullptr && read->shape() == computed->shape()) {
-            attn::Tensor actual = *read;
-            own.record(step.name, actual);
-            replay.take(step.name, std::move(actual));
-        } else {
-            own.record(step.name, *computed);
-        }
+        const bool is_given = read != nullptr && read->shape() == computed->shape();
+        own.record(step.name, is_given ? *read : *computed);
+        if (is_given) replay.take(step.name, *read);
     }
     return own;
 }
@@ -76,15 +72,15 @@ attn::JsonText row(const std::string& place, const std::string& text,
 }
 
 attn::JsonText step_row(const attn::Diagnosis& diagnosis, const ExplainedLine& line, bool is_part) {
-    std::vector<attn::JsonText> notes;
-    for (const auto& [head, body] : paragraphs(diagnosis, line)) {
-        notes.emplace_back(std::vector<std::string>{head, attn::visible_lines(body, false)});
-    }
+    const auto notes = collected(paragraphs(diagnosis, line), [](const auto& paragraph) {
+        const auto& [head, body] = paragraph;
+        return attn::JsonText(std::vector<std::string>{head, attn::visible_lines(body, false)});
+    });
     return {{"name", attn::visible(attn::cut_to(line.name, 60))},
             {"part", is_part},
             {"steps", line.steps},
             {"shape", attn::shape_text(line.shape)},
-            {"verdict", word(line.verdict)},
+            {"verdict", attn::word(line.verdict)},
             {"wrong", is_wrong(line.verdict)},
             {"notes", {notes, ", "}}};
 }
@@ -377,12 +373,9 @@ std::string page_of(const attn::Diagnosis& diagnosis, const attn::DiagnoseOption
                                ": nothing was judged, so there is no page" +
                                (remarks.empty() ? "" : " (" + remarks + ")"));
     }
-    std::vector<ExplainedLine> judged;
-    for (const attn::StepVerdict& step : diagnosis.steps) {
-        judged.push_back(line_of(step, diagnosis));
-    }
     return page_of_tensors(
-        BothWalks(diagnosis, options), std::move(judged),
+        BothWalks(diagnosis, options),
+        collected(diagnosis.steps, [&](const auto& step) { return line_of(step, diagnosis); }),
         {"your tensors", command, {{"file", attn::json_string(file)}}},
         [&](const std::vector<ExplainedLine>& lines) {
             Listing all{file_name(file) + ": " + summary_of(lines, diagnosis)};

@@ -4,6 +4,17 @@
 #include <vector>
 
 #include "app/commands/program_run.hpp"
+#include "attn/core/plan/words.hpp"
+
+template <>
+inline constexpr std::array<std::pair<std::string_view, attn::LineVerdict>, 7>
+    attn::words<attn::LineVerdict>{{{"ok", attn::LineVerdict::right},
+                                    {"ok (follows from above)", attn::LineVerdict::follows},
+                                    {"WRONG", attn::LineVerdict::wrong},
+                                    {"harmless", attn::LineVerdict::harmless},
+                                    {"DIFFERS", attn::LineVerdict::unknown},
+                                    {"differs", attn::LineVerdict::open},
+                                    {"not judged", attn::LineVerdict::not_judged}}};
 
 namespace app {
 
@@ -27,8 +38,6 @@ struct Explained {
                source(line).find(line.name + " =") == std::string::npos;
     }
 };
-
-const char* word(attn::LineVerdict verdict);
 
 /// The paragraphs below a line, each after its word: the mistake, its effect and its fix.
 std::vector<std::pair<std::string, std::string>> paragraphs(const attn::Diagnosis& diagnosis,

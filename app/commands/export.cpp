@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/written_text.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
@@ -25,12 +26,10 @@ void write_hugging_face(const Model& model, const std::string& path) {
     }
     const std::string config = attn::models::config_json(model);
     const std::vector<attn::NamedTensor> tensors = attn::models::tensors_for_hugging_face(model);
-    std::vector<attn::TensorRef> named;
-    for (const attn::NamedTensor& each : tensors) named.push_back({each.name, each.tensor});
     attn::OutputFolder folder(path);
     attn::write_file(folder.file("config.json"), config);
     attn::OutputFile file(folder.file("model.safetensors"));
-    attn::write_safetensors(file, named);
+    attn::write_safetensors(file, refs_of(tensors));
     file.commit();
     const std::string tokenizer = model.tokenizer ? model.tokenizer->as_json() : "";
     if (!tokenizer.empty()) attn::write_file(folder.file("tokenizer.json"), tokenizer);
@@ -43,11 +42,9 @@ void write_hugging_face(const Model& model, const std::string& path) {
 void write_gguf(const Model& model, const std::string& path, bool half) {
     const nlohmann::json metadata = attn::models::metadata_for_gguf(model, half);
     const std::vector<attn::NamedTensor> tensors = attn::models::tensors_for_gguf(model, half);
-    std::vector<attn::TensorRef> named;
-    for (const attn::NamedTensor& each : tensors) named.push_back({each.name, each.tensor});
     attn::OutputSet set;
     attn::OutputFile file(set.file(path));
-    attn::write_gguf(file, metadata, named);
+    attn::write_gguf(file, metadata, refs_of(tensors));
     file.commit();
     set.commit();
     if (metadata.contains("tokenizer.ggml.model")) return;
@@ -81,21 +78,17 @@ int run_export(const Arguments& arguments) {
     return 0;
 }
 
-const std::vector<Flag>& export_flags() {
-    static const std::vector<Flag> all = [] {
-        std::vector<Flag> rows = grouped(
-            "Model",
-            {{"--as", "KIND",
-              "hf: a folder that Hugging Face's transformers load; gguf, gguf-f16: a file that "
-              "llama.cpp loads, in float32 or float16",
-              one_of("hf gguf gguf-f16"), "hf"}});
-        for (const Flag& flag : model_flags()) {
-            if (!flag.is(flags::text) && !flag.is(flags::ids)) rows.push_back(flag);
-        }
-        rows.push_back(output_flag({".gguf", "*"}));
-        return rows;
-    }();
-    return all;
+std::vector<Flag> export_flags() {
+    std::vector<Flag> rows =
+        grouped("Model", {{"--as", "KIND",
+                           "hf: a folder that Hugging Face's transformers load; gguf, gguf-f16: a "
+                           "file that llama.cpp loads, in float32 or float16",
+                           one_of("hf gguf gguf-f16"), "hf"}});
+    for (const Flag& flag : model_flags()) {
+        if (!flag.is(flags::text) && !flag.is(flags::ids)) rows.push_back(flag);
+    }
+    rows.push_back(output_flag({".gguf", "*"}));
+    return rows;
 }
 
 }  // namespace
@@ -103,7 +96,7 @@ const std::vector<Flag>& export_flags() {
 Command export_command() {
     return {"export",
             "write a trained model for other programs",
-            {export_flags},
+            {table<export_flags>},
             run_export,
             {{"attn-explain export --model-file stories --as hf -o stories",
               "A folder with config.json, model.safetensors and tokenizer.json."}}};

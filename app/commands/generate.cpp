@@ -149,17 +149,15 @@ int run_generate(const Arguments& arguments) {
         return whole_text(model, write()) + "\n";
     };
     write_text_or_json(arguments, text,
-                       [&] { return with_text(json_head(model), model, write()).text; });
+                       [&] { return with_text(json_of_model(model), model, write()).text; });
     return 0;
 }
 
 std::vector<std::string> model_bugs() {
-    std::vector<std::string> ids;
-    for (const ModelMistake& mistake : attn::models::model_mistakes()) ids.push_back(mistake.id);
-    return ids;
+    return collected(attn::models::model_mistakes(), &ModelMistake::id);
 }
-const std::vector<Flag>& generate_flags() {
-    static const std::vector<Flag> all = grouped(
+std::vector<Flag> generate_flags() {
+    return grouped(
         "Writing",
         {
             {flags::tokens, "N", "maximum number of tokens to write", integer(1, 1'000'000), "100"},
@@ -181,16 +179,11 @@ const std::vector<Flag>& generate_flags() {
             form_flag("text; json; html: a page with the likeliest tokens at each place",
                       "text json html"),
         });
-    return all;
 }
 
 }  // namespace
 
-TokenIds WrittenText::ids() const {
-    TokenIds all;
-    for (const WrittenToken& token : tokens) all.push_back(token.id);
-    return all;
-}
+TokenIds WrittenText::ids() const { return collected(tokens, &WrittenToken::id); }
 
 Sampling sampling_of(const Arguments& arguments) {
     Sampling sampling;
@@ -301,8 +294,11 @@ attn::Tensor array_of(const TokenIds& ids) {
     return {{"token"}, std::move(cells)};
 }
 
-void write_arrays(const Arguments& arguments, const std::vector<attn::NamedTensor>& arrays) {
-    const std::string path = arguments[flags::output];
+void write_form(const Arguments& arguments, const ModelForms& forms) {
+    const std::string form = specified_form(arguments), path = arguments[flags::output];
+    if (form == "html") return write_text(arguments, forms.page());
+    if (form != "npz") return write_text_or_json(arguments, forms.text, forms.json);
+    const std::vector<attn::NamedTensor> arrays = forms.arrays();
     if (path.empty() || path == "-") {
         throw attn::ConfigError("--format npz writes a file: pass -o with a name in .npz");
     }
@@ -347,15 +343,19 @@ std::string if_left_out(const Model& model) {
     return model.left_out.empty() ? "" : name_of(model) + ": ";
 }
 
-attn::JsonText json_head(const Model& model) {
-    const attn::JsonText head{{{"attn_explain", attn::version()}, {"model", model.label}}, ",\n "};
-    return model.left_out.empty() ? head : head.with("without", model.left_out, ",\n ");
+attn::JsonText json_of_model(
+    const Model& model, std::initializer_list<std::pair<std::string_view, attn::JsonText>> members,
+    std::string_view between) {
+    attn::JsonText json{{{"attn_explain", attn::version()}, {"model", model.label}}, ",\n "};
+    if (!model.left_out.empty()) json = json.with("without", model.left_out, ",\n ");
+    for (const auto& [key, value] : members) json = json.with(key, value, between);
+    return json;
 }
 
 Command generate_command() {
     return {"generate",
             "write text with a model, with or without a mistake",
-            {generate_flags, model_flags, run_flags, json_flags, file_flags},
+            {table<generate_flags>, model_flags, run_flags, json_flags, file_flags},
             run_generate,
             {{"attn-explain generate --text 'Once upon a time'", "Continues a text."},
              {"attn-explain generate --top 3 -o text.html",

@@ -110,7 +110,7 @@ void generate_with_bug(const Arguments& arguments, Model& model) {
         refuse(arguments, flags::no_notes, "");
         const Writer writer(arguments, model);
         const WrittenText right = writer.write();
-        return with_text(json_head(model), model, right)
+        return with_text(json_of_model(model), model, right)
             .with("bug", bug_json(model, compare_with(writer, right, mistake)), ",\n ")
             .text;
     };

@@ -7,9 +7,17 @@
 #include "app/commands/exercises.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/core/plan/words.hpp"
 #include "attn/files/io/array_files.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
+
+template <>
+inline constexpr std::array<std::pair<std::string_view, app::Judgement::Outcome>, 4>
+    attn::words<app::Judgement::Outcome>{{{"right", app::Judgement::Outcome::right},
+                                          {"wrong", app::Judgement::Outcome::wrong},
+                                          {"not solved", app::Judgement::Outcome::not_yet},
+                                          {"ended", app::Judgement::Outcome::ended}}};
 
 namespace app {
 namespace {
@@ -24,19 +32,7 @@ struct Graded {
     std::string place() const {
         return judgement.line > 0 ? "line " + std::to_string(judgement.line) + ": " : "";
     }
-    std::string result() const {
-        switch (judgement.outcome) {
-            case Judgement::Outcome::right:
-                return "right";
-            case Judgement::Outcome::wrong:
-                return "wrong";
-            case Judgement::Outcome::not_yet:
-                return "not solved";
-            case Judgement::Outcome::ended:
-                return "ended";
-        }
-        return "";
-    }
+    std::string result() const { return std::string(attn::word(judgement.outcome)); }
 };
 
 /// Grades every answer below a folder, in the order of their paths.
@@ -106,31 +102,22 @@ std::string as_csv(const std::vector<Graded>& all) {
     return text;
 }
 
-std::string grades_json(const std::vector<Graded>& all) {
-    std::vector<attn::JsonText> rows;
-    for (const Graded& each : all) {
-        rows.push_back({{"student", each.student},
-                        {"exercise", each.exercise},
-                        {"points", each.is_right() ? 1 : 0},
-                        {"result", each.result()},
-                        {"line", each.judgement.line},
-                        {"mistake", each.judgement.mistake},
-                        {"message", each.judgement.text}});
-    }
-    return attn::JsonText(rows).text + "\n";
+attn::JsonText grade_json(const Graded& each) {
+    return {{"student", each.student},           {"exercise", each.exercise},
+            {"points", each.is_right() ? 1 : 0}, {"result", each.result()},
+            {"line", each.judgement.line},       {"mistake", each.judgement.mistake},
+            {"message", each.judgement.text}};
 }
 
 /// results.json of Gradescope: a test for each exercise of one submission.
 std::string as_gradescope(const std::vector<Graded>& all) {
-    std::vector<attn::JsonText> tests;
-    for (const Graded& each : all) {
-        tests.push_back(
-            {{"name", each.exercise},
-             {"score", each.is_right() ? 1 : 0},
-             {"max_score", 1},
-             {"status", each.is_right() ? "passed" : "failed"},
-             {"output", each.is_right() ? "right" : each.place() + each.judgement.text}});
-    }
+    const auto tests = collected(all, [](const Graded& each) -> attn::JsonText {
+        return {{"name", each.exercise},
+                {"score", each.is_right() ? 1 : 0},
+                {"max_score", 1},
+                {"status", each.is_right() ? "passed" : "failed"},
+                {"output", each.is_right() ? "right" : each.place() + each.judgement.text}};
+    });
     return attn::JsonText({{"tests", {tests, ",\n  "}}}).text + "\n";
 }
 
@@ -150,15 +137,15 @@ int run_grade(const Arguments& arguments) {
                                "ada/04_causal_mask.py");
     }
     const std::string format = specified_form(arguments);
-    write_text(arguments, format == "json"         ? grades_json(all)
-                          : format == "csv"        ? as_csv(all)
+    write_text(arguments, format == "json"  ? attn::JsonText(collected(all, grade_json)).text + "\n"
+                          : format == "csv" ? as_csv(all)
                           : format == "gradescope" ? as_gradescope(all)
                                                    : grades_text(all));
     return 0;
 }
 
-const std::vector<Flag>& grade_flags() {
-    static const std::vector<Flag> all{
+std::vector<Flag> grade_flags() {
+    return {
         Flag{flags::folder, "FOLDER", "a folder of answers, one folder per student"}.demanded(),
         {flags::format, "FORMAT", "gradescope: results.json of one submission",
          one_of("text json csv gradescope"), "from the extension of --output, otherwise text"},
@@ -167,7 +154,6 @@ const std::vector<Flag>& grade_flags() {
         python_flag("answers"),
         output_flag({".txt", ".json", ".csv"}),
     };
-    return all;
 }
 
 }  // namespace
@@ -175,7 +161,7 @@ const std::vector<Flag>& grade_flags() {
 Command grade_command() {
     return {"grade",
             "check a folder of answers to the exercises",
-            {grade_flags, json_flags},
+            {table<grade_flags>, json_flags},
             run_grade,
             {{"attn-explain grade submissions -o grades.csv",
               "Runs each answer in its own process, with limits, and names its mistake."}}};

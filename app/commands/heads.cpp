@@ -73,7 +73,7 @@ std::string json_of_heads(const Model& model, const std::vector<HeadFigures>& he
         for (const auto& [name, figure] : figures) row = row.with(name, head.*figure);
         row = row.with("name", head.name);
     }
-    return json_head(model).with("ids", ids, ",\n ").with("heads", rows, ",\n ").text + "\n";
+    return json_of_model(model, {{"ids", ids}, {"heads", rows}}).text + "\n";
 }
 
 /// Builds a tensor with one number per head.
@@ -86,11 +86,11 @@ attn::Tensor by_head(const std::vector<Head>& heads, Of of) {
     return {{"layer", "head"}, std::move(cells)};
 }
 
-void write_heads(const Arguments& arguments, const std::vector<HeadFigures>& heads,
-                 const TokenIds& ids) {
+std::vector<attn::NamedTensor> arrays_of_heads(const std::vector<HeadFigures>& heads,
+                                               const TokenIds& ids) {
     std::vector<attn::NamedTensor> arrays{{"ids", array_of(ids)}};
     for (const auto& [name, figure] : figures) arrays.push_back({name, by_head(heads, figure)});
-    write_arrays(arguments, arrays);
+    return arrays;
 }
 
 /// Renders a table with layers as rows and heads as columns, each cell coloured by its number.
@@ -130,7 +130,8 @@ attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std
     return document;
 }
 
-void write_page(const Arguments& arguments, const ModelRun& run, const std::string& heads) {
+std::string page_of_heads(const Arguments& arguments, const ModelRun& run,
+                          const std::string& heads) {
     constexpr std::size_t most_cells = 500'000;  // about 10 MB
     std::size_t room = most_cells;
     attn::ModelPage page{command_line("heads", arguments), heads, {}};
@@ -142,7 +143,7 @@ void write_page(const Arguments& arguments, const ModelRun& run, const std::stri
     choices.options.sci_mode = attn::SciMode::off;
     std::string text;
     attn::render_model_html(page, choices, [&text](std::string_view piece) { text += piece; });
-    write_text(arguments, text);
+    return text;
 }
 
 std::string page_of_effects(const Arguments& arguments, const Model& model, const TokenIds& ids,
@@ -167,9 +168,8 @@ std::string page_of_effects(const Arguments& arguments, const Model& model, cons
         arguments, "Effect of each head",
         if_left_out(model) +
             fmt::format(
-                "The probability of {} after {} is {:.4f}. Each number is its change without "
-                "that head; press it for the probability without the head, and for the head's "
-                "name.",
+                "The probability of {} after {} is {:.4f}. Each number is its change without that "
+                "head; press it for the probability without the head, and for the head's name.",
                 quoted(model, found.id), quoted(model, ids.back()), found.probability),
         found.heads, cell);
 }
@@ -179,9 +179,7 @@ std::vector<std::string> names_of_heads(const Model& model, const TokenIds& ids,
                                         const std::vector<attn::models::Without>& without) {
     if (ids.size() < least_tokens) return {};
     const auto survey = attn::models::survey_heads(model, ids, without);
-    std::vector<std::string> names;
-    for (const HeadFigures& head : survey.heads) names.push_back(head.name);
-    return names;
+    return collected(survey.heads, &HeadFigures::name);
 }
 
 /// Formats the table of --effect: the heads whose removal changes the probability most first.
@@ -222,13 +220,11 @@ std::string effects_json(const Model& model, const TokenIds& ids,
                         {"without", head.without},
                         {"change", found.change(head)}});
     }
-    return json_head(model)
-               .with("ids", ids, ",\n ")
-               .with("id", found.id, ",\n ")
-               .with("probability", found.probability, ",\n ")
-               .with("heads", rows, ",\n ")
-               .text +
-           "\n";
+    return json_of_model(model, {{"ids", ids},
+                                 {"id", found.id},
+                                 {"probability", found.probability},
+                                 {"heads", rows}})
+        .text;
 }
 
 /// Writes the result of --effect.
@@ -240,18 +236,15 @@ void write_effects(const Arguments& arguments, const Model& model, const TokenId
     const attn::models::HeadEffects found = attn::models::effects_of_heads(model, ids, id, without);
     std::vector<std::string> names = names_of_heads(model, ids, without);
     names.resize(found.heads.size());
-    if (specified_form(arguments) == "html") {
-        return write_text(arguments, page_of_effects(arguments, model, ids, found, names));
-    }
-    if (specified_form(arguments) != "npz") {
-        return write_text_or_json(
-            arguments, [&] { return effects_text(model, ids, found, names); },
-            [&] { return effects_json(model, ids, found, names); });
-    }
-    write_arrays(arguments,
-                 {{"ids", array_of(ids)},
-                  {"probability", {{}, attn::Array<double>(found.probability)}},
-                  {"without", by_head(found.heads, &attn::models::HeadEffect::without)}});
+    write_form(arguments,
+               {.text = [&] { return effects_text(model, ids, found, names); },
+                .json = [&] { return effects_json(model, ids, found, names); },
+                .page = [&] { return page_of_effects(arguments, model, ids, found, names); },
+                .arrays = [&]() -> std::vector<attn::NamedTensor> {
+                    return {{"ids", array_of(ids)},
+                            {"probability", {{}, attn::Array<double>(found.probability)}},
+                            {"without", by_head(found.heads, &attn::models::HeadEffect::without)}};
+                }});
 }
 
 /// Writes the table of --repeat.
@@ -276,19 +269,17 @@ void write_repeated(const Arguments& arguments, const Model& model) {
                aligned(rows, 5);
     };
     const auto json = [&] {
-        std::vector<attn::JsonText> rows;
-        for (const attn::models::RepeatFigures& head : found.heads) {
-            rows.push_back({{"layer", head.layer},
-                            {"head", head.head},
-                            {"induction", head.induction},
-                            {"duplicate", head.duplicate},
-                            {"name", head.name}});
-        }
-        return json_head(model).with("ids", found.ids, ",\n ").with("heads", rows, ",\n ").text +
-               "\n";
+        const auto rows = collected(found.heads, [](const auto& head) -> attn::JsonText {
+            return {{"layer", head.layer},
+                    {"head", head.head},
+                    {"induction", head.induction},
+                    {"duplicate", head.duplicate},
+                    {"name", head.name}};
+        });
+        return json_of_model(model, {{"ids", found.ids}, {"heads", rows}}).text;
     };
     using attn::models::RepeatFigures;
-    if (specified_form(arguments) == "html") {
+    const auto page = [&] {
         const std::string words =
             if_left_out(model) +
             fmt::format(
@@ -296,21 +287,21 @@ void write_repeated(const Arguments& arguments, const Model& model) {
                 "earlier occurrence of the current one (induction). Press a number for its share "
                 "on that occurrence.",
                 count);
-        return write_text(
-            arguments, page_by_head(arguments, "Heads on repeated tokens", words, found.heads,
-                                    [](const RepeatFigures& head) {
-                                        return ColoredCell{
-                                            fmt::format("{:.3f}", head.induction), head.induction,
-                                            attn::ScaleKind::from_zero,
-                                            fmt::format("duplicate {:.3f}{}", head.duplicate,
-                                                        head.name.empty() ? "" : ", " + head.name),
-                                            ""};
-                                    }));
-    }
-    if (specified_form(arguments) != "npz") return write_text_or_json(arguments, text, json);
-    write_arrays(arguments, {{"ids", array_of(found.ids)},
-                             {"induction", by_head(found.heads, &RepeatFigures::induction)},
-                             {"duplicate", by_head(found.heads, &RepeatFigures::duplicate)}});
+        const auto cell = [](const RepeatFigures& head) {
+            return ColoredCell{fmt::format("{:.3f}", head.induction), head.induction,
+                               attn::ScaleKind::from_zero,
+                               fmt::format("duplicate {:.3f}{}", head.duplicate,
+                                           head.name.empty() ? "" : ", " + head.name),
+                               ""};
+        };
+        return page_by_head(arguments, "Heads on repeated tokens", words, found.heads, cell);
+    };
+    const auto arrays = [&]() -> std::vector<attn::NamedTensor> {
+        return {{"ids", array_of(found.ids)},
+                {"induction", by_head(found.heads, &RepeatFigures::induction)},
+                {"duplicate", by_head(found.heads, &RepeatFigures::duplicate)}};
+    };
+    write_form(arguments, {text, json, page, arrays});
 }
 
 constexpr const char* default_text = "Once upon a time, there was a little girl named Lily.";
@@ -346,40 +337,37 @@ int run_heads(const Arguments& line) {
     if (effect) return write_effects(arguments, model, ids), 0;
     const double gain = attn::models::gain_of_other_pairing(model, ids);
     if (gain > 0.5) {
-        report_note(fmt::format(
-            "this text would be {:.1f} nats per token likelier if the other features rotated "
-            "together: the rows of w_query and w_key may not be in the order of this format "
-            "(half and interleaved)",
-            gain));
+        report_note(
+            fmt::format("this text would be {:.1f} nats per token likelier if the other features "
+                        "rotated together: the rows of w_query and w_key may not be in the order "
+                        "of this format (half and interleaved)",
+                        gain));
     }
     const attn::models::HeadSurvey survey =
         attn::models::survey_heads(model, ids, without_of(arguments, model));
     const auto json = [&] { return json_of_heads(model, survey.heads, ids); };
-    if (specified_form(arguments) == "npz") {
-        write_heads(arguments, survey.heads, ids);
-    } else if (specified_form(arguments) == "html") {
-        write_page(arguments, {model, ids, survey.inputs}, json());
-    } else {
-        write_text_or_json(
-            arguments, [&] { return table_of_heads(model, survey.heads, ids.size()); }, json);
-    }
+    write_form(arguments,
+               {.text = [&] { return table_of_heads(model, survey.heads, ids.size()); },
+                .json = json,
+                .page =
+                    [&] {
+                        return page_of_heads(arguments, {model, ids, survey.inputs}, json());
+                    },
+                .arrays = [&] { return arrays_of_heads(survey.heads, ids); }});
     return 0;
 }
 
-const std::vector<Flag>& form_flags() {
-    static const std::vector<Flag> all = grouped(
-        "Heads",
-        {{flags::effect, "", "print how likely the next word is without each head"},
-         {flags::chosen, "TOKEN", "the word for --effect (default: the likeliest)"},
-         {flags::repeat, "N",
-          "read N random tokens twice, and report which heads attend to the token after the "
-          "earlier copy (induction)",
-          integer(2, 100'000)},
-         form_flag(
-             "text: a table; json; html: a page with a picture of every head, which "
-             "opens the walk through its layer, with --effect and --repeat a table in colour; "
-             "npz: the numbers, (layer, head)")});
-    return all;
+std::vector<Flag> form_flags() {
+    return grouped("Heads",
+                   {{flags::effect, "", "print how likely the next word is without each head"},
+                    {flags::chosen, "TOKEN", "the word for --effect (default: the likeliest)"},
+                    {flags::repeat, "N",
+                     "read N random tokens twice, and report which heads attend to the token after "
+                     "the earlier copy (induction)",
+                     integer(2, 100'000)},
+                    form_flag("text: a table; json; html: a page with a picture of every head, "
+                              "which opens the walk through its layer, with --effect and --repeat "
+                              "a table in colour; npz: the numbers, (layer, head)")});
 }
 
 }  // namespace
@@ -387,7 +375,7 @@ const std::vector<Flag>& form_flags() {
 Command heads_command() {
     return {"heads",
             "describe every head of a trained model in a line or picture",
-            {form_flags, model_flags, run_flags, json_flags, file_flags},
+            {table<form_flags>, model_flags, run_flags, json_flags, file_flags},
             run_heads,
             {{"attn-explain heads --text 'Once upon a time, there was a little girl named Lily.'",
               "What each head of the model attends to in a text."},

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -19,12 +18,10 @@
 namespace app {
 namespace {
 
-const std::vector<Flag>& laws_flags() {
-    static const std::vector<Flag> all{
-        {flags::name, "NAME", "the law to show on a walk, or a subject to list: softmax",
-         such_as(attn::shipped_law_names)},
-        output_flag({".txt", ".text", ".log", ".out", ".json"}).in_group("Output")};
-    return all;
+std::vector<Flag> laws_flags() {
+    return {{flags::name, "NAME", "the law to show on a walk, or a subject to list: softmax",
+             such_as(attn::shipped_law_names)},
+            output_flag({".txt", ".text", ".log", ".out", ".json"}).in_group("Output")};
 }
 
 /// A law on the walk of a command line.
@@ -171,7 +168,7 @@ int run_laws(const Arguments& arguments) {
         throw attn::ConfigError("there is no law '" + word + "'" +
                                 attn::did_you_mean(word, names, ": attn-explain laws lists them"));
     }
-    write_list(arguments, text, rows);
+    write_text_or_json(arguments, text, rows);
     return 0;
 }
 
@@ -180,7 +177,7 @@ int run_laws(const Arguments& arguments) {
 Command laws_command() {
     return {"laws",
             "list laws of attention, all or on one subject, or prove one",
-            {laws_flags, json_flags, walk_flags, config_flags},
+            {table<laws_flags>, json_flags, walk_flags, config_flags},
             run_laws,
             {{"attn-explain laws", "Lists the laws."},
              {"attn-explain laws softmax", "Lists those on a subject."},

@@ -6,9 +6,7 @@
 #include "app/commands/written_text.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "attn/ground/text/json.hpp"
-#include "attn/ground/text/strings.hpp"
 #include "attn/models/contributions.hpp"
 
 namespace app {
@@ -68,19 +66,15 @@ attn::JsonText json_of_reading(const Model& model, const Reading& reading) {
 std::string json_of_lens(const Model& model, const Lens& lens, const TokenIds& ids) {
     std::vector<attn::JsonText> places;
     for (std::size_t n = 0; n < lens.places.size(); ++n) {
-        std::vector<attn::JsonText> readings;
-        for (const Reading& each : lens.readings[n]) {
-            readings.push_back(json_of_reading(model, each));
-        }
+        const auto readings = collected(
+            lens.readings[n], [&](const Reading& each) { return json_of_reading(model, each); });
         places.push_back({{"after", lens.places[n].text()}, {"readings", {readings, ", "}}});
     }
-    return json_head(model)
-               .with("ids", ids, ",\n ")
-               .with("chosen", lens.chosen, ",\n ")
-               .with("token", quoted(model, lens.chosen), ",\n ")
-               .with("places", places, ",\n ")
-               .text +
-           "\n";
+    return json_of_model(model, {{"ids", ids},
+                                 {"chosen", lens.chosen},
+                                 {"token", quoted(model, lens.chosen)},
+                                 {"places", places}})
+        .text;
 }
 
 /// Returns the command that derives a reading: `attn-explain why 'lens[3][upon]' ...`.
@@ -127,8 +121,8 @@ std::string page_of_lens(const Arguments& arguments, const Model& model, const L
     return page_with(page, command_line("lens", arguments));
 }
 
-/// Writes the arrays of a lens: (place, token), and x (place, token, feature).
-void write_lens(const Arguments& arguments, const Lens& lens, const TokenIds& ids) {
+/// Returns the arrays of a lens: (place, token), and x (place, token, feature).
+std::vector<attn::NamedTensor> arrays_of_lens(const Lens& lens, const TokenIds& ids) {
     const attn::Shape shape{lens.places.size(), lens.readings[0].size()};
     const attn::Axes axes{"place", "token"};
     const auto tensor = [&]<class T>(T Reading::*of) -> attn::Tensor {
@@ -143,12 +137,12 @@ void write_lens(const Arguments& arguments, const Lens& lens, const TokenIds& id
     for (std::size_t n = 0; n < shape[0]; ++n) {
         std::ranges::copy(lens.x[n], x.data() + n * lens.x[n].size());
     }
-    write_arrays(arguments, {{"ids", array_of(ids)},
-                             {"predicted", tensor(&Reading::predicted)},
-                             {"probability", tensor(&Reading::probability)},
-                             {"chosen_probability", tensor(&Reading::of_chosen)},
-                             {"rank", tensor(&Reading::rank)},
-                             {"x", {{"place", "token", "feature"}, std::move(x)}}});
+    return {{"ids", array_of(ids)},
+            {"predicted", tensor(&Reading::predicted)},
+            {"probability", tensor(&Reading::probability)},
+            {"chosen_probability", tensor(&Reading::of_chosen)},
+            {"rank", tensor(&Reading::rank)},
+            {"x", {{"place", "token", "feature"}, std::move(x)}}};
 }
 
 int run_lens(const Arguments& arguments) {
@@ -158,34 +152,26 @@ int run_lens(const Arguments& arguments) {
     const std::optional<std::string> token = arguments[flags::chosen];
     if (token) chosen = token_of(model, *token, "--token " + *token);
     report_cost(arguments, model, {ids.size()});
-    const std::string form = specified_form(arguments);
-    const bool all = arguments.has(flags::all) || form == "html";
+    const bool all = arguments.has(flags::all) || specified_form(arguments) == "html";
     const Lens lens = attn::models::lens_of(model, nullptr, ids, arguments[flags::by] == "part",
                                             all, chosen, without_of(arguments, model));
-    if (form == "npz") {
-        write_lens(arguments, lens, ids);
-    } else if (form == "html") {
-        write_text(arguments, page_of_lens(arguments, model, lens, ids));
-    } else {
-        write_text_or_json(
-            arguments, [&] { return text_of_lens(model, lens, ids); },
-            [&] { return json_of_lens(model, lens, ids); });
-    }
+    write_form(arguments, {.text = [&] { return text_of_lens(model, lens, ids); },
+                           .json = [&] { return json_of_lens(model, lens, ids); },
+                           .page = [&] { return page_of_lens(arguments, model, lens, ids); },
+                           .arrays = [&] { return arrays_of_lens(lens, ids); }});
     return 0;
 }
 
-const std::vector<Flag>& lens_flags() {
-    static const std::vector<Flag> all = grouped(
+std::vector<Flag> lens_flags() {
+    return grouped(
         "Lens",
         {{flags::chosen, "TOKEN",
-          "the token whose probability and rank are printed (default: the model's own "
-          "prediction)"},
+          "the token whose probability and rank are printed (default: the model's own prediction)"},
          {flags::by, "WHAT", "layer: one row per layer; part: also one after each attention block",
           one_of("layer part"), "layer"},
          {flags::all, "",
           "show the predictions after every token of the text, as a page does, not only the last"},
          form_flag("text: a table; json; html: a page in colour; npz: the numbers and x")});
-    return all;
 }
 
 }  // namespace
@@ -193,7 +179,7 @@ const std::vector<Flag>& lens_flags() {
 Command lens_command() {
     return {"lens",
             "show what a trained model would predict if it stopped after each layer",
-            {lens_flags, model_flags, run_flags, json_flags, file_flags},
+            {table<lens_flags>, model_flags, run_flags, json_flags, file_flags},
             run_lens,
             {{"attn-explain lens --text 'Once upon a time, there was a little girl named'",
               "The predicted word after each layer, and the probability of the final prediction."},

@@ -58,14 +58,6 @@ attn::JsonText rule_json(const attn::LintRule& rule, const std::string* line) {
     return (line == nullptr ? json : json.with("line", *line)).with("lesson", rule.lesson);
 }
 
-std::string findings_json(const std::vector<attn::LintFinding>& findings) {
-    std::vector<attn::JsonText> rows;
-    for (const attn::LintFinding& each : findings) {
-        rows.push_back(rule_json(*each.rule, &each.line));
-    }
-    return attn::JsonText(rows).text;
-}
-
 std::string lesson_of(const attn::LintRule& rule) {
     std::string text;
     for (const std::string& line :
@@ -78,9 +70,7 @@ std::string lesson_of(const attn::LintRule& rule) {
 int run_lint(const Arguments& arguments) {
     if (arguments.has(flags::explain)) {
         const attn::LintRule& rule = find_rule(arguments[flags::explain]);
-        write_text_or_json(
-            arguments, [&] { return lesson_of(rule); },
-            [&] { return rule_json(rule, nullptr).text; });
+        write_text_or_json(arguments, lesson_of(rule), rule_json(rule, nullptr));
         return 0;
     }
     std::vector<std::string> wanted;
@@ -101,8 +91,8 @@ int run_lint(const Arguments& arguments) {
         });
     }
     write_text_or_json(
-        arguments, [&] { return findings_text(arguments, findings); },
-        [&] { return findings_json(findings); });
+        arguments, findings_text(arguments, findings),
+        collected(findings, [](const auto& each) { return rule_json(*each.rule, &each.line); }));
     const bool strict = arguments.has(flags::strict);
     const bool is_found = std::ranges::any_of(findings, [&](const attn::LintFinding& finding) {
         return finding.rule->severity == attn::Severity::error ||
@@ -111,20 +101,15 @@ int run_lint(const Arguments& arguments) {
     return is_found ? 1 : 0;
 }
 
-std::vector<std::string> rule_ids() {
-    std::vector<std::string> ids;
-    for (const attn::LintRule& rule : attn::lint_rules()) ids.push_back(rule.id);
-    return ids;
-}
+std::vector<std::string> rule_ids() { return collected(attn::lint_rules(), &attn::LintRule::id); }
 
-const std::vector<Flag>& lint_flags() {
-    static const std::vector<Flag> all{
+std::vector<Flag> lint_flags() {
+    return {
         Flag{flags::explain, "ID", "explain one rule", such_as(rule_ids)}.typed_only(),
         Flag{flags::only, "ID,ID", "these rules only", such_as(rule_ids, Takes::Kind::list)}
             .typed_only(),
         {flags::strict, "", "count warnings as findings too"},
     };
-    return all;
 }
 
 }  // namespace
@@ -132,7 +117,7 @@ const std::vector<Flag>& lint_flags() {
 Command lint_command() {
     return {"lint",
             "report pitfalls, such as scores divided by the wrong root",
-            {lint_flags, json_flags, file_flags, color_flags, bug_flags, config_flags,
+            {table<lint_flags>, json_flags, file_flags, color_flags, bug_flags, config_flags,
              notebook_walk_flags, walk_flags},
             run_lint,
             {{"attn-explain lint --heads 2 --embed-dim 8 --strict",

@@ -19,7 +19,6 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/draw_list.hpp"
-#include "attn/core/settings/parse.hpp"
 #include "attn/explain/document/document.hpp"
 #include "attn/files/io/input_file.hpp"
 #include "attn/files/io/read_tensor.hpp"
@@ -60,14 +59,7 @@ std::vector<WrongCell> wrong_cells(const LookResult& looked) {
         // A tensor that follows from the right ones before it was not made of a misprinted one.
         const bool is_computed_step = row.global == attn::Verdict::right && !cells.empty();
         if (row.local == attn::Verdict::wrong && !is_computed_step) {
-            std::size_t worst = 0;
-            double most = -1;
-            for (std::size_t i = 0; i < correct->size(); ++i) {
-                const double distance = std::abs(actual->at(i) - correct->at(i));
-                const bool is_other = !attn::same_number(actual->at(i), correct->at(i));
-                const double off = !is_other ? 0 : std::isnan(distance) ? HUGE_VAL : distance;
-                if (off > most) worst = i, most = off;
-            }
+            const std::size_t worst = farthest_cell(*actual, *correct).cell;
             cells.push_back({row.name, row.name_in_file, attn::indices_of(worst, correct->shape()),
                              actual->at(worst), correct->at(worst), row.harmless});
         }
@@ -118,8 +110,7 @@ void add_verdict(const LookResult& looked, attn::Document& document) {
     std::vector<std::string> specified;
     if (!rows.empty()) specified.push_back(rows);
     std::vector<WrongCell> cells = wrong_cells(looked);
-    std::vector<std::string> wrong_names;
-    for (const WrongCell& each : cells) wrong_names.push_back(each.name);
+    const std::vector<std::string> wrong_names = collected(cells, &WrongCell::name);
     blame_scores(looked, cells);
     for (WrongCell& each : cells) each.cell = looked.as_given(each.cell);
     for (const WrongCell& each : cells) {
@@ -221,10 +212,8 @@ int run_look(const Arguments& arguments) {
     return document.is_wrong ? 1 : 0;
 }
 
-const std::vector<Flag>& look_flags() {
-    static const std::vector<Flag> all{
-        {flags::file, "FILE", "your tensors (default: standard input, as for -)", file()}};
-    return all;
+std::vector<Flag> look_flags() {
+    return {{flags::file, "FILE", "your tensors (default: standard input, as for -)", file()}};
 }
 
 }  // namespace
@@ -232,7 +221,7 @@ const std::vector<Flag>& look_flags() {
 Command look_command() {
     return {"look",
             "recognise pasted tensors, show their walk, and name the wrong cell",
-            {look_flags, print_flags, output_flags, file_flags, json_flags, color_flags,
+            {table<look_flags>, print_flags, output_flags, file_flags, json_flags, color_flags,
              config_flags, walk_flags},
             run_look,
             {{"echo 'scores = [[1, 2], [3, 1]]' | attn-explain look",

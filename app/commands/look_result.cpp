@@ -1,7 +1,6 @@
 #include "app/commands/look_result.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
 #include <iterator>
 #include <optional>
@@ -9,10 +8,8 @@
 #include "app/commands/diagnose_setup.hpp"
 #include "app/commands/idle_x.hpp"
 #include "app/commands/printed_cells.hpp"
-#include "app/flags/config_file.hpp"
 #include "app/flags/pasted_tensors.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "app/terminal/messages.hpp"
 #include "attn/core/plan/beginnings.hpp"
 #include "attn/core/plan/draw_list.hpp"
 #include "attn/files/io/input_file.hpp"
@@ -25,9 +22,8 @@ namespace app {
 namespace {
 
 std::string names_in(const attn::Ledger& file) {
-    std::vector<std::string> names;
-    for (const auto& entry : file.entries()) names.push_back(attn::visible(entry.name));
-    return attn::some_of(names);
+    return attn::some_of(
+        collected(file.entries(), [](const auto& entry) { return attn::visible(entry.name); }));
 }
 
 /// Removes the tensors that are not steps of this walk, by their names or by `names`.

@@ -11,7 +11,6 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/stepper/step_commands.hpp"
-#include "app/terminal/messages.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 
@@ -25,7 +24,7 @@ void write_notebooks(const Arguments& arguments) {
         text += list_entry(arguments, each.number + "  " + each.name, 20, each.summary);
         rows.push_back({{"number", each.number}, {"name", each.name}, {"summary", each.summary}});
     }
-    write_list(arguments, text, rows);
+    write_text_or_json(arguments, text, rows);
 }
 
 attn::ReplayOptions replay_of(const Arguments& arguments) {
@@ -73,8 +72,7 @@ void check_changes(const Arguments& arguments) {
     if (!changes_settings(arguments) || !wants_code(arguments)) return;
     throw attn::ConfigError(
         "a notebook's lines of code compute its own numbers: leave --code and --format ipynb out, "
-        "or "
-        "pass the line of --as-flags with your settings");
+        "or pass the line of --as-flags with your settings");
 }
 
 /// Returns the command of a walk that gives a cell's numbers, without line break. Settings that
@@ -258,8 +256,8 @@ int run_notebook(const Arguments& typed) {
     return 0;
 }
 
-const std::vector<Flag>& notebook_flags() {
-    static const std::vector<Flag> all{
+std::vector<Flag> notebook_flags() {
+    return {
         {flags::name, "NAME", "name or number of a notebook; without one they are listed",
          such_as(notebook_names)},
         {flags::cell, "CELL", "one cell, by its number, its name here or its name in the notebook"},
@@ -270,7 +268,6 @@ const std::vector<Flag>& notebook_flags() {
          "print each cell also with the mistakes corrected, side by side if they differ"},
         {flags::step, "", "step through it with the keyboard or from a script"},
     };
-    return all;
 }
 
 }  // namespace
@@ -278,7 +275,7 @@ const std::vector<Flag>& notebook_flags() {
 Command notebook_command() {
     return {"notebook",
             "replay a notebook, or list them",
-            {notebook_flags, config_flags, step_flags, output_flags, file_flags, json_flags,
+            {table<notebook_flags>, config_flags, step_flags, output_flags, file_flags, json_flags,
              print_flags, bug_flags, walk_flags},
             run_notebook,
             {{"attn-explain notebook", "Lists the notebooks."},

@@ -113,16 +113,14 @@ std::string json_of_patch(const Model& model, const RequestedPatch& requested,
                         {"difference", each.difference},
                         {"restored", each.share}});
     }
-    return json_head(model)
-               .with("ids", requested.here, ",\n ")
-               .with("source_ids", requested.there, ",\n ")
-               .with("id", requested.id, ",\n ")
-               .with("other_id", requested.other, ",\n ")
-               .with("logit_difference", found.here, ",\n ")
-               .with("source_logit_difference", found.there, ",\n ")
-               .with("patches", rows, ",\n ")
-               .text +
-           "\n";
+    return json_of_model(model, {{"ids", requested.here},
+                                 {"source_ids", requested.there},
+                                 {"id", requested.id},
+                                 {"other_id", requested.other},
+                                 {"logit_difference", found.here},
+                                 {"source_logit_difference", found.there},
+                                 {"patches", rows}})
+        .text;
 }
 
 /// Renders a table in colour: layers as rows, heads or tokens as columns.
@@ -165,34 +163,28 @@ int run_patch(const Arguments& arguments) {
     const Patching found =
         attn::models::patch(model, requested.here, requested.there, requested.id, requested.other,
                             requested.heads, without_of(arguments, model));
-    const std::string form = specified_form(arguments);
-    if (form == "npz") {
-        const std::size_t across = found.carried.size() / model.architecture.layers.size();
-        attn::Array<double> shares =
-            attn::empty_array<double>({model.architecture.layers.size(), across});
-        attn::Array<double> differences = shares;
-        for (std::size_t i = 0; i < found.carried.size(); ++i) {
-            shares.data()[i] = found.carried[i].share;
-            differences.data()[i] = found.carried[i].difference;
-        }
-        const attn::Axes axes{"layer", requested.heads ? "head" : "token"};
-        write_arrays(arguments,
-                     {{"restored", {axes, std::move(shares)}},
-                      {"difference", {axes, std::move(differences)}},
-                      {"logit_difference", {{}, attn::Array<double>(found.here)}},
-                      {"source_logit_difference", {{}, attn::Array<double>(found.there)}}});
-    } else if (form == "html") {
-        write_text(arguments, page_of_patch(arguments, model, requested, found));
-    } else {
-        write_text_or_json(
-            arguments, [&] { return text_of_patch(model, requested, found); },
-            [&] { return json_of_patch(model, requested, found); });
-    }
+    const auto by_layer = [&](double Carried::*of) -> attn::Tensor {
+        const std::size_t layers = model.architecture.layers.size();
+        attn::Array<double> numbers =
+            attn::empty_array<double>({layers, found.carried.size() / layers});
+        std::ranges::transform(found.carried, numbers.data(), std::identity(), of);
+        return {{"layer", requested.heads ? "head" : "token"}, std::move(numbers)};
+    };
+    write_form(arguments,
+               {.text = [&] { return text_of_patch(model, requested, found); },
+                .json = [&] { return json_of_patch(model, requested, found); },
+                .page = [&] { return page_of_patch(arguments, model, requested, found); },
+                .arrays = [&]() -> std::vector<attn::NamedTensor> {
+                    return {{"restored", by_layer(&Carried::share)},
+                            {"difference", by_layer(&Carried::difference)},
+                            {"logit_difference", {{}, attn::Array<double>(found.here)}},
+                            {"source_logit_difference", {{}, attn::Array<double>(found.there)}}};
+                }});
     return 0;
 }
 
-const std::vector<Flag>& patch_flags() {
-    static const std::vector<Flag> all = grouped(
+std::vector<Flag> patch_flags() {
+    return grouped(
         "Patch",
         {Flag{flags::from, "TEXT",
               "the other text, with the same number of tokens, whose parts are copied; its ids "
@@ -206,7 +198,6 @@ const std::vector<Flag>& patch_flags() {
           "before each layer",
           one_of("heads layers"), "heads"},
          form_flag("text: a table; json; html: a page in colour; npz: the numbers")});
-    return all;
 }
 
 }  // namespace
@@ -215,7 +206,7 @@ Command patch_command() {
     return {
         "patch",
         "find which head or layer carries the difference between two texts",
-        {patch_flags, model_flags, run_flags, json_flags, file_flags},
+        {table<patch_flags>, model_flags, run_flags, json_flags, file_flags},
         run_patch,
         {{"attn-explain patch --text 'The little girl was sad. One day,' --from 'The little boy "
           "was sad. One day,' --token ' she- he'",

@@ -57,11 +57,10 @@ int run_playground(const Arguments& arguments) {
     return 0;
 }
 
-const std::vector<Flag>& playground_flags() {
-    static const std::vector<Flag> all = grouped(
-        "Page", {{flags::no_model, "", "leave the trained model out: two thirds of the size"},
-                 output_flag({".html"})});
-    return all;
+std::vector<Flag> playground_flags() {
+    return grouped("Page",
+                   {{flags::no_model, "", "leave the trained model out: two thirds of the size"},
+                    output_flag({".html"})});
 }
 
 }  // namespace
@@ -69,7 +68,7 @@ const std::vector<Flag>& playground_flags() {
 Command playground_command() {
     return {"playground",
             "write one page with the whole program",
-            {playground_flags},
+            {table<playground_flags>},
             run_playground,
             {{"attn-explain playground -o play.html",
               "All commands in a browser, without a network; links contain commands."}}};

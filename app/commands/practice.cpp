@@ -8,7 +8,6 @@
 #include "app/commands/diagnose_setup.hpp"
 #include "app/commands/exercises.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/files/io/output_files.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -63,15 +62,8 @@ void write_notebook_of_tasks(const Arguments& arguments, const std::string& path
 }
 
 std::string judgement_text(const Exercise& exercise, const Judgement& judgement) {
-    switch (judgement.outcome) {
-        case Outcome::right:
-            return exercise.name + ": right\n";
-        case Outcome::not_yet:
-        case Outcome::ended:
-            return exercise.name + ": " + judgement.text + "\n";
-        case Outcome::wrong:
-            break;
-    }
+    if (judgement.outcome == Outcome::right) return exercise.name + ": right\n";
+    if (judgement.outcome != Outcome::wrong) return exercise.name + ": " + judgement.text + "\n";
     const std::string place =
         judgement.line > 0 ? ", line " + std::to_string(judgement.line) : std::string();
     std::string text = exercise.name + ": wrong" + place + "\n";
@@ -173,8 +165,8 @@ int run_practice(const Arguments& arguments) {
     return judge_all(folder, python);
 }
 
-const std::vector<Flag>& practice_flags() {
-    static const std::vector<Flag> all{
+std::vector<Flag> practice_flags() {
+    return {
         {flags::folder, "FOLDER", "where the exercises are, or are written"},
         {flags::torch, "", "exercises in PyTorch instead of NumPy"},
         Flag{flags::notebook, "FILE", "write the exercises as one notebook instead", file()}
@@ -185,7 +177,6 @@ const std::vector<Flag>& practice_flags() {
         {flags::solution, "N", "print the solution of an exercise", integer(1, 16)},
         python_flag("exercises"),
     };
-    return all;
 }
 
 }  // namespace
@@ -193,7 +184,7 @@ const std::vector<Flag>& practice_flags() {
 Command practice_command() {
     return {"practice",
             "write attention yourself, in sixteen exercises that are checked",
-            {practice_flags},
+            {table<practice_flags>},
             run_practice,
             {{"attn-explain practice attention",
               "Writes the exercises; run again, it judges them and names a mistake and its line."},

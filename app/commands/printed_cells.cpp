@@ -354,6 +354,17 @@ OrderedVerdicts::OrderedVerdicts(const attn::Diagnosis& diagnosis, const attn::L
     }
 }
 
+FarthestCell farthest_cell(const attn::Tensor& actual, const attn::Tensor& correct) {
+    FarthestCell farthest;
+    for (std::size_t i = 0; i < correct.size(); ++i) {
+        if (attn::same_number(actual.at(i), correct.at(i))) continue;
+        const double distance = std::abs(actual.at(i) - correct.at(i));
+        const double off = std::isnan(distance) ? HUGE_VAL : distance;
+        if (off > farthest.distance) farthest = {i, off};
+    }
+    return farthest;
+}
+
 bool Proof::has_wrong(const std::string& step) const {
     return std::ranges::find(wrong, step, &WrongPrintedCell::step) != wrong.end();
 }

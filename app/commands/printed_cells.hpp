@@ -16,6 +16,13 @@ struct OrderedVerdicts {
     OrderedVerdicts(const attn::Diagnosis& diagnosis, const attn::Ledger& file);
 };
 
+/// The cell in which two tensors of one shape differ most; nan is farther than any number.
+struct FarthestCell {
+    std::size_t cell = 0;
+    double distance = 0;
+};
+FarthestCell farthest_cell(const attn::Tensor& actual, const attn::Tensor& correct);
+
 /// A cell of a document that does not follow from its other matrices.
 struct WrongPrintedCell {
     std::string place;  ///< the document's name of the matrix

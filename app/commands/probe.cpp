@@ -7,6 +7,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
+#include "app/commands/written_text.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -229,13 +230,11 @@ int run_probe(const Arguments& arguments) {
         throw attn::ConfigError(
             "--loss mse and --code: write the probe alone, or pass another loss");
     }
-    std::vector<attn::TensorRef> arrays;
-    for (const auto& [name, tensor] : given.entries()) arrays.push_back({name, tensor});
     if (path == "-") std::signal(SIGPIPE, SIG_DFL);
     attn::OutputSet set;
     attn::OutputFile file(set.file(path == "-" ? "/dev/stdout" : path));
     const std::string comment = probe_settings(arguments);
-    attn::write_npz(file, arrays, comment);
+    attn::write_npz(file, refs_of(given.entries()), comment);
     file.commit();
     if (as_program) {
         const bool torch = arguments[flags::code] == "torch";
@@ -266,8 +265,8 @@ int run_probe(const Arguments& arguments) {
     return 0;
 }
 
-const std::vector<Flag>& probe_flags() {
-    static const std::vector<Flag> all{
+std::vector<Flag> probe_flags() {
+    return {
         Flag{
             flags::backward, "",
             "probe the backward pass too: adds the gradient it starts from (uneven without --loss)"}
@@ -278,7 +277,6 @@ const std::vector<Flag>& probe_flags() {
          one_of("torch numpy")},
         output_flag({".npz", ".py"}),
     };
-    return all;
 }
 
 }  // namespace
@@ -287,7 +285,7 @@ Command probe_command() {
     return {
         "probe",
         "write inputs for your own code that reveal its mistakes",
-        {probe_flags, json_flags, walk_flags},
+        {table<probe_flags>, json_flags, walk_flags},
         run_probe,
         {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."},
          {"attn-explain probe --preset mistral -o probe.npz", "The same for Mistral's attention."},

@@ -22,6 +22,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "attn/files/io/array_files.hpp"
 #include "attn/files/io/json.hpp"
+#include "attn/files/io/temporaries.hpp"
 #include "attn/ground/tensor/error.hpp"
 #include "attn/ground/text/strings.hpp"
 
@@ -31,29 +32,15 @@ namespace app {
 namespace {
 
 /// A folder for intermediate files, removed at the end.
-class ScratchFolder {
-public:
-    ScratchFolder() : path_(std::filesystem::temp_directory_path() / "attn-explain-XXXXXX") {
-        std::string name = path_;
-        if (mkdtemp(name.data()) == nullptr) {
-            throw attn::OutputError("cannot create a folder in " +
-                                    std::filesystem::temp_directory_path().string() + ": " +
-                                    std::strerror(errno));
-        }
-        path_ = name;
+struct ScratchFolder : attn::TemporaryFolder {
+    ScratchFolder()
+        : attn::TemporaryFolder(std::filesystem::temp_directory_path() / "attn-explain") {
+        if (reason() == 0) return;
+        throw attn::OutputError("cannot create a folder in " +
+                                std::filesystem::temp_directory_path().string() + ": " +
+                                std::strerror(reason()));
     }
-    ~ScratchFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    ScratchFolder(const ScratchFolder&) = delete;
-    ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-    std::string file(const std::string& name) const { return (path_ / name).string(); }
-    std::string path() const { return path_.string(); }
-
-private:
-    std::filesystem::path path_;
+    std::string file(const std::string& name) const { return path() + "/" + name; }
 };
 
 void write_text_file(const std::string& path, const char* text) {
@@ -227,10 +214,7 @@ std::string raised_text(const TracedProgram& program) {
 }
 
 attn::RequestedWalk walk_by_flags(const Arguments& arguments) {
-    attn::RequestedWalk walk;
-    walk.config = config_of(arguments);
-    walk.specified = specified_settings(arguments);
-    return walk;
+    return {.config = config_of(arguments), .specified = specified_settings(arguments)};
 }
 
 Flag python_flag(const std::string& programs) {

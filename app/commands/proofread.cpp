@@ -11,7 +11,6 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/pasted_tensors.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "app/terminal/messages.hpp"
 #include "attn/files/io/array_files.hpp"
 #include "attn/files/io/input_file.hpp"
 #include "attn/files/io/number_lists.hpp"
@@ -67,8 +66,8 @@ std::string proof_text(const ReadPart& part) {
         text += finding.step + ": " + finding.mistake()->title.visible() + " (" +
                 finding.mistake()->id + ")\n";
     }
-    std::vector<std::string> right;
-    for (const std::string& name : part.proof.right) right.push_back(attn::visible(name));
+    const std::vector<std::string> right =
+        collected(part.proof.right, [](const auto& name) { return attn::visible(name); });
     if (!right.empty()) {
         text +=
             attn::joined(right) + (right.size() > 1 ? " follow" : " follows") + " from the rest\n";
@@ -82,7 +81,7 @@ std::string proof_text(const ReadPart& part) {
     return text + (part.reason.empty() ? "" : part.reason + "\n");
 }
 
-std::string proof_json(const std::vector<ReadPart>& parts) {
+attn::JsonText proof_json(const std::vector<ReadPart>& parts) {
     std::vector<attn::JsonText> matrices, cells, skipped;
     std::string reason;
     for (const ReadPart& part : parts) {
@@ -117,7 +116,7 @@ std::string proof_json(const std::vector<ReadPart>& parts) {
     attn::JsonText json{{"matrices", {matrices, ",\n  "}},
                         {"wrong", {cells, ",\n  "}},
                         {"not_judged", {skipped, ",\n  "}}};
-    return (reason.empty() ? json : json.with("reason", reason)).text + "\n";
+    return reason.empty() ? json : json.with("reason", reason);
 }
 
 /// Returns the step or parameter that a name means; empty for an unknown name.
@@ -225,22 +224,14 @@ int run_proofread(const Arguments& arguments) {
         const int own = part.exit_code();
         code = code == 1 || own == 1 ? 1 : std::max(code, own);
     }
-    std::vector<std::string> texts;
-    write_text_or_json(
-        arguments,
-        [&] {
-            for (const ReadPart& part : parts) texts.push_back(proof_text(part));
-            return attn::joined(texts, "\n");
-        },
-        [&] { return proof_json(parts); });
+    write_text_or_json(arguments, attn::joined(collected(parts, proof_text), "\n"),
+                       proof_json(parts));
     return code;
 }
 
-const std::vector<Flag>& proofread_flags() {
-    static const std::vector<Flag> all{
-        {flags::file, "FILE", "a page (.html), a notebook (.ipynb), or text: .md, .tex, .txt",
-         file()}};
-    return all;
+std::vector<Flag> proofread_flags() {
+    return {{flags::file, "FILE", "a page (.html), a notebook (.ipynb), or text: .md, .tex, .txt",
+             file()}};
 }
 
 }  // namespace
@@ -249,7 +240,7 @@ Command proofread_command() {
     return {
         "proofread",
         "find the matrices of a document and the printed numbers that do not follow from the rest",
-        {proofread_flags, json_flags, file_flags, color_flags, config_flags, walk_flags},
+        {table<proofread_flags>, json_flags, file_flags, color_flags, config_flags, walk_flags},
         run_proofread,
         {{"attn-explain proofread lesson.html",
           "Names the cells that are wrong, and what they should be."}}};

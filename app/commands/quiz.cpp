@@ -226,19 +226,15 @@ int run_quiz(const Arguments& arguments) {
 }
 
 std::vector<std::string> form_names() {
-    std::vector<std::string> names;
-    for (const attn::SheetForm& form : attn::sheet_forms()) names.push_back(form.name);
-    return names;
+    return collected(attn::sheet_forms(), &attn::SheetForm::name);
 }
 
-constexpr Need sheet{[](const Arguments& specified) { return specified.has(flags::sheet); },
-                     nullptr, "a sheet: add --sheet 10"};
+constexpr Need sheet = with<flags::sheet>("a sheet: add --sheet 10");
 
-constexpr Need asking{[](const Arguments& specified) { return !specified.has(flags::sheet); },
-                      nullptr, "questions on the screen: leave --sheet out"};
+constexpr Need asking = without<flags::sheet>("questions on the screen: leave --sheet out");
 
-const std::vector<Flag>& quiz_flags() {
-    static const std::vector<Flag> all{
+std::vector<Flag> quiz_flags() {
+    return {
         {flags::topic, "TOPIC", "ask about one topic only", such_as(attn::quiz_topics)},
         {flags::level, "N",
          "ask about the basics (1: scores, scale, softmax, mask), the next topics (2: heads, "
@@ -268,7 +264,6 @@ const std::vector<Flag>& quiz_flags() {
             integer(1, 1000)}
             .needing(sheet),
         output_flag({".md", ".html", ".tex", ".ipynb", ".txt", ".json"})};
-    return all;
 }
 
 }  // namespace
@@ -277,7 +272,7 @@ Command quiz_command() {
     return {
         "quiz",
         "answer questions about small walks, or print them as a sheet",
-        {quiz_flags, json_flags},
+        {table<quiz_flags>, json_flags},
         run_quiz,
         {{"attn-explain quiz", "Asks questions, and derives every answer."},
          {"attn-explain quiz --topic softmax --seed 3", "The same questions on one topic again."},

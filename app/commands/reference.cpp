@@ -17,45 +17,36 @@ constexpr std::array<std::pair<std::string_view, std::string (*)()>, 4> shells{
      {"python", python_stub}}};
 
 std::vector<std::string> shell_names() {
-    std::vector<std::string> names;
-    for (const auto& [name, completion] : shells) names.emplace_back(name);
-    return names;
+    return collected<std::string>(shells, [](const auto& shell) { return shell.first; });
 }
 
 const Command& requested_command(const Arguments& arguments) {
     return *find_command(arguments[flags::command]);
 }
 
-const std::vector<Flag>& shell_flags() {
-    static const std::vector<Flag> all{
-        Flag{flags::shell, "SHELL", "the shell, or python for attn_explain.pyi",
-             one_of(shell_names)}
-            .demanded(),
-        output_flag({"*"})};
-    return all;
+std::vector<Flag> shell_flags() {
+    return {Flag{flags::shell, "SHELL", "the shell, or python for attn_explain.pyi",
+                 one_of(shell_names)}
+                .demanded(),
+            output_flag({"*"})};
 }
 
-const std::vector<Flag>& command_flags() {
-    static const std::vector<Flag> all{
-        {flags::command, "COMMAND", "one of the commands", one_of(command_names)}};
-    return all;
+std::vector<Flag> command_flags() {
+    return {{flags::command, "COMMAND", "one of the commands", one_of(command_names)}};
 }
 
-const std::vector<Flag>& topic_flags() {
-    static const std::vector<Flag> all{
+std::vector<Flag> topic_flags() {
+    return {
         Flag{flags::word, "TOPIC",
              "a command, a flag, a word such as softmax or kv cache, a topic such as masks, or all",
              such_as(help_topics)}
             .repeatable()};
-    return all;
 }
 
-const std::vector<Flag>& folder_flags() {
-    static const std::vector<Flag> all{
-        Flag{flags::save_dir, "DIR", "write the pages of all commands into a folder", folder()}
-            .writing({"*"}),
-        output_flag({"*"})};
-    return all;
+std::vector<Flag> folder_flags() {
+    return {Flag{flags::save_dir, "DIR", "write the pages of all commands into a folder", folder()}
+                .writing({"*"}),
+            output_flag({"*"})};
 }
 
 int run_completions(const Arguments& arguments) {
@@ -108,7 +99,7 @@ int run_help(const Arguments& arguments) {
 Command completions_command() {
     return {"completions",
             "print completions for bash, zsh, fish or Python",
-            {shell_flags},
+            {table<shell_flags>},
             run_completions,
             {{"eval \"$(attn-explain completions bash)\"",
               "Lets bash complete commands, flags and their values."}}};
@@ -117,7 +108,7 @@ Command completions_command() {
 Command man_command() {
     return {"man",
             "print a man page",
-            {command_flags, folder_flags},
+            {table<command_flags>, table<folder_flags>},
             run_man,
             {{"attn-explain man why | man -l -", "Shows the page of one command."}}};
 }
@@ -125,7 +116,7 @@ Command man_command() {
 Command help_command() {
     return {"help",
             "explain how to use the program, a command, or a word",
-            {topic_flags, file_flags},
+            {table<topic_flags>, file_flags},
             run_help,
             {{"attn-explain help why", "Describes one command and its flags."},
              {"attn-explain help softmax", "Explains a word of the field."},

@@ -32,9 +32,7 @@ struct Tested {
 };
 
 std::vector<std::string> ids_in(const attn::Hidden& hidden) {
-    std::vector<std::string> ids;
-    for (const attn::Mistake* mistake : hidden.mistakes) ids.push_back(mistake->id);
-    return ids;
+    return collected(hidden.mistakes, &attn::Mistake::id);
 }
 
 /// Describes the errors that a test with this tolerance would miss.
@@ -81,7 +79,7 @@ std::string tested_text(const Tested& tested, const attn::Ink& ink) {
     return text;
 }
 
-std::string tested_json(const Tested& tested) {
+attn::JsonText tested_json(const Tested& tested) {
     std::vector<attn::JsonText> steps;
     for (const attn::StepTolerance& each : tested.steps) {
         steps.push_back({{"name", each.step},
@@ -100,14 +98,12 @@ std::string tested_json(const Tested& tested) {
                                {"mistakes_certain", ids_in(tested.hidden_by_certain)},
                                {"droppable_keys", static_cast<std::int64_t>(hidden.dropped)},
                                {"keys", static_cast<std::int64_t>(hidden.keys)}};
-    return attn::JsonText{{"dtype", attn::dtype_name(tested.dtype)},
-                          {"step", tested.step->step},
-                          {"torch", tested.torch()},
-                          {"numpy", tested.numpy()},
-                          {"hides", hides},
-                          {"steps", {steps, ",\n  "}}}
-               .text +
-           "\n";
+    return {{"dtype", attn::dtype_name(tested.dtype)},
+            {"step", tested.step->step},
+            {"torch", tested.torch()},
+            {"numpy", tested.numpy()},
+            {"hides", hides},
+            {"steps", {steps, ",\n  "}}};
 }
 
 int run_tolerance(const Arguments& arguments) {
@@ -128,11 +124,9 @@ int run_tolerance(const Arguments& arguments) {
     const std::string name = requested.empty() ? tested.steps.back().step : requested;
     const auto found = std::ranges::find(tested.steps, name, &attn::StepTolerance::step);
     if (found == tested.steps.end()) {
-        std::vector<std::string> names;
-        for (const attn::StepTolerance& each : tested.steps) names.push_back(each.step);
         throw attn::ConfigError("--step " + attn::visible(name) +
                                 " is not a step that is computed here: choose one of " +
-                                attn::joined(names));
+                                attn::joined(collected(tested.steps, &attn::StepTolerance::step)));
     }
     tested.step = &*found;
     // A copy needs no test of its own.
@@ -142,17 +136,13 @@ int run_tolerance(const Arguments& arguments) {
         attn::hidden_by({tested.step->usual, tested.step->whole}, plan, given, tested.step->step);
     tested.hidden = hidden[0];
     tested.hidden_by_certain = hidden[1];
-    write_text_or_json(
-        arguments, [&] { return tested_text(tested, ink_of(arguments)); },
-        [&] { return tested_json(tested); });
+    write_text_or_json(arguments, tested_text(tested, ink_of(arguments)), tested_json(tested));
     return 0;
 }
 
-const std::vector<Flag>& test_tolerance_flags() {
-    static const std::vector<Flag> all{
-        Flag{flags::tested_step, "STEP", "the step to write a test for (default: the last one)"}
-            .typed_only()};
-    return all;
+std::vector<Flag> test_tolerance_flags() {
+    return {Flag{flags::tested_step, "STEP", "the step to write a test for (default: the last one)"}
+                .typed_only()};
 }
 
 }  // namespace
@@ -160,7 +150,7 @@ const std::vector<Flag>& test_tolerance_flags() {
 Command tolerance_command() {
     return {"tolerance",
             "print which atol and rtol a test of each step should use",
-            {test_tolerance_flags, json_flags, file_flags, color_flags, config_flags,
+            {table<test_tolerance_flags>, json_flags, file_flags, color_flags, config_flags,
              notebook_walk_flags, walk_flags},
             run_tolerance,
             {{"attn-explain tolerance --heads 8 --seq-len 64 --embed-dim 64 --step context",

@@ -39,13 +39,11 @@ std::size_t first_page(const std::string& value) {
     return static_cast<std::size_t>(parse_integer(flags::page.text, page, 1, last));
 }
 
-const std::vector<Flag>& tour_flags() {
-    static const std::vector<Flag> all{
-        {flags::page, "PAGE", "the page to begin with: its number, or a word such as masks",
-         such_as(page_numbers), "1"},
-        {flags::list, "", "list the questions of the tour with their numbers"},
-        output_flag({".txt", ".md", ".html"})};
-    return all;
+std::vector<Flag> tour_flags() {
+    return {{flags::page, "PAGE", "the page to begin with: its number, or a word such as masks",
+             such_as(page_numbers), "1"},
+            {flags::list, "", "list the questions of the tour with their numbers"},
+            output_flag({".txt", ".md", ".html"})};
 }
 
 int run_tour(const Arguments& arguments) {
@@ -95,7 +93,7 @@ int run_tour(const Arguments& arguments) {
 Command tour_command() {
     return {"tour",
             "twenty-five questions about attention, with commands that answer them and exercises",
-            {tour_flags, color_flags},
+            {table<tour_flags>, color_flags},
             run_tour,
             {{"attn-explain tour", "Starts; Enter continues, q quits."},
              {"attn-explain tour 7", "Continues from the seventh page."},

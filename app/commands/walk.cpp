@@ -64,7 +64,7 @@ void write_rules(const Arguments& arguments, const attn::Plan& plan, const attn:
         text += rule + "\n";
         rows.push_back({{"name", step.name}, {"rule", attn::rule_text(*attn::rule_of(of))}});
     }
-    write_list(arguments, text, rows);
+    write_text_or_json(arguments, text, rows);
 }
 
 /// Refuses a page with more numbers than a browser can open.

@@ -33,9 +33,7 @@ const std::vector<Flag>& walk_own_flags() {
                  "print how much rounding in the step's own rule may change each number"}
                 .in_group("Output")
                 .typed_only()
-                .needing(
-                    {[](const Arguments& arguments) { return !arguments.has(flags::hide_mistake); },
-                     nullptr, "a walk whose mistake is not hidden"}),
+                .needing(without<flags::hide_mistake>("a walk whose mistake is not hidden")),
             Flag{flags::digits, "WHICH",
                  "certain marks the printed digits that rounding could change: faint on a terminal "
                  "and a page, elsewhere in brackets, 0.16[45]; a number sets the decimals in the "
@@ -43,20 +41,19 @@ const std::vector<Flag>& walk_own_flags() {
                  one_of("all certain none 0 1 2 3 4 5 6 7 8"), "all"}
                 .in_group("Output")
                 .typed_only()
-                .needing({has_such_digits, nullptr,
+                .needing({has_such_digits,
                           "numbers as text or on a page (certain; leave --heatmap, --summary, "
                           "--hide-mistake, --live and programs out), or --format svg (none and "
                           "numbers)"}),
             Flag{flags::blank, "STEPS",
                  "leave the cells of these steps empty in a workbook, for a student: a correct "
-                 "number "
-                 "turns green",
+                 "number turns green",
                  such_as(step_names, Takes::Kind::list)}
                 .in_group("Output")
                 .typed_only()
                 .needing(
                     {[](const Arguments& arguments) { return format_of(arguments).name == "xlsx"; },
-                     nullptr, "--format xlsx"}),
+                     "--format xlsx"}),
             {flags::list_presets, "", "list the families of models that --preset accepts"},
             Flag{flags::hide_mistake, "",
                  "make the mistake of --bug without naming it, as an exercise: there are no notes"}
@@ -66,7 +63,7 @@ const std::vector<Flag>& walk_own_flags() {
                  "show a second walk on the same page, with these flags added: '--mask none'",
                  Takes{.flags = true}}
                 .needing({[](const Arguments& arguments) { return format_of(arguments).answers; },
-                          nullptr, "--format html"})
+                          "--format html"})
                 .in_group("Output"),
             live_flag(),
         });

@@ -101,8 +101,7 @@ void refuse_flags_of_walks(const Arguments& arguments) {
         if (goes || specified.implied) continue;
         throw attn::ConfigError(
             specified.flag->name +
-            " applies to a walk through one layer, and this is the whole model: "
-            "leave it out");
+            " applies to a walk through one layer, and this is the whole model: leave it out");
     }
     if (arguments[flags::bugs].size() > 1) {
         throw attn::ConfigError("next[...] takes one --bug: leave the others out");
@@ -156,23 +155,23 @@ std::string next_text(const std::string& head, NextToken next, std::size_t top,
     return text + fmt::format("    {:9.4f}   sum\n", next.sum);
 }
 
-std::string next_json(const Model& model, const NextToken& next, std::optional<std::int64_t> other,
-                      double temperature, const ModelMistake* mistake) {
+attn::JsonText next_json(const Model& model, const NextToken& next,
+                         std::optional<std::int64_t> other, double temperature,
+                         const ModelMistake* mistake) {
     std::vector<attn::JsonText> parts;
     for (const auto& [part, logit] : next.parts) {
         parts.push_back({{"part", part}, {"logit", logit}});
     }
-    attn::JsonText json = json_head(model)
-                              .with("id", next.id)
-                              .with("token", quoted(model, next.id))
-                              .with("probability", next.probability)
-                              .with("logit", next.logit);
+    attn::JsonText json = json_of_model(model,
+                                        {{"id", next.id},
+                                         {"token", quoted(model, next.id)},
+                                         {"probability", next.probability},
+                                         {"logit", next.logit}},
+                                        ", ");
     if (other) json = json.with("other_id", *other);
     if (temperature != 1) json = json.with("temperature", temperature);
     if (next.sum != next.logit) json = json.with("sum", next.sum);
-    return (mistake != nullptr ? json.with("bug", mistake->id) : json)
-        .with("parts", parts, ",\n ")
-        .text;
+    return (mistake != nullptr ? json.with("bug", mistake->id) : json).with("parts", parts, ",\n ");
 }
 
 /// Formats the lines above the parts.
@@ -233,9 +232,8 @@ void why_next(const Arguments& arguments) {
     const NextToken next = other ? all.difference(id, *other) : all.of(id, temperature);
     const auto top = arguments[flags::top];
     const std::string head = head_of(model, ids, requested, next, other, temperature);
-    write_text_or_json(
-        arguments, [&] { return next_text(head, next, top, mistake); },
-        [&] { return next_json(model, next, other, temperature, mistake); });
+    write_text_or_json(arguments, next_text(head, next, top, mistake),
+                       next_json(model, next, other, temperature, mistake));
 }
 
 /// Returns the walk of a step; another variant if --variant fused does not keep the step.
@@ -258,10 +256,8 @@ std::string derivation(const Arguments& arguments, const attn::Walked& walk,
     const attn::StepTable& table = walk.table;
     const attn::Ledger& ledger = walk.ledger;
     const attn::Cell cell = attn::parse_cell(plan, table, ledger, wanted);
-    attn::WhyOptions options;
-    options.depth = arguments[flags::depth];
-    options.top = arguments[flags::top];
-    options.ink = ink_of(arguments);
+    const attn::WhyOptions options{
+        .depth = arguments[flags::depth], .top = arguments[flags::top], .ink = ink_of(arguments)};
     const auto derive_text = [&](const attn::WhyOptions& how) {
         return as_text_or_json(
             arguments, [&] { return of_page + attn::why_text(plan, table, ledger, cell, how); },
@@ -349,8 +345,8 @@ std::vector<std::string> settings() {
     return all;
 }
 
-const std::vector<Flag>& why_flags() {
-    static const std::vector<Flag> all{
+std::vector<Flag> why_flags() {
+    return {
         Flag{flags::cell, "CELL",
              "a cell: 'weights[0,1]' or, by words, 'weights[short,eat]'; of a trained model "
              "'next[upon]', 'next[she]-next[he]' or 'lens[3][upon]' too",
@@ -359,13 +355,12 @@ const std::vector<Flag>& why_flags() {
         {flags::depth, "N", "derive the sources in turn, N levels deep", integer(1, 20), "1"},
         {flags::top, "N", "number of terms of a sum to print, the largest first", integer(1), "12"},
         Flag{flags::temperature, "X", "divide the logits of next[...] by X", number(), "1"}.needing(
-            {is_of_model, nullptr, "a token of a trained model: next[upon]"}),
+            {is_of_model, "a token of a trained model: next[upon]"}),
         Flag{flags::what_ifs, "SETTING",
              "print the same cell under another setting, such as mask=none; for weights, the row",
              such_as(settings)}
             .repeatable(),
     };
-    return all;
 }
 
 }  // namespace
@@ -373,7 +368,7 @@ const std::vector<Flag>& why_flags() {
 Command why_command() {
     return {"why",
             "derive one number back to the inputs",
-            {why_flags, json_flags, file_flags, color_flags, bug_flags, config_flags,
+            {table<why_flags>, json_flags, file_flags, color_flags, bug_flags, config_flags,
              notebook_walk_flags, walk_flags},
             run_why,
             {{"attn-explain why 'weights[short,eat]' --depth 2",

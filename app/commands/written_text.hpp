@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "app/flags/flag.hpp"
+#include "app/flags/output_flags.hpp"
 #include "attn/files/io/array_files.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/models/generate.hpp"
@@ -103,16 +103,34 @@ std::string why_token_command(const Arguments& arguments, const attn::models::Mo
                               const TokenPlace& at);
 
 attn::Tensor array_of(const TokenIds& ids);
-/// Writes arrays to the .npz file of --output.  Errors  ConfigError without one.
-void write_arrays(const Arguments& arguments, const std::vector<attn::NamedTensor>& arrays);
+
+/// The forms of a result about a model: text, JSON, a page, and arrays.
+struct ModelForms {
+    Printer text, json, page;
+    std::function<std::vector<attn::NamedTensor>()> arrays;
+};
+/// Writes the form that the flags select.
+/// Errors  ConfigError for arrays without a .npz file in --output.
+void write_form(const Arguments& arguments, const ModelForms& forms);
+
+/// Returns tensors with their names, for writing.
+std::vector<attn::TensorRef> refs_of(const auto& named) {
+    return collected(named, [](const auto& each) -> attn::TensorRef {
+        return {each.name, each.tensor};
+    });
+}
 
 /// Returns the name of a model and its ablated parts: `stories without 4.attn`.
 std::string name_of(const attn::models::Model& model);
 /// Returns the prefix `stories without 4.attn: ` of a heading; empty for the whole model.
 std::string if_left_out(const attn::models::Model& model);
 
-/// Returns the first members of a model's JSON, and an object with a text added.
-attn::JsonText json_head(const attn::models::Model& model);
+/// Returns an object about a model, with these members after its first ones.
+attn::JsonText json_of_model(
+    const attn::models::Model& model,
+    std::initializer_list<std::pair<std::string_view, attn::JsonText>> members = {},
+    std::string_view between = ",\n ");
+/// Returns an object with a text added.
 attn::JsonText with_text(const attn::JsonText& json, const attn::models::Model& model,
                          const WrittenText& written);
 

@@ -101,9 +101,7 @@ void set_example_defaults(Arguments& typed, const auto& file) {
         begins.parse(shell_words(file.begins), true);
         for (const Arguments::SpecifiedFlag& specified : begins.specified()) check_begin(specified);
     });
-    for (const Arguments::SpecifiedFlag& specified : begins.specified()) {
-        begins.came_from(*specified.flag, {file.label, file.begins_line});
-    }
+    begins.came_from({file.label, file.begins_line});
     typed.set_defaults_from(begins);
 }
 
@@ -170,7 +168,7 @@ Arguments with_example(Arguments typed) {
 }
 
 std::vector<Flag> attention_rows() {
-    const Need attention{nullptr, has_attention, "an attention: add --attention retention"};
+    const Need attention{has_attention, "an attention: add --attention retention"};
     return {
         setting(flags::attentions, "NAME",
                 "compute an attention from a file: a name that attn-explain attentions lists, or a "

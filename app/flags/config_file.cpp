@@ -216,9 +216,7 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
         try {
             Arguments one(typed.tables());
             one.specify(flags_in_setting(typed, flag, setting, includes_defaults));
-            for (const Arguments::SpecifiedFlag& specified : one.specified()) {
-                one.came_from(*specified.flag, {label, setting.line});
-            }
+            one.came_from({label, setting.line});
             base.set_defaults_from(one);
         } catch (const attn::Error& error) {
             refuse(label, setting, error.what());

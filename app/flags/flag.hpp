@@ -24,6 +24,12 @@ struct Need {
     bool (*among_flags)(const Arguments&) = nullptr;
     bool (*in_walk)(const attn::Plan&) = nullptr;
     std::string_view what{};  ///< `a mask: add --mask causal`
+
+    constexpr Need() = default;
+    constexpr Need(bool (*flags)(const Arguments&), std::string_view missing)
+        : among_flags(flags), what(missing) {}
+    constexpr Need(bool (*walk)(const attn::Plan&), std::string_view missing)
+        : in_walk(walk), what(missing) {}
 };
 
 /// Properties of a flag for code that does not read it by name.
@@ -130,6 +136,13 @@ struct Flag {
 /// The rows of several flags. They live as long as the program.
 using FlagTable = const std::vector<Flag>& (*)();
 
+/// Returns the rows that a function makes, as a table: `table<lens_flags>`.
+template <std::vector<Flag> (*rows)()>
+const std::vector<Flag>& table() {
+    static const std::vector<Flag> all = rows();
+    return all;
+}
+
 /// Returns this program's flag for a name from other programs: `--kv-heads 2` for `--gqa 2`,
 /// `--preset llama3` for `llama3`, with the typed value if it fits. Empty for unknown names.
 std::string flag_for_word(const Arguments& arguments, const std::string& word,
@@ -208,6 +221,9 @@ public:
         std::size_t line = 0;  ///< from 1; 0 if there are none
     };
     void came_from(const Flag& flag, Origin origin) { origins_[&flag] = std::move(origin); }
+    void came_from(const Origin& origin) {
+        for (const SpecifiedFlag& each : specified_) came_from(*each.flag, origin);
+    }
     const Origin* origin(const Flag& flag) const;
     /// True if the user gave it, and no other flag implied it.
     bool is_typed(const Flag& flag) const;
@@ -247,6 +263,17 @@ private:
     std::map<const Flag*, Origin> origins_;
     std::vector<const Flag*> off_{};  ///< settings that were switched off: `--bias=false`
 };
+
+/// Returns the need of another flag: `with<flags::grid>("--grid")`.
+template <const auto& flag>
+constexpr Need with(std::string_view what) {
+    return {[](const Arguments& arguments) { return arguments.has(flag); }, what};
+}
+/// Returns the need that another flag is left out.
+template <const auto& flag>
+constexpr Need without(std::string_view what) {
+    return {[](const Arguments& arguments) { return !arguments.has(flag); }, what};
+}
 
 /// The flags of a walk; without a plan, needs that depend on it are not checked.
 struct FlagUse {

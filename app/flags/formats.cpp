@@ -231,11 +231,7 @@ const std::vector<Format>& formats() {
     return all;
 }
 
-std::vector<std::string> format_names() {
-    std::vector<std::string> names;
-    for (const Format& format : formats()) names.emplace_back(format.name);
-    return names;
-}
+std::vector<std::string> format_names() { return collected<std::string>(formats(), &Format::name); }
 
 const Format& find_format(std::string_view name) {
     for (const Format& format : formats()) {

@@ -317,17 +317,13 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     if (name_rows_of(given, tokens) && config.names.empty() && !specified.source) {
         config.names = {tokens};
     }
-    const attn::Tensor* const mask = given.find("mask");
-    if (mask != nullptr && !specified.mask && !config.position_bias &&
-        take_added_mask(*mask, false, config)) {
-        given = given.without("mask");
-        notes.emplace_back("assumed: mask is added to the scores");
-    }
-    const attn::Tensor* const bias = given.find("position_bias");
-    if (bias != nullptr && bias->dimension() > 1 && !config.position_bias && !specified.mask &&
-        take_added_mask(*bias, false, config)) {
-        given = given.without("position_bias");
-        notes.emplace_back("assumed: position_bias is added to the scores");
+    for (const std::string name : {"mask", "position_bias"}) {
+        const attn::Tensor* const added = given.find(name);
+        const bool may_be = added != nullptr && (name == "mask" || added->dimension() > 1);
+        if (!may_be || specified.mask || config.position_bias) continue;
+        if (!take_added_mask(*added, false, config)) continue;
+        given = given.without(name);
+        notes.push_back("assumed: " + name + " is added to the scores");
     }
     const bool draws_x = arguments.has_any({flags::batch, flags::seq_len, flags::embed_dim});
     if (const attn::Tensor* x = given.find("x"); x != nullptr && !specified.source && !draws_x) {

@@ -76,33 +76,30 @@ attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
 }
 
 Flag loss_flag() {
-    return Flag{
-        flags::loss, "LOSS",
-        "the loss of the gradients: sum or mean of the last step, a cell such as 'weights[0,1]', "
-        "mse:FILE, FILE with the gradient of the last step, or cross-entropy:WORD of the "
-        "next word of a trained model"}
+    return Flag{flags::loss, "LOSS",
+                "the loss of the gradients: sum or mean of the last step, a cell such as "
+                "'weights[0,1]', mse:FILE, FILE with the gradient of the last step, or "
+                "cross-entropy:WORD of the next word of a trained model"}
         .with_default("sum")
         .being(or_file);
 }
 
 std::vector<Flag> gradient_flags() {
-    const Need backward{[](const Arguments& specified) { return specified.has(flags::backward); },
-                        nullptr, "the backward pass: add --backward"};
-    return grouped(
-        "Gradients",
-        {Flag{flags::backward, "",
-              "backpropagate from a loss through every step, and print each gradient"},
-         loss_flag().needing(backward),
-         Flag{flags::check_gradient, "",
-              "print central differences in float64 next to each gradient, and how far apart they "
-              "are"}
-             .needing(backward),
-         Flag{flags::learn, "RATE",
-              "first take one step of training: subtract RATE times its gradient from every "
-              "parameter"}
-             .taking(number())
-             .repeatable()
-             .needing(backward)});
+    const Need backward = with<flags::backward>("the backward pass: add --backward");
+    return grouped("Gradients",
+                   {Flag{flags::backward, "",
+                         "backpropagate from a loss through every step, and print each gradient"},
+                    loss_flag().needing(backward),
+                    Flag{flags::check_gradient, "",
+                         "print central differences in float64 next to each gradient, and how far "
+                         "apart they are"}
+                        .needing(backward),
+                    Flag{flags::learn, "RATE",
+                         "first take one step of training: subtract RATE times its gradient from "
+                         "every parameter"}
+                        .taking(number())
+                        .repeatable()
+                        .needing(backward)});
 }
 
 attn::WalkConfig after_learning(const Arguments& arguments, attn::WalkConfig config) {

@@ -41,9 +41,9 @@ std::vector<Flag> input_rows() {
              "each token",
              such_as("words chars"), "words"}
             .being(of_model)
-            .needing({nullptr, has_tokens<true>, text}),
+            .needing({has_tokens<true>, text}),
         Flag{flags::keep_case, "", "keep capital letters of text"}.being(of_model).needing(
-            {nullptr, has_tokens<true>, text}),
+            {has_tokens<true>, text}),
         setting(flags::ids, "IDS",
                 "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\"")
             .being(of_arithmetic | sets_x | of_source),
@@ -56,11 +56,11 @@ std::vector<Flag> input_rows() {
                 "text, one table of random rows in alphabetical order; or a file, one word and its "
                 "numbers per line")
             .being(of_model | of_source)
-            .needing({nullptr, has_tokens<true>, text}),
+            .needing({has_tokens<true>, text}),
         setting(flags::vocab_size, "N", "rows of the embedding table").being(of_model | of_source),
         setting(flags::pad_id, "ID", "padding token id, or none")
             .being(of_model | of_source)
-            .needing({nullptr, has_tokens<false>, "tokens: pass --text or --ids"}),
+            .needing({has_tokens<false>, "tokens: pass --text or --ids"}),
         setting(flags::random, "HOW", "draw x directly, normal or uniform numbers")
             .being(of_model | sets_x | of_source),
         Flag{flags::x, "FILE[:NAME]",
@@ -83,7 +83,7 @@ std::vector<Flag> input_rows() {
         setting("--memory-len", "N", "cross-attention: random memory of N tokens")
             .being(of_model | sets_memory),
         setting("--lengths", "N,N", "true lengths of the key sequences, for the padding mask: 4,2")
-            .needing({nullptr, pads, "a padding mask: add --mask padding"}),
+            .needing({pads, "a padding mask: add --mask padding"}),
     };
 }
 

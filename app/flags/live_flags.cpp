@@ -50,8 +50,7 @@ constexpr std::array refusals{
     Refusal{flags::html_compare, "--live shows one walk on a page: leave --html-compare out"},
     Refusal{flags::hide_mistake, "--live shows which mistake is made: leave --hide-mistake out"},
     Refusal{flags::notebook,
-            "--live takes only flags: attn-explain notebook --as-flags prints those of "
-            "--notebook"},
+            "--live takes only flags: attn-explain notebook --as-flags prints those of --notebook"},
     Refusal{flags::model_file,
             "--live supports no model except stories: pass --model-file stories, or leave it out",
             "stories"}};
@@ -158,11 +157,11 @@ attn::JsonText knobs_json(const Arguments& arguments) {
 
 Flag live_flag() {
     return Flag{flags::live, "",
-                "embed the program itself in the HTML page: words, mask, scale, "
-                "positions and mistakes become fields, and each change recomputes everything"}
+                "embed the program itself in the HTML page: words, mask, scale, positions and "
+                "mistakes become fields, and each change recomputes everything"}
         .in_group("Output")
         .typed_only()
-        .needing({[](const Arguments& specified) { return format_of(specified).answers; }, nullptr,
+        .needing({[](const Arguments& specified) { return format_of(specified).answers; },
                   "--format html"});
 }
 
@@ -202,8 +201,7 @@ std::vector<std::pair<std::string, std::string>> live_scripts(const Arguments& a
 }
 
 std::string next_words(const Arguments& arguments) {
-    const bool continues = arguments.find(flags::model_file) != nullptr &&
-                           arguments.has(flags::model_file) &&
+    const bool continues = arguments.has(flags::model_file) &&
                            (arguments.has(flags::text) || arguments.has(flags::ids));
     return continues ? next_json(arguments, is_live(arguments) ? 6 : 1).text : "";
 }

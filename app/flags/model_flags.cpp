@@ -231,7 +231,7 @@ void write_layers(const Arguments& arguments) {
         if (kind.window) text += ", a window of " + std::to_string(*kind.window);
         text += "\n";
     }
-    write_list(arguments, text, rows);
+    write_text_or_json(arguments, text, rows);
 }
 
 const std::vector<Flag>& model_flags() {
@@ -239,8 +239,8 @@ const std::vector<Flag>& model_flags() {
         grouped("Model and text",
                 {
                     Flag{flags::model_file, "FILE",
-                         "a trained model: stories (built in), a folder of Hugging "
-                         "Face (config.json and .safetensors files) or the ORG/NAME of one in its "
+                         "a trained model: stories (built in), a folder of Hugging Face "
+                         "(config.json and .safetensors files) or the ORG/NAME of one in its "
                          "cache, a .gguf file of llama.cpp, or a file of llama2.c",
                          such_as(shipped_models, Takes::Kind::file)}
                         .with_default("stories"),
@@ -326,12 +326,12 @@ void report_cost(const Arguments& arguments, Model& model, const Run& run) {
     const std::optional<std::string> most = arguments[flags::most_memory];
     const double room = most ? bytes_in(*most) : free_memory();
     if (cost.in_memory > room) {
-        throw attn::ConfigError(
-            "this run would need " + size_text(cost.in_memory) + ", and " +
-            (most ? "--memory allows " : "the machine has free ") + size_text(room) +
-            (keeps ? ": use lens, heads or a walk, which load one layer at a time, or give a "
-                     "smaller model"
-                   : ": give a smaller model, or more memory"));
+        throw attn::ConfigError("this run would need " + size_text(cost.in_memory) + ", and " +
+                                (most ? "--memory allows " : "the machine has free ") +
+                                size_text(room) +
+                                (keeps ? ": use lens, heads or a walk, which load one layer at a "
+                                         "time, or give a smaller model"
+                                       : ": give a smaller model, or more memory"));
     }
     if (cost.read > much || cost.in_memory > much || cost.multiplied > many_numbers) {
         // Rates of one laptop core: numbers read from a file, and multiply-adds in float64.
@@ -362,9 +362,7 @@ std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::mode
     std::vector<std::int64_t> ids;
     if (arguments.has(flags::ids)) {
         if (arguments.has(flags::text)) {
-            throw attn::ConfigError(
-                "--text and --ids both set the model's input: leave one "
-                "out");
+            throw attn::ConfigError("--text and --ids both set the model's input: leave one out");
         }
         for (const std::string& id : split_ids(arguments[flags::ids])) {
             ids.push_back(parse_integer(flags::ids.text, id));

@@ -20,10 +20,7 @@ const attn::Document& page_of(const attn::Notebook& notebook, bool corrected) {
     const std::pair key{notebook.number, corrected};
     auto page = pages.find(key);
     if (page == pages.end()) {
-        attn::ReplayOptions replay;
-        replay.corrected = corrected;
-        replay.code = false;
-        page = pages.emplace(key, notebook.replay(replay)).first;
+        page = pages.emplace(key, notebook.replay({.corrected = corrected, .code = false})).first;
     }
     return page->second;
 }
@@ -40,9 +37,7 @@ struct NamedNotebook {
 
     const attn::Document& page() const { return page_of(notebook, corrected); }
     std::vector<attn::NotebookWalk> walks() const {
-        attn::ReplayOptions replay;
-        replay.corrected = corrected;
-        return notebook.walks(replay);
+        return notebook.walks({.corrected = corrected});
     }
 };
 
@@ -131,11 +126,8 @@ std::string cell_of_parts(const std::vector<attn::WantedPart>& parts, const attn
             indices.back() -= side.back();
             continue;
         }
-        std::vector<std::string> there;
-        for (const std::size_t index :
-             attn::indices_of(attn::flat_index(indices, side), shapes[i])) {
-            there.push_back(std::to_string(index));
-        }
+        const auto there = collected(attn::indices_of(attn::flat_index(indices, side), shapes[i]),
+                                     [](std::size_t index) { return std::to_string(index); });
         return parts[i].name + "[" +
                index_text(attn::slice_parts(ledger[parts[i].name], indices_of(parts[i])), there) +
                "]";
@@ -159,12 +151,10 @@ const std::vector<Flag>& notebook_walk_flags() {
         "Input (one source; default: a sentence)",
         {Flag{flags::notebook, "NAME[:CELL]",
               "the settings of a replayed notebook, or of one of its cells: 002:weights; other "
-              "flags "
-              "override them",
+              "flags override them",
               such_as(notebook_names)},
          Flag{flags::corrected, "", "with --notebook: the walk without the notebook's mistakes"}
-             .needing({[](const Arguments& specified) { return specified.has(flags::notebook); },
-                       nullptr, "--notebook"})
+             .needing(with<flags::notebook>("--notebook"))
              .in_group("Mistakes")});
     return all;
 }
@@ -191,8 +181,7 @@ std::vector<attn::Section> cells_named(const attn::Notebook& notebook, const att
     std::vector<attn::Section> found;
     for (const attn::Section* section : sections_of(page, name)) found.push_back(*section);
     if (!found.empty()) return found;
-    std::vector<std::string> names;
-    for (const attn::Section& section : page.sections) names.push_back(section.name);
+    const std::vector<std::string> names = collected(page.sections, &attn::Section::name);
     const std::string lists =
         ": attn-explain notebook " + notebook.number + " --as-flags lists them";
     throw attn::ConfigError("notebook " + notebook.number + " has no cell '" + name + "'" +

@@ -33,13 +33,13 @@ std::vector<Flag> number_rows() {
         setting("--rng", "GENERATOR", "generator of the random numbers").being(of_arithmetic),
         setting(flags::seed, "N", "seed of the random numbers")
             .being(of_draws | of_arithmetic | of_replay)
-            .needing({nullptr, changes_draws<&WalkConfig::seed>, "numbers that are drawn"}),
+            .needing({changes_draws<&WalkConfig::seed>, "numbers that are drawn"}),
         setting(flags::torch_build, "BUILD",
                 "build of PyTorch, by its processor, whose last digits are reproduced")
             .being(of_arithmetic | of_replay)
             .in_group(last_group)
-            .needing({nullptr, follows_build,
-                      "--variant loop, or numbers that this build draws differently"}),
+            .needing(
+                {follows_build, "--variant loop, or numbers that this build draws differently"}),
         setting("--redraw", "N", "draw and discard the projections N times first")
             .being(of_draws | of_pages),
         setting("--burn", "DRAWS", "draw and discard numbers before the projections")

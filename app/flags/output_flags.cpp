@@ -36,9 +36,9 @@ bool leaves_steps_out(const Arguments& arguments) {
            !(arguments.find(flags::format) != nullptr && format_of(arguments).has_everything);
 }
 
-constexpr Need colored_page{format_has<&Format::has_colors>, nullptr, "--format svg or html"};
+constexpr Need colored_page{format_has<&Format::has_colors>, "--format svg or html"};
 
-constexpr Need a_figure{format_has<&Format::has_figures>, nullptr, "--format svg"};
+constexpr Need a_figure{format_has<&Format::has_figures>, "--format svg"};
 
 bool draws_side_by_side(const Arguments& specified) {
     return format_of(specified).has_figures && specified[flags::figure] != attn::FigureKind::arcs;
@@ -47,7 +47,7 @@ bool draws_without_grid(const Arguments& specified) {
     return format_of(specified).has_figures && !specified.has(flags::grid);
 }
 
-constexpr Need printed_numbers{format_has<&Format::prints_numbers>, nullptr,
+constexpr Need printed_numbers{format_has<&Format::prints_numbers>,
                                "a printed form: this one has no such digits"};
 
 }  // namespace
@@ -57,7 +57,7 @@ const std::vector<Flag>& print_flags() {
         "Output",
         {
             Flag{flags::detail, "", "show parameters and the parts of softmax too"}.needing(
-                {leaves_steps_out, nullptr, "a printed form without --only"}),
+                {leaves_steps_out, "a printed form without --only"}),
             color_flags().front(),
             Flag{flags::only, "STEPS", "print only these steps, or slices: weights[0,:,1:3],output",
                  such_as(step_names, Takes::Kind::list)}
@@ -79,7 +79,7 @@ const std::vector<Flag>& print_flags() {
                  "auto"}
                 .needing(printed_numbers),
             Flag{flags::no_notes, "", "print only tensors, no words"}.with_short_name("-q").needing(
-                {format_has<&Format::has_words>, nullptr, "a format with words"}),
+                {format_has<&Format::has_words>, "a format with words"}),
         });
     return all;
 }
@@ -91,7 +91,7 @@ const std::vector<Flag>& output_flags() {
             Flag{flags::format, "FORMAT", "format of the output", one_of(format_names),
                  "from the extension of --output, otherwise torch, or numpy with a NumPy --rng"}
                 .being(of_output)
-                .needing({is_form_printed, nullptr,
+                .needing({is_form_printed,
                           "tensors that are printed as such: leave "
                           "--heatmap, --summary and --code out"}),
             Flag{flags::save_dir, "DIR",
@@ -106,22 +106,21 @@ const std::vector<Flag>& output_flags() {
                  some_of(shadings)}
                 .with_optional_value()
                 .needing({[](const Arguments& specified) { return !summarises(specified); },
-                          nullptr, "tensors that are printed: leave --summary out"}),
+                          "tensors that are printed: leave --summary out"}),
             Flag{flags::figure, "FIGURE", "the kind of figure of --format svg",
                  one_of<attn::FigureKind>(), "matrix"}
-                .needing({draws_without_grid, nullptr, "--format svg and no --grid"}),
+                .needing({draws_without_grid, "--format svg and no --grid"}),
             Flag{flags::grid, "RxC",
                  "draw one row of weights as tiles over --image, for a vision transformer whose "
                  "keys are patches, with or without one class token before them",
                  such_as("14x14")}
                 .needing(colored_page),
             Flag{flags::image, "FILE", "the image under the tiles of --grid, png or jpeg", file()}
-                .needing({[](const Arguments& specified) { return specified.has(flags::grid); },
-                          nullptr, "--grid"}),
+                .needing(with<flags::grid>("--grid")),
             Flag{flags::columns, "N",
                  "matrices side by side in a figure; 1 draws a flow as a list with formulas",
                  integer(1, 1000), "as many as fit"}
-                .needing({draws_side_by_side, nullptr, "--format svg and --figure matrix or flow"}),
+                .needing({draws_side_by_side, "--format svg and --figure matrix or flow"}),
             Flag{flags::width, "PX",
                  "width of a figure, to which it is scaled; digits that would be smaller than 6 pt "
                  "are left out",
@@ -132,14 +131,14 @@ const std::vector<Flag>& output_flags() {
                 .needing(colored_page),
             Flag{flags::embed, "",
                  "write --format html as a fragment for another page, which it does not affect"}
-                .needing({format_has<&Format::answers>, nullptr, "--format html"}),
+                .needing({format_has<&Format::answers>, "--format html"}),
             Flag{flags::pace, "", "wait for Enter between the steps, on a terminal"}
                 .being(of_output)
-                .needing({prints_in_steps, nullptr,
+                .needing({prints_in_steps,
                           "steps printed one by one: they go to a file, or on one line"}),
             Flag{flags::code, "LANGUAGE", "write a program that makes and prints the same tensors",
                  one_of("torch numpy")}
-                .needing({format_has<&Format::has_code>, nullptr,
+                .needing({format_has<&Format::has_code>,
                           "a format with lines of code: torch, numpy, python, markdown, json, "
                           "html or ipynb"}),
         });

@@ -50,9 +50,8 @@ std::string specified_form(const Arguments& arguments);
 using Printer = std::function<std::string()>;
 std::string as_text_or_json(const Arguments& arguments, const Printer& text, const Printer& json);
 void write_text_or_json(const Arguments& arguments, const Printer& text, const Printer& json);
-/// Writes a list, with one object per entry in JSON.
-void write_list(const Arguments& arguments, const std::string& text,
-                const std::vector<attn::JsonText>& rows);
+void write_text_or_json(const Arguments& arguments, const std::string& text,
+                        const attn::JsonText& json);
 
 /// Refuses flags that no document can satisfy, before anything is computed. check_print_flags looks
 /// at the print flags alone.

@@ -190,10 +190,10 @@ void write_text_or_json(const Arguments& arguments, const Printer& text, const P
     write_text(arguments, as_text_or_json(arguments, text, json));
 }
 
-void write_list(const Arguments& arguments, const std::string& text,
-                const std::vector<attn::JsonText>& rows) {
-    write_text_or_json(
-        arguments, [&] { return text; }, [&] { return attn::JsonText(rows).text; });
+void write_text_or_json(const Arguments& arguments, const std::string& text,
+                        const attn::JsonText& json) {
+    write_text(arguments, as_text_or_json(
+                              arguments, [&] { return text; }, [&] { return json.text; }));
 }
 
 bool wants_code(const Arguments& arguments) {

@@ -32,6 +32,10 @@ std::string shell_quoted(const std::string& word) {
     return quoted + "'";
 }
 
+std::string shell_text(const std::vector<std::string>& words) {
+    return attn::joined(collected(words, shell_quoted), " ");
+}
+
 bool names_a_file(std::string_view text) {
     return text == "-" || text.find_first_of("./:") != std::string_view::npos;
 }

@@ -26,7 +26,7 @@ void set_position_bias(WalkConfig& config, const Flag& flag, const std::string& 
 }  // namespace
 
 std::vector<Flag> position_rows() {
-    const Need rope{nullptr, rotates, "rotary positions: add --rope half"};
+    const Need rope{rotates, "rotary positions: add --rope half"};
     return {
         setting(
             "--position-embedding", "KIND",
@@ -34,8 +34,7 @@ std::vector<Flag> position_rows() {
             "sines and cosines of the first Transformer"),
         setting("--positions", "N,N",
                 "positions of the tokens: 7,8,9; after a semicolon those of the memory")
-            .needing(
-                {nullptr, counts, "positions: add --rope half or --position-embedding learned"}),
+            .needing({counts, "positions: add --rope half or --position-embedding learned"}),
         setting(
             flags::rope, "PAIRING",
             "rotary positions: rotate pairs of features of query and key, each with the one half a "
@@ -61,11 +60,11 @@ std::vector<Flag> position_rows() {
             .being(of_model),
         setting("--qk-norm-place", "WHERE",
                 "normalise query and key before the rotation, or after it")
-            .needing({nullptr, norms_and_rotates, "--qk-norm head and --rope half"}),
+            .needing({norms_and_rotates, "--qk-norm head and --rope half"}),
         setting("--norm-eps", "X",
                 "added to the mean square in the norms of query and key; for l2, "
                 "the minimum length")
-            .needing({nullptr, norms, "a norm: add --qk-norm head"}),
+            .needing({norms, "a norm: add --qk-norm head"}),
     };
 }
 

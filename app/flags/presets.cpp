@@ -77,25 +77,18 @@ std::string flags_of(const Preset& preset) {
 
 }  // namespace
 
-std::vector<std::string> preset_names() {
-    std::vector<std::string> names;
-    for (const Preset& preset : presets) names.emplace_back(preset.name);
-    return names;
-}
+std::vector<std::string> preset_names() { return collected<std::string>(presets, &Preset::name); }
 
 Arguments with_preset(Arguments typed) {
     if (!typed.has(flags::preset)) return typed;
     const std::string name = typed[flags::preset];
     Arguments preset(typed.tables());
-    std::vector<Arguments::SpecifiedFlag> specified;
-    for (const auto& [setting, text] :
-         attn::settings_in(std::ranges::find(presets, name, &Preset::name)->line)) {
-        specified.push_back({typed.find("--" + setting), text});
-    }
-    preset.specify(specified);
-    for (const Arguments::SpecifiedFlag& each : preset.specified()) {
-        preset.came_from(*each.flag, {"--preset " + name});
-    }
+    const auto line = std::ranges::find(presets, name, &Preset::name)->line;
+    preset.specify(
+        collected(attn::settings_in(line), [&](const auto& setting) -> Arguments::SpecifiedFlag {
+            return {typed.find("--" + setting.name), setting.text};
+        }));
+    preset.came_from({"--preset " + name});
     typed.set_defaults_from(preset);
     return typed;
 }
@@ -109,7 +102,7 @@ void write_presets(const Arguments& arguments) {
         text += fmt::format("{:10}{}\n{:10}{}\n", name, what, "", flags);
         rows.push_back({{"name", name}, {"title", what}, {"flags", flags}});
     }
-    write_list(arguments, text, rows);
+    write_text_or_json(arguments, text, rows);
 }
 
 }  // namespace app

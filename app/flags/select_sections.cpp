@@ -23,8 +23,6 @@ attn::WantedPart parse_wanted(const std::string& text) {
 /// Reports that a walk has no such step: another walk has it, or it is a typing error.
 [[noreturn]] void refuse_step(const std::string& flag, const std::string& name,
                               const std::vector<std::string>& names) {
-    std::string all;
-    for (const std::string& each : names) all += " " + each;
     const std::string meant = attn::closest(name, names);
     std::string reason = meant.empty() ? "" : "; did you mean " + meant + "?";
     for (const attn::Step& step : attn::step_table()) {
@@ -38,18 +36,16 @@ attn::WantedPart parse_wanted(const std::string& text) {
                  : masked    ? ": pass --mask causal or padding"
                              : ": this walk does not have it";
     }
-    if (meant.empty()) reason += "; there are:" + all;
+    if (meant.empty()) reason += "; there are: " + attn::joined(names, " ");
     throw attn::ConfigError(flag + ": there is no step '" + name + "' here" + reason);
 }
 
 std::size_t section_index(const attn::Document& document, const std::string& flag,
                           const std::string& name) {
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < document.sections.size(); ++i) {
-        if (document.sections[i].name == name) return i;
-        names.push_back(document.sections[i].name);
-    }
-    refuse_step(flag, name, names);
+    const std::vector<std::string> names = collected(document.sections, &attn::Section::name);
+    const auto place = std::ranges::find(names, name);
+    if (place == names.end()) refuse_step(flag, name, names);
+    return static_cast<std::size_t>(place - names.begin());
 }
 
 /// True if the section has that name, or is its corrected version in a notebook.
@@ -204,9 +200,7 @@ void keep_others_of(const attn::Document& whole, attn::Document& selected, bool 
 }  // namespace
 
 std::vector<attn::WantedPart> parts_in(const std::string& text) {
-    std::vector<attn::WantedPart> wanted;
-    for (const std::string& part : split(text, ',')) wanted.push_back(parse_wanted(part));
-    return wanted;
+    return collected(split(text, ','), parse_wanted);
 }
 
 std::vector<attn::WantedPart> wanted_parts(const Arguments& arguments) {

@@ -119,11 +119,11 @@ bool colors(const Arguments& arguments) {
 }  // namespace
 
 const std::vector<Flag>& color_flags() {
-    static const std::vector<Flag> all = grouped(
-        "Output", {Flag{flags::color, "WHEN", "colours, bold and underlined words",
-                        one_of("auto always never"), "auto"}
-                       .being(of_output)
-                       .needing({colors, nullptr, "a printed form: this format has none"})});
+    static const std::vector<Flag> all =
+        grouped("Output", {Flag{flags::color, "WHEN", "colours, bold and underlined words",
+                                one_of("auto always never"), "auto"}
+                               .being(of_output)
+                               .needing({colors, "a printed form: this format has none"})});
     return all;
 }
 

@@ -42,7 +42,7 @@ std::string data_uri(const std::string& path) {
 }  // namespace
 
 std::optional<attn::TileGrid> tile_grid(const Arguments& arguments) {
-    if (arguments.find(flags::grid) == nullptr || !arguments.has(flags::grid)) return std::nullopt;
+    if (!arguments.has(flags::grid)) return std::nullopt;
     const std::string text = arguments[flags::grid];
     const std::vector<std::string> sides = split(text, 'x');
     if (sides.size() != 2) {

@@ -47,9 +47,9 @@ void set_past(WalkConfig& config, const Flag& flag, const std::string& text) {
     take("past_value", {"present_value", "past_value", "value"});
     const attn::Shape shape = config.parameters["past_key"].shape();
     if (shape.size() < 2 || shape[shape.size() - 2] == 0) {
-        throw attn::InputError(text + ": past_key has shape " + attn::shape_text(shape) +
-                               ": it must be (heads, keys, features), with a leading batch axis "
-                               "if there is one");
+        throw attn::InputError(
+            text + ": past_key has shape " + attn::shape_text(shape) +
+            ": it must be (heads, keys, features), with a leading batch axis if there is one");
     }
     config.past = static_cast<std::int64_t>(shape[shape.size() - 2]);
 }
@@ -71,8 +71,8 @@ bool norms_x(const attn::Plan& plan) { return plan.config.x_norm.has_value(); }
 }  // namespace
 
 std::vector<Flag> variant_rows() {
-    const Need dropout{nullptr, drops, "dropout: add --dropout 0.1"};
-    const Need mla{nullptr, has_latent, "latent attention: add --mla 8"};
+    const Need dropout{drops, "dropout: add --dropout 0.1"};
+    const Need mla{has_latent, "latent attention: add --mla 8"};
     return {
         setting("--differential", "DEPTH",
                 "differential attention: each head subtracts lambda times a second softmax; lambda "
@@ -88,10 +88,9 @@ std::vector<Flag> variant_rows() {
             .needing(mla),
         setting("--weights-by", "HOW",
                 "how scores become weights: softmax, or the sigmoid of each score alone"),
-        setting(
-            "--dropout", "P",
-            "dropout as in training: set numbers to 0 with probability P, and divide the others "
-            "by 1 - P"),
+        setting("--dropout", "P",
+                "dropout as in training: set numbers to 0 with probability P, and divide the "
+                "others by 1 - P"),
         setting("--dropout-place", "WHERE",
                 "the tensor that dropout is applied to: the weights, the context (after the "
                 "product with the values) or the output of the output projection")
@@ -100,7 +99,7 @@ std::vector<Flag> variant_rows() {
                 "seed from which the mask of dropout is drawn, as by torch.manual_seed(N) before "
                 "F.dropout")
             .being(of_draws)
-            .needing({nullptr, draws_dropout, "a dropout whose mask is drawn: add --dropout 0.1"}),
+            .needing({draws_dropout, "a dropout whose mask is drawn: add --dropout 0.1"}),
         Flag{"--dropout-mask", "FILE[:NAME]",
              "mask of dropout from a file, of booleans or of 1 and 0: true or 1 keeps a cell",
              file()}
@@ -116,13 +115,12 @@ std::vector<Flag> variant_rows() {
 }
 
 std::vector<Flag> trained_rows() {
-    const Need model{nullptr, has_model, "a trained model: add --model-file stories"};
+    const Need model{has_model, "a trained model: add --model-file stories"};
     return {
-        setting(
-            flags::model_file, "FILE",
-            "walk through a layer of a trained model: stories (built in), a folder "
-            "of Hugging Face (config.json and .safetensors files) or the ORG/NAME of one in its "
-            "cache, a .gguf file of llama.cpp, or a file of llama2.c")
+        setting(flags::model_file, "FILE",
+                "walk through a layer of a trained model: stories (built in), a folder of Hugging "
+                "Face (config.json and .safetensors files) or the ORG/NAME of one in its cache, a "
+                ".gguf file of llama.cpp, or a file of llama2.c")
             .being(of_arithmetic)
             .taking(such_as(shipped_models, Takes::Kind::file)),
         Flag{flags::tokenizer, "FILE", "tokenizer of the trained model", file(),
@@ -132,7 +130,7 @@ std::vector<Flag> trained_rows() {
         without_flag().needing(model),
         setting("--x-norm", "KIND", "norm of x before the projections, as in trained models"),
         setting("--x-norm-eps", "X", "added to the mean square in the norm of x")
-            .needing({nullptr, norms_x, "a norm of x: add --x-norm rms"}),
+            .needing({norms_x, "a norm of x: add --x-norm rms"}),
     };
 }
 

@@ -52,17 +52,21 @@ void set_padding(const Arguments& arguments, attn::Tokens& tokens) {
     tokens.pad_id = parse_pad_id(flags::pad_id.text, arguments[flags::pad_id]);
 }
 
-/// Returns the one given source of that kind, or nullptr.  Errors  ConfigError if two are given.
-std::string only_one(const Arguments& arguments, Trait kind) {
+/// Returns the name of the one flag of which that is true, or none.  Errors  ConfigError for two.
+template <class Is>
+std::string only_one(Is is_meant, const std::string& trouble) {
     std::string used;
     for (const Flag& flag : walk_flags()) {
-        if (!flag.is(kind) || !arguments.has(flag)) continue;
-        if (!used.empty()) {
-            throw attn::ConfigError(used + " and " + flag.name + " are two sources: leave one out");
-        }
+        if (!is_meant(flag)) continue;
+        if (!used.empty()) throw attn::ConfigError(used + " and " + flag.name + trouble);
         used = flag.name;
     }
     return used;
+}
+
+std::string only_source(const Arguments& arguments, Trait kind) {
+    return only_one([&](const Flag& flag) { return flag.is(kind) && arguments.has(flag); },
+                    " are two sources: leave one out");
 }
 
 /// True if a few characters request many tokens. The walk itself checks the memory of others.
@@ -169,29 +173,25 @@ attn::NamedTensor named_table(const std::string& spec,
 }
 
 attn::Source input_source(const Arguments& arguments, attn::WalkConfig& config) {
-    const std::string used = only_one(arguments, sets_x);
+    const std::string used = only_source(arguments, sets_x);
     if (used == "--x") {
         const attn::NamedTensor read = named_table(arguments[flags::x], config.names);
         if (!read.column_names.empty()) config.feature_names["x"] = read.column_names;
         return read.tensor;
     }
     if (used == "--example") return set_example(arguments[flags::example], config);
-    if (used == "--random") {
-        return attn::RandomInput{arguments[flags::random]};
-    }
+    if (used == "--random") return attn::RandomInput{arguments[flags::random]};
     if (used.empty() && arguments.has_any({flags::batch, flags::seq_len})) {
         return attn::RandomInput{};
     }
-    attn::Tokens tokens;
-    if (used == "--ids") {
-        tokens = parse_ids("--ids", arguments[flags::ids]);
-    } else if (used == "--text-file") {
-        tokens = tokens_of(arguments, read_lines(arguments[flags::text_file], "sequence", false));
-    } else if (used == "--text") {
-        tokens = tokens_of(arguments, arguments[flags::texts]);
-    } else {
-        tokens = tokens_of(arguments, {default_sentence});
-    }
+    const auto texts = [&]() -> std::vector<std::string> {
+        if (used == "--text-file")
+            return read_lines(arguments[flags::text_file], "sequence", false);
+        return used == "--text" ? arguments[flags::texts]
+                                : std::vector<std::string>{default_sentence};
+    };
+    attn::Tokens tokens =
+        used == "--ids" ? parse_ids("--ids", arguments[flags::ids]) : tokens_of(arguments, texts());
     tokens.vocab_size = arguments[flags::vocab_size];
     set_padding(arguments, tokens);
     return tokens;
@@ -199,7 +199,7 @@ attn::Source input_source(const Arguments& arguments, attn::WalkConfig& config) 
 
 std::optional<attn::Source> memory_source(const Arguments& arguments, const attn::Source& input,
                                           std::vector<std::vector<std::string>>& names) {
-    const std::string used = only_one(arguments, sets_memory);
+    const std::string used = only_source(arguments, sets_memory);
     if (used.empty()) return std::nullopt;
     if (used == "--memory") return named_table(arguments[flags::memory], names).tensor;
     if (used == "--memory-text") return tokens_of(arguments, arguments[flags::memory_texts]);
@@ -224,16 +224,11 @@ void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
 
 /// Refuses two flags that would read standard input.
 void check_standard_input(const Arguments& arguments) {
-    std::string reader;
-    for (const Flag& flag : walk_flags()) {
+    const auto reads = [&](const Flag& flag) {
         const std::string spec = flag.may_name_file() ? arguments.text(flag) : "";
-        if (spec != "-" && !spec.starts_with("-:")) continue;
-        if (!reader.empty()) {
-            throw attn::ConfigError(reader + " and " + flag.name +
-                                    " would both read standard input: put one into a file");
-        }
-        reader = flag.name;
-    }
+        return spec == "-" || spec.starts_with("-:");
+    };
+    only_one(reads, " would both read standard input: put one into a file");
 }
 
 /// True if only slices are selected of the steps with a cell per query and key.
@@ -277,8 +272,7 @@ Arguments with_flags(const Arguments& arguments, const std::vector<std::string>&
     for (const Arguments::SpecifiedFlag& specified : line.specified()) {
         if (makes_walk(*specified.flag)) continue;
         throw attn::ConfigError(specified.flag->name +
-                                " applies to the whole command, not to one walk: "
-                                "take it out of '" +
+                                " applies to the whole command, not to one walk: take it out of '" +
                                 attn::joined(words, " ") + "'");
     }
     both.parse(words, true);

@@ -30,13 +30,12 @@ bool projects_output(const Plan& plan) { return plan.config.output_projection; }
 bool has_heads(const Plan& plan) { return plan.has_head; }
 
 std::vector<Flag> model_rows() {
-    const Need projection{nullptr, has_projection, "a projection: leave --projection none out"};
-    const Need heads{nullptr, has_heads, "several heads: pass --heads 2 or more"};
+    const Need projection{has_projection, "a projection: leave --projection none out"};
+    const Need heads{has_heads, "several heads: pass --heads 2 or more"};
     return {
         Flag{flags::preset, "NAME",
              "the settings of a family of models, at small sizes (--list-presets); other flags "
-             "override "
-             "them, and --bias=false switches one off",
+             "override them, and --bias=false switches one off",
              one_of(preset_names)}
             .being(of_model),
         setting(flags::embed_dim, "N", "features of each token").being(of_model),
@@ -49,13 +48,12 @@ std::vector<Flag> model_rows() {
         setting("--value-dim", "N", "features of value in each head").being(of_model),
         setting("--output-dim", "N", "features of the output projection")
             .being(of_model)
-            .needing({nullptr, projects_output, "an output projection: add --output-projection"}),
+            .needing({projects_output, "an output projection: add --output-projection"}),
         setting(flags::projection, "KIND",
-                "how query, key and value are computed from x: split and "
-                "matrix have a weight for each of the three, fused one "
-                "for all (GPT-2), fused-by-head the same, arranged head by "
-                "head (GPT-NeoX), stacked and per-head weights for each head, "
-                "mha as in nn.MultiheadAttention")
+                "how query, key and value are computed from x: split and matrix have a weight for "
+                "each of the three, fused one for all (GPT-2), fused-by-head the same, arranged "
+                "head by head (GPT-NeoX), stacked and per-head weights for each head, mha as in "
+                "nn.MultiheadAttention")
             .being(of_model),
         setting("--init", "HOW", "how projections are drawn, one word or three for q,k,v")
             .being(of_model)
@@ -65,12 +63,12 @@ std::vector<Flag> model_rows() {
         setting("--draw-order", "ORDER", "order in which the projections are drawn")
             .being(of_model)
             .in_group(last_group)
-            .needing({nullptr, changes_draws<&WalkConfig::draw_order>,
+            .needing({changes_draws<&WalkConfig::draw_order>,
                       "projections that are drawn one after the other"}),
         setting(flags::weight_layout, "LAYOUT", "how projection matrices are stored")
             .being(of_model)
             .in_group(last_group)
-            .needing({nullptr, has_matrix, projection.what}),
+            .needing({has_matrix, projection.what}),
         setting("--output-projection", "", "mix the heads by an output projection at the end")
             .being(of_model),
         setting("--output-bias", "", "bias on the output projection").being(of_model),
@@ -87,7 +85,7 @@ std::vector<Flag> model_rows() {
             .needing({[](const Arguments& arguments) {
                           return arguments.has_any({flags::weights, flags::file});
                       },
-                      nullptr, "a file of tensors: pass --weights"}),
+                      "a file of tensors: pass --weights"}),
         setting(flags::model, "FAMILY", "the --weights file is from this model family")
             .being(of_model)
             .taking(one_of("gpt2 bert")),
@@ -103,12 +101,11 @@ std::vector<Flag> model_rows() {
         Flag{flags::mask_true, "WHICH", "meaning of true in --mask-file", one_of("keep drop")},
         setting(flags::causal_align, "WHERE",
                 "with unequal lengths, the causal mask aligns the first query with the first key, "
-                "or the "
-                "last with the last")
-            .needing({nullptr, aligns, "--mask causal, and a memory longer or shorter than x"}),
+                "or the last with the last")
+            .needing({aligns, "--mask causal, and a memory longer or shorter than x"}),
         setting("--empty-row", "WHAT", "the weights of a query whose keys are all hidden")
             .being(of_arithmetic)
-            .needing({nullptr, masks, "a mask: add --mask causal or padding"}),
+            .needing({masks, "a mask: add --mask causal or padding"}),
         setting(flags::scale, "HOW",
                 "divide the scores by the square root of head-dim or embed-dim, do not divide "
                 "them (none), or multiply them by a number"),
@@ -120,17 +117,9 @@ std::vector<Flag> model_rows() {
 
 }  // namespace
 
-std::vector<std::string> step_names() {
-    std::vector<std::string> names;
-    for (const attn::Step& step : attn::step_table()) names.push_back(step.name);
-    return names;
-}
+std::vector<std::string> step_names() { return collected(attn::step_table(), &attn::Step::name); }
 
-std::vector<std::string> mistake_ids() {
-    std::vector<std::string> ids;
-    for (const attn::Mistake& mistake : attn::mistakes()) ids.push_back(mistake.id);
-    return ids;
-}
+std::vector<std::string> mistake_ids() { return collected(attn::mistakes(), &attn::Mistake::id); }
 
 std::vector<std::string> shipped_models() { return {"stories"}; }
 

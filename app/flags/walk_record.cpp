@@ -52,9 +52,9 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
         const std::string value = flag.setting == nullptr ? "" : attn::json_of(*flag.setting, plan);
         if (!value.empty()) entries.emplace_back(flag.key, value);
         if (!flag.is(flags::weights)) continue;
-        std::vector<std::string> given;
-        for (const auto& [name, tensor] : plan.config.parameters.entries()) given.push_back(name);
-        entries.emplace_back("given_parameters", attn::json_list(given));
+        entries.emplace_back("given_parameters",
+                             attn::json_list(collected(plan.config.parameters.entries(),
+                                                       &attn::Ledger::Entry::name)));
     }
     entries.emplace_back("bugs", attn::json_list(bugs_of(arguments, plan)));
     Arguments specified({walk_flags, bug_flags, notebook_walk_flags});

@@ -140,7 +140,7 @@ void write_steps(const Arguments& arguments, const std::vector<attn::Section>& s
             list_entry(arguments, each.name, 18,
                        each.title.visible() + (each.shown ? "" : " (printed with " + others + ")"));
     }
-    write_list(arguments, text, rows);
+    write_text_or_json(arguments, text, rows);
 }
 
 void write_text(const Arguments& arguments, const std::string& text) {

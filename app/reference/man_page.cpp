@@ -55,10 +55,7 @@ std::string item(const std::string& name, const std::string& text) {
 }
 
 std::string flag_item(const Flag& flag) {
-    std::string names;
-    for (const std::string& name : flag.names()) {
-        names += (names.empty() ? "" : ", ") + (flag.is_positional() ? italic(name) : bold(name));
-    }
+    std::string names = attn::joined(collected(flag.names(), flag.is_positional() ? italic : bold));
     if (!flag.is_positional() && flag.takes_value()) {
         names +=
             flag.value_is_optional ? "[=" + italic(flag.value) + "]" : " " + italic(flag.value);
@@ -130,8 +127,7 @@ std::string exit_status(const Command& command) {
                        item(bold("1"), "There is a finding, such as a difference or a pitfall.") +
                        item(bold("2"),
                             "An error: in the flags, the data, or a file that cannot be read or "
-                            "written; one line on "
-                            "standard error gives the remedy.");
+                            "written; one line on standard error gives the remedy.");
     if (command.name == "diagnose") {
         text += item(bold("3"), "A difference that no known mistake explains.");
     }

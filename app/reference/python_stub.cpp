@@ -31,10 +31,8 @@ class WordTypes {
 public:
     /// Returns the type for the words of a flag. Flags with the same words share it.
     std::string name_for(const Flag& flag) {
-        std::string words;
-        for (const std::string& word : flag.takes.words()) {
-            words += (words.empty() ? "\"" : ", \"") + word + "\"";
-        }
+        const std::string words = attn::joined(
+            collected(flag.takes.words(), [](const auto& word) { return "\"" + word + "\""; }));
         const auto known = std::ranges::find(types_, words, &Type::words);
         if (known != types_.end()) return known->name;
         std::string name = "_";

@@ -55,11 +55,7 @@ std::vector<std::string> broken(const std::string& text, std::size_t columns) {
 std::string shape_of_section(const attn::Section& section) {
     const auto* tensor = std::get_if<attn::Tensor>(&section.content);
     if (tensor == nullptr) return {};
-    std::string text;
-    for (const std::size_t length : tensor->shape()) {
-        text += (text.empty() ? "" : "x") + std::to_string(length);
-    }
-    return text;
+    return fmt::format("{}", fmt::join(tensor->shape(), "x"));
 }
 
 std::size_t place_in(const std::vector<std::size_t>& listed, std::size_t step) {

@@ -27,8 +27,7 @@ void Session::next(std::ptrdiff_t count) {
 void Session::go_to(const std::string& name) {
     const std::vector<std::size_t> list = listed_steps();
     const bool is_number = name.find_first_not_of("0123456789") == name.npos;
-    std::vector<std::string> names;
-    for (const attn::Section& section : sections()) names.push_back(section.name);
+    const std::vector<std::string> names = collected(sections(), &attn::Section::name);
     auto found = std::ranges::find(names, name);
     if (found == names.end()) {
         found = std::ranges::find_if(names, [&](const std::string& each) {

@@ -1,7 +1,6 @@
 #include "app/stepper/layout.hpp"
 
 #include <algorithm>
-#include <sstream>
 
 #include "attn/ground/text/strings.hpp"
 #include "attn/show/render/shown.hpp"
@@ -42,11 +41,7 @@ void TensorPane::measure(const Session& session) {
 }
 
 std::vector<Line> TensorPane::draw_text(const std::string& text, std::size_t rows) const {
-    std::vector<Line> lines;
-    std::istringstream stream(text);
-    for (std::string line; lines.size() < rows && std::getline(stream, line);) {
-        lines.push_back({{line}});
-    }
+    auto lines = collected(attn::lines_of(text), [](const auto& line) { return Line{{line}}; });
     lines.resize(rows);
     return lines;
 }

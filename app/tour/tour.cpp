@@ -310,10 +310,8 @@ std::string tour_handout(std::size_t first, const std::string& format) {
             }
         }
         const TourAnswer answer = answer_of(page);
-        std::string shown = "attn-explain";
-        for (const std::string& word : answer.shown_by) shown += " " + shell_quoted(word);
-        answers +=
-            paragraph(place + answer.text + (answer.shown_by.empty() ? "" : " (`" + shown + "`)"));
+        const std::string shown = " (`attn-explain " + shell_text(answer.shown_by) + "`)";
+        answers += paragraph(place + answer.text + (answer.shown_by.empty() ? "" : shown));
         text += paper.end;
     }
     text += answers + paper.end + paper.put(paper.section, document.end.question);

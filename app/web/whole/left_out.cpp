@@ -36,12 +36,9 @@ void TerminalGuard::watch(std::string) {}
 
 /// Stubs for commands that run other programs.
 int run_program(const Arguments&) { lack("running programs"); }
-const std::vector<Flag>& program_flags() {
-    static const std::vector<Flag> all{{flags::file, "FILE", "a program"}};
-    return all;
-}
+std::vector<Flag> program_flags() { return {{flags::file, "FILE", "a program"}}; }
 Command lacking(const char* name, const char* summary) {
-    return {name, summary, {program_flags}, run_program, {}};
+    return {name, summary, {table<program_flags>}, run_program, {}};
 }
 Command explain_command() {
     return lacking("explain",

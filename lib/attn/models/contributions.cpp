@@ -86,8 +86,7 @@ Array<double> as_rows(const std::vector<double>& row) {
 void require_next_token(const Model& model) {
     if (model.architecture.causal && !model.architecture.norm_after_sum) return;
     throw ConfigError(model.label + " is a " + model.architecture.family +
-                      ", which fills gaps and does not predict the next word: use a walk or "
-                      "heads");
+                      ", which fills gaps and does not predict the next word: use a walk or heads");
 }
 
 std::string Place::text() const {

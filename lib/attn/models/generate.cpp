@@ -22,10 +22,9 @@ void generate(Runtime<Real>& runtime, std::vector<std::int64_t> prompt, std::siz
         if (std::any_of(logits.begin(), logits.end(), [](Real each) { return each != each; })) {
             throw InputError(runtime.model().label + ": the logits after token " +
                              std::to_string(runtime.tokens() - 1) +
-                             (runtime.is_mistaken()
-                                  ? " are nan with this mistake: choose another"
-                                  : " are nan: its weights contain nan or inf, or are too large: "
-                                    "check the file"));
+                             (runtime.is_mistaken() ? " are nan with this mistake: choose another"
+                                                    : " are nan: its weights contain nan or inf, "
+                                                      "or are too large: check the file"));
         }
         std::vector<Candidate> all =
             candidates<Real>({logits.data(), logits.size()}, sampler.temperature(),

@@ -273,10 +273,9 @@ public:
         }
         const std::string unread = arrays_.unread();
         if (unread.empty()) return;
-        throw InputError(model_.label + ": '" + visible(unread) + "' is not a tensor of a " +
-                         a_.family +
-                         " with this configuration, and would change the numbers: "
-                         "check the configuration");
+        throw InputError(
+            model_.label + ": '" + visible(unread) + "' is not a tensor of a " + a_.family +
+            " with this configuration, and would change the numbers: check the configuration");
     }
 
 private:

@@ -82,8 +82,7 @@ Shards shards_of_index(const fs::path& index) {
         std::error_code ignored;
         if (fs::exists(file, ignored)) continue;
         throw InputError(file_label(file.string()) +
-                         ": is a shard that the index names, but is "
-                         "not there: run " +
+                         ": is a shard that the index names, but is not there: run " +
                          download_command(index.parent_path()));
     }
     return shards;

@@ -96,10 +96,8 @@ public:
         if (special[place_of_token(id, special.size())]) return {};
         const std::string text = text_of_piece(id);
         const bool begins = previous < 0 || std::ranges::count(first, previous) > 0;
-        if (longest_first) {
-            const bool goes_on = text.starts_with(in_word);
-            return goes_on ? text.substr(in_word.size()) : (begins ? "" : " ") + text;
-        }
+        if (longest_first && text.starts_with(in_word)) return text.substr(in_word.size());
+        if (longest_first) return (begins ? "" : " ") + text;
         return cuts.begins_with_blank && begins && text.starts_with(' ') ? text.substr(1) : text;
     }
 
@@ -295,15 +293,15 @@ private:
         }
         const Json added = part_of(file_, "added_tokens");
         for (const Json& token : added.is_array() ? added : Json::array()) {
-            if (!token.is_object() || !token.contains("content") || !token.contains("id") ||
-                !token["content"].is_string() || token["content"] == "") {
+            const std::string text = word_in(token, "content");
+            if (text.empty() || !token.contains("id")) {
                 refuse("'added_tokens' has entries that are not tokens");
             }
-            take(token["content"], token["id"], true);
+            take(text, token["id"], true);
             const auto is_set = [&token](const char* key) { return flag_in(token, key, false); };
             const auto id = token["id"].get<std::size_t>();
-            tokenizer_->added.push_back({token["content"], static_cast<std::int64_t>(id),
-                                         is_set("lstrip"), is_set("rstrip"), is_set("single_word"),
+            tokenizer_->added.push_back({text, static_cast<std::int64_t>(id), is_set("lstrip"),
+                                         is_set("rstrip"), is_set("single_word"),
                                          is_set("normalized")});
             if (id < tokenizer_->special.size() && flag_in(token, "special", true)) {
                 tokenizer_->special[id] = true;
@@ -342,9 +340,8 @@ private:
             const bool pair = merge.is_array() && merge.size() == 2 && merge[0].is_string() &&
                               merge[1].is_string();
             if (!pair && !merge.is_string()) refuse("'merges' has entries that are not pairs");
-            const std::string both =
-                pair ? merge[0].get<std::string>() + " " + merge[1].get<std::string>()
-                     : merge.get<std::string>();
+            const std::string both = pair ? joined(merge.get<std::vector<std::string>>(), " ")
+                                          : merge.get<std::string>();
             tokenizer_->ranks.try_emplace(both, tokenizer_->ranks.size());
         }
     }

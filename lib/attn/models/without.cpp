@@ -19,10 +19,9 @@ Without parse_without(std::string_view word) {
     const auto layer = parse_whole<std::size_t>(left.substr(0, dot));
     const auto head = parse_whole<std::size_t>(part);
     if (!layer || (part != "attn" && part != "mlp" && !head)) {
-        throw ConfigError(
-            "$without "_message + quoted_text(word) +
-            " is not a part of a model: ask for a head as 3.7, or for 3.attn or 3.mlp, "
-            "with =mean after it for the mean over the tokens");
+        throw ConfigError("$without "_message + quoted_text(word) +
+                          " is not a part of a model: ask for a head as 3.7, or for 3.attn or "
+                          "3.mlp, with =mean after it for the mean over the tokens");
     }
     result.layer = *layer;
     result.head = head.value_or(0);

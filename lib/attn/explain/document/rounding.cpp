@@ -48,9 +48,8 @@ std::string overflow_note(const PlannedStep& of, const Ledger& ledger) {
     return counted(moved.lost, "number") + " became infinite: float16 ends at 65504, and the " +
            "largest is " + brief(moved.largest_lost) +
            ". Implementations divide the query by sqrt(head_dim) before the product, add up and "
-           "keep scores "
-           "in float32, subtract each row's maximum before exp(), or use bfloat16, which has the "
-           "range of float32.";
+           "keep scores in float32, subtract each row's maximum before exp(), or use bfloat16, "
+           "which has the range of float32.";
 }
 
 void add_rounding(Document& document, const Plan& plan, const StepTable& table,

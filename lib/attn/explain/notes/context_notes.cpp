@@ -157,8 +157,7 @@ std::string running_sum_note(const Subject& subject) {
 std::string partial_context_note(const Subject&) {
     return "Each block adds its values, weighted by their exponentials, to the corrected sum. "
            "Divided by running_sum after the last block, it is the context: the same as with "
-           "softmax "
-           "over all keys, although no query ever had all its scores at once.";
+           "softmax over all keys, although no query ever had all its scores at once.";
 }
 
 std::string blockwise_context_note(const Subject& subject) {

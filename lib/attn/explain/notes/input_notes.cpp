@@ -197,9 +197,9 @@ std::string embedded_x_note(const Subject& subject) {
     const std::string model = visible(plan.config.model_file);
     if (is_given_x(plan)) {
         return "Computed by " + earlier_layers(plan) + " of " + model +
-               (plan.config.layer == 0 ? "."
-                                       : ": each layer adds its attention and its MLP to the rows "
-                                         "that it is given.");
+               (plan.config.layer == 0
+                    ? "."
+                    : ": each layer adds its attention and its MLP to the rows that it is given.");
     }
     return "The input of the first layer of " + model + ": a row for each token" +
            (reads_positions(plan) ? ", and one for its position." : ".");
@@ -267,8 +267,7 @@ NoteTable input_notes() {
     const auto of_x = [](const Subject& subject) -> std::string {
         if (!subject.plan.adds_positions()) return start_note(starts[0], subject);
         return "Token and position, added feature by feature: equal tokens at different positions "
-               "are "
-               "no longer equal.";
+               "are no longer equal.";
     };
     table.push_back({"token_embedding", of_tokens});
     table.push_back({"position_table", of_table});

@@ -47,19 +47,17 @@ NoteTable latent_notes() {
         {"w_query_latent",
          fixed_note("Each row has the factors that compute one feature of query_latent.")},
         {"w_latent",
-         fixed_note("Its first rows compute the latent, the last ones the part of the key "
-                    "that rotates.")},
+         fixed_note(
+             "Its first rows compute the latent, the last ones the part of the key that rotates.")},
         {"w_key_value", fixed_note("Head by head: the rows of its key, then those of its value.")},
         {"query_latent", query_latent_note},
         {"projected_latent", projected_latent_note},
         {"projected_key_value", projected_key_value_note},
-        {"latent",
-         fixed_note("Keys and values of all heads are linear in this row: no head can see more "
-                    "than it contains.")},
+        {"latent", fixed_note("Keys and values of all heads are linear in this row: no head can "
+                              "see more than it contains.")},
         {"rotary_key",
-         fixed_note(
-             "Positions cannot go through the latent, because a rotation would come between the "
-             "two matrices: they have features of their own, which all heads share.")},
+         fixed_note("Positions cannot go through the latent, because a rotation would come between "
+                    "the two matrices: they have features of their own, which all heads share.")},
         {"absorbed_query", absorbed_query_note},
         {"expanded_context",
          fixed_note("A weighted sum of W c is W times the weighted sum of c: the same context as "

@@ -149,9 +149,9 @@ std::string buckets_note(const Subject& subject) {
     return "Distances below " + std::to_string(rule.exact()) +
            " have a bucket each, larger ones share one, and from " +
            std::to_string(rule.max_distance) + " on all are in the last." +
-           (rule.bidirectional ? " Later keys have buckets of their own."
-                               : " A causal mask hides later keys, so all buckets are for earlier "
-                                 "ones.");
+           (rule.bidirectional
+                ? " Later keys have buckets of their own."
+                : " A causal mask hides later keys, so all buckets are for earlier ones.");
 }
 
 }  // namespace
@@ -162,21 +162,18 @@ NoteTable position_notes() {
         {"rotated_query", rotated_note},
         {"rotated_key", rotated_note},
         {"slopes", slopes_note},
-        {"relative_attention_bias",
-         fixed_note("One row for each bucket of distances. T5 has it in the first layer, and "
-                    "all layers share it.")},
+        {"relative_attention_bias", fixed_note("One row for each bucket of distances. T5 has it in "
+                                               "the first layer, and all layers share it.")},
         {"buckets", buckets_note},
         {"position_bias", position_bias_note},
-        {"biased_scores",
-         fixed_note("Softmax sees content and position in one number: exp(score + bias) "
-                    "= exp(score) * exp(bias).")},
+        {"biased_scores", fixed_note("Softmax sees content and position in one number: exp(score + "
+                                     "bias) = exp(score) * exp(bias).")},
     };
     for (const Standing standing : {Standing{false}, Standing{true}}) {
         table.push_back({standing.name("positions"), positions_note});
-        table.push_back(
-            {standing.name("angles"),
-             fixed_note("One row of angles for each token: twice the position, twice the "
-                        "angle. A token at position 0 does not rotate.")});
+        table.push_back({standing.name("angles"),
+                         fixed_note("One row of angles for each token: twice the position, twice "
+                                    "the angle. A token at position 0 does not rotate.")});
         table.push_back({standing.name("cos"),
                          fixed_note("How much of itself a feature keeps when its pair rotates.")});
         table.push_back({standing.name("sin"),

@@ -63,9 +63,9 @@ std::string difference_note(const Subject& subject) {
                  std::to_string(2 * heads[i] + 1) +
                  (i == 0 ? " of the weights make head " : " head ") + std::to_string(heads[i]);
     }
-    std::string note = pairs +
-                       ": attention common to both cancels, like noise in the difference "
-                       "of two measurements.";
+    std::string note =
+        pairs +
+        ": attention common to both cancels, like noise in the difference of two measurements.";
     const Cells cells(subject.tensor);
     const std::size_t keys = subject.tensor.shape().back();
     if (keys == 0 || subject.tensor.size() > most_cells) return note;
@@ -108,16 +108,14 @@ NoteTable share_notes() {
         {"weights", note_of_weights},
         {"sink", sink_note},
         {"sink_weight", sink_weight_note},
-        {"lambda_full",
-         fixed_note("One number for all heads of the layer. Deeper layers start with a larger one: "
-                    "0.2 in layer 0, up to 0.8 in deep layers.")},
+        {"lambda_full", fixed_note("One number for all heads of the layer. Deeper layers start "
+                                   "with a larger one: 0.2 in layer 0, up to 0.8 in deep layers.")},
         {"differential_weights", difference_note},
         {"scaled_context", scaled_context_note},
     };
     for (const char* vector : {"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"}) {
-        table.push_back(
-            {vector, fixed_note("All heads share it. Training starts it near 0, so that its "
-                                "exponential is near 1.")});
+        table.push_back({vector, fixed_note("All heads share it. Training starts it near 0, so "
+                                            "that its exponential is near 1.")});
     }
     return table;
 }

@@ -11,6 +11,7 @@
 #include "attn/explain/notes/step_notes.hpp"
 #include "attn/explain/why/rule_cell.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -379,13 +380,7 @@ Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
     return cell;
 }
 
-std::string cell_text(const Cell& cell) {
-    std::string text = cell.step + "[";
-    for (std::size_t i = 0; i < cell.indices.size(); ++i) {
-        text += (i > 0 ? "," : "") + std::to_string(cell.indices[i]);
-    }
-    return text + "]";
-}
+std::string cell_text(const Cell& cell) { return cell.step + index_text(cell.indices); }
 
 std::string cell_text(const Plan& plan, const StepTable& table, const Ledger& ledger,
                       const Cell& cell) {

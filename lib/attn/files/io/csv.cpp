@@ -296,10 +296,9 @@ std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& la
     const std::vector<std::string> first = next(lines);
     const std::size_t first_line = lines.line();
     if (is_long_table(first)) {
-        throw InputError(
-            label +
-            ": is a table with one number per line, which is written for other programs "
-            "and not read here: give the walk as .npz or .json");
+        throw InputError(label +
+                         ": is a table with one number per line, which is written for other "
+                         "programs and not read here: give the walk as .npz or .json");
     }
     const std::vector<std::string> second = next(lines);
     const Layout layout = layout_of(first, second);

@@ -1,7 +1,6 @@
 // Matrices in a text with other content: the output of a script, notes, a page of a course.
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <utility>
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <memory>
 #include <set>
 #include <utility>
@@ -118,10 +117,10 @@ StoredArray array_at(const InputFile& file, const GgufTensor& of, std::uint64_t 
     const auto read = [=, &file, name = of.name, type = of.type, place = of.place](
                           const Shape& shape, std::size_t row, std::vector<std::size_t> rows) {
         if (in == nullptr && !stored) {
-            throw NotATensor(label, "holds " + type + ", which is not supported",
-                             "run llama-quantize on '" + file.label() +
-                                 "' with requantizing allowed and the type Q8_0, and "
-                                 "pass its output");
+            throw NotATensor(
+                label, "holds " + type + ", which is not supported",
+                "run llama-quantize on '" + file.label() +
+                    "' with requantizing allowed and the type Q8_0, and pass its output");
         }
         const Fetch fetch = fetch_rows(file, place, row, std::move(rows));
         if (in != nullptr) return NamedTensor{name, from_blocks(*in, shape, fetch)};
@@ -231,11 +230,10 @@ Gguf read_gguf(const InputFile& file) {
         cursor.fail("is not GGUF");
     const std::uint64_t version = cursor.number(4);
     if (version != 2 && version != 3) {
-        throw InputError(
-            file.label() + ": is GGUF version " + std::to_string(version) +
-            (version >> 16U != 0 ? ", greatest byte first" : "") +
-            ", but only versions 2 and 3, little-endian, are read: create it again with "
-            "convert_hf_to_gguf.py");
+        throw InputError(file.label() + ": is GGUF version " + std::to_string(version) +
+                         (version >> 16U != 0 ? ", greatest byte first" : "") +
+                         ", but only versions 2 and 3, little-endian, are read: create it again "
+                         "with convert_hf_to_gguf.py");
     }
     const std::uint64_t count = cursor.number(8);
     const std::uint64_t keys = cursor.number(8);

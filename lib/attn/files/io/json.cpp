@@ -12,6 +12,7 @@
 
 #include "attn/files/io/number_lists.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/collected.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
@@ -243,11 +244,9 @@ std::vector<std::string> walk_step_names(std::string_view text, const std::strin
     const Json root = parse_json(text, label);
     if (!is_walk(root))
         fail_json(label, "this is not a walk", "give the output of $format json"_message);
-    std::vector<std::string> names;
-    for (const Json& step : root.at("steps")) {
-        names.push_back(step_entry<std::string>(step, "name", label));
-    }
-    return names;
+    return collected(root.at("steps"), [&](const Json& step) {
+        return step_entry<std::string>(step, "name", label);
+    });
 }
 
 std::vector<StoredArray> json_arrays(std::string_view text, const std::string& label) {

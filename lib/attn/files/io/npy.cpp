@@ -4,7 +4,6 @@
 #include <cstring>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include <nlohmann/json.hpp>
 

@@ -3,7 +3,6 @@
 #include "attn/files/io/number_groups.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
 #include <utility>
 

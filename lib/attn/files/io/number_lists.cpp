@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -83,13 +82,6 @@ bool NumberLists::add_word(std::string_view word) {
         add_truth(word == "True" || word == "true");
         return true;
     }
-    if (const std::size_t bar = word.find('/'); bar != word.npos) {
-        const auto top = parse_number(word.substr(0, bar));
-        const auto bottom = parse_number(word.substr(bar + 1));
-        if (!top || !bottom || *bottom == 0) return false;
-        add(*top / *bottom);
-        return true;
-    }
     constexpr std::string_view minus = "\u2212";  // of web pages
     if (word.starts_with(minus)) {
         const auto number = parse_number(word.substr(minus.size()));
@@ -98,7 +90,7 @@ bool NumberLists::add_word(std::string_view word) {
     }
     const auto integer = parse_whole<std::int64_t>(word);
     const bool negative_zero = integer == 0 && word.starts_with('-');
-    const std::optional<double> number = parse_number(word);
+    const std::optional<double> number = parse_fraction(word);
     if (integer && !negative_zero) {
         add_integer(*integer);
     } else if (number) {
@@ -360,6 +352,13 @@ private:
 };
 
 }  // namespace
+
+std::optional<double> parse_fraction(std::string_view text) {
+    const std::size_t bar = text.find('/');
+    if (bar == text.npos) return parse_number(text);
+    const auto top = parse_number(text.substr(0, bar)), bottom = parse_number(text.substr(bar + 1));
+    return top && bottom && *bottom != 0 ? std::optional(*top / *bottom) : std::nullopt;
+}
 
 std::string place_in(std::string_view text, std::size_t offset) {
     const std::string_view before = text.substr(0, offset);

@@ -71,6 +71,9 @@ std::optional<T> parse_whole(std::string_view text) {
     return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
 }
 
+/// Parses a number or a fraction, `1/3`.
+std::optional<double> parse_fraction(std::string_view text);
+
 /// Replaces the decimal comma of a field, `0,5` as `0.5`, which spreadsheets in many languages use
 /// if fields are separated otherwise. Other texts are unchanged.
 std::string with_decimal_point(std::string field);

@@ -13,12 +13,7 @@ namespace {
 
 /// A number of a table, which may be a percentage or a fraction.
 std::optional<double> number_in(std::string_view cell) {
-    if (const std::size_t bar = cell.find('/'); bar != cell.npos) {
-        const auto top = parse_number(cell.substr(0, bar));
-        const auto bottom = parse_number(cell.substr(bar + 1));
-        return top && bottom && *bottom != 0 ? std::optional(*top / *bottom) : std::nullopt;
-    }
-    if (!cell.ends_with('%')) return parse_number(cell);
+    if (cell.find('/') != cell.npos || !cell.ends_with('%')) return parse_fraction(cell);
     return parse_number(std::string(trimmed(cell.substr(0, cell.size() - 1))) + "e-2");
 }
 

@@ -11,6 +11,7 @@
 #include "attn/files/io/number_lists.hpp"
 #include "attn/files/io/workbook.hpp"
 #include "attn/ground/tensor/error.hpp"
+#include "attn/ground/text/collected.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
@@ -42,9 +43,7 @@ Spec split_spec(const std::string& spec) {
 }
 
 std::string listed_names(const std::vector<StoredArray>& arrays) {
-    std::vector<std::string> names;
-    for (const StoredArray& each : arrays) names.push_back(quoted_text(each.name));
-    return some_of(names);
+    return some_of(collected(arrays, [](const auto& each) { return quoted_text(each.name); }));
 }
 
 // First bytes of some well-known unsupported files, and advice on each.

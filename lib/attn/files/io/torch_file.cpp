@@ -9,6 +9,7 @@
 
 #include "attn/files/io/pickle.hpp"
 #include "attn/files/io/zip.hpp"
+#include "attn/ground/text/collected.hpp"
 #include "attn/ground/text/strings.hpp"
 
 namespace attn {
@@ -46,9 +47,7 @@ Shape naturals(const Pickle& pickle, const PickleValue& list, const std::string&
         list.items.size() > most_axes) {
         refuse(label, "its shape or strides are not a list of at most 32 numbers");
     }
-    Shape numbers;
-    for (const std::size_t each : list.items) numbers.push_back(natural(pickle[each], label));
-    return numbers;
+    return collected(list.items, [&](std::size_t each) { return natural(pickle[each], label); });
 }
 
 Described described(const Pickle& pickle, const PickleValue& tensor, const std::string& label) {

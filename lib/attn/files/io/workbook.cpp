@@ -1,7 +1,5 @@
 #include "attn/files/io/workbook.hpp"
 
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "attn/files/io/zip.hpp"

@@ -296,10 +296,8 @@ void ZipWriter::write(std::string_view bytes) {
 }
 
 void ZipWriter::add(const std::string& name, std::string_view first, std::string_view second) {
-    ZipEntry entry;
-    entry.name = name;
-    entry.packed = entry.unpacked = first.size() + second.size();
-    entry.header = position_;
+    const std::uint64_t size = first.size() + second.size();
+    ZipEntry entry{.name = name, .packed = size, .unpacked = size, .header = position_};
     for (const std::string_view part : {first, second}) {
         entry.checksum = crc(entry.checksum, part.data(), part.size());
     }

@@ -32,10 +32,9 @@ std::optional<std::ptrdiff_t> number(std::string_view text, std::string_view who
     std::ptrdiff_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size()) {
-        throw ConfigError(
-            "'" + std::string(whole) +
-            "' is not an index: write numbers, start:stop:step or ..., as in 0,:,1:3, "
-            "or for an axis of tokens a word of the input");
+        throw ConfigError("'" + std::string(whole) +
+                          "' is not an index: write numbers, start:stop:step or ..., as in "
+                          "0,:,1:3, or for an axis of tokens a word of the input");
     }
     return value;
 }

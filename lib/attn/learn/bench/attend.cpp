@@ -24,11 +24,9 @@ ScaleFactor scale_of(const BenchShape& shape) {
 }
 
 MaskView mask_of(const BenchInput& input) {
-    MaskView mask;
-    mask.causal = input.causal;
-    mask.window = input.window > 0;
-    mask.window_offset = 1 - static_cast<std::ptrdiff_t>(input.window);
-    return mask;
+    return {.causal = input.causal,
+            .window = input.window > 0,
+            .window_offset = 1 - static_cast<std::ptrdiff_t>(input.window)};
 }
 
 /// Computes one step after another, as in a walk; but without keeping the scores, so that scaling,

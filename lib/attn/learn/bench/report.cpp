@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "attn/core/plan/words.hpp"
+#include "attn/ground/text/collected.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/learn/bench/bench.hpp"
@@ -247,14 +248,14 @@ std::string bytes_text(double bytes) {
 
 std::string bench_json(const BenchReport& report) {
     const Machine& machine = report.machine;
-    std::vector<JsonText> peaks, rows, growths;
+    std::vector<JsonText> peaks;
     for (const auto& [instruction_set, threads, gflops] : report.peaks) {
         peaks.push_back({{"architecture", instruction_set_name(instruction_set)},
                          {"threads", threads},
                          {"gflops", gflops}});
     }
-    for (const BenchRow& row : report.rows) rows.push_back(row_json(row));
-    for (const BenchLine& growth : growth_of(report.rows)) growths.push_back(growth_json(growth));
+    const std::vector<JsonText> rows = collected(report.rows, row_json);
+    const std::vector<JsonText> growths = collected(growth_of(report.rows), growth_json);
     std::optional<JsonText> dispute;
     if (report.dispute) dispute = dispute_json(*report.dispute);
     return JsonText({{"attn_explain", version()},

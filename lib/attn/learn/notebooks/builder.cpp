@@ -12,8 +12,6 @@
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/judge/mistakes/mistake.hpp"
-#include "attn/show/render/numpy_text.hpp"
-#include "attn/show/render/torch_text.hpp"
 
 namespace attn {
 namespace {

@@ -6,10 +6,7 @@
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/settings/settings.hpp"
 #include "attn/core/steps/projection.hpp"
-#include "attn/ground/tensor/slice.hpp"
-#include "attn/ground/text/strings.hpp"
 #include "attn/learn/notebooks/builder.hpp"
-#include "attn/show/render/torch_text.hpp"
 
 // Notebook 001: attention of one word, of all words in loops, of all words in whole arrays, and
 // with eight heads. The notebook was run without a seed, so its random numbers cannot be

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <memory>
 
 #include "attn/core/cards/step_table.hpp"
 #include "attn/core/plan/attention_file.hpp"
@@ -37,8 +36,7 @@ struct WrongWalk {
 /// true.
 void with_each_mistake(const QuizWalk& walk, Dice& dice,
                        const std::function<bool(const WrongWalk&)>& takes) {
-    const auto kept = std::make_unique<const Walked>(walk.walked_with());
-    const Walked& right = *kept;
+    const Walked right = walk.walked_with();
     const std::vector<std::string> shown = shown_steps(right);
     std::vector<const Mistake*> all;
     for (const Mistake& mistake : mistakes()) {
@@ -118,8 +116,7 @@ MaybeQuestion ask_mistake(const QuizWalk& walk, Dice& dice) {
 }
 
 MaybeQuestion ask_line(const QuizWalk& walk, Dice& dice) {
-    const auto kept = std::make_unique<const Walked>(walk.walked_with());
-    const Walked& right = *kept;
+    const Walked right = walk.walked_with();
     Question question;
     with_each_mistake(walk, dice, [&](const WrongWalk& wrong) {
         question = {.walk = walk, .right = {.kind = RightAnswer::Kind::names}};
@@ -151,8 +148,7 @@ MaybeQuestion ask_line(const QuizWalk& walk, Dice& dice) {
 }
 
 MaybeQuestion ask_rule(const QuizWalk& walk, Dice& dice) {
-    const auto kept = std::make_unique<const Walked>(walk.walked_with());
-    const Walked& right = *kept;
+    const Walked right = walk.walked_with();
     const std::string step = dice.pick({"scores", "scaled_scores", "weights", "context"});
     const Line rule(right, step);
     std::vector<QuizChoice> choices{{rule.text}};
@@ -183,18 +179,18 @@ MaybeQuestion ask_form(const QuizWalk& walk, Dice& dice) {
         if (form != walk.config.form) choices.push_back({form});
         QuizWalk other = walk;
         other.config.form = form;
-        const auto wrong_walk = std::make_unique<const Walked>(other.walked_with());
+        const Walked wrong_walk = other.walked_with();
         question.why += form + "\n";
-        for (const Step& step : wrong_walk->table) {
-            if (step.file.empty() || !step.applies(wrong_walk->plan)) continue;
-            const std::optional<Rule> rule = rule_of({wrong_walk->plan, wrong_walk->table, step});
+        for (const Step& step : wrong_walk.table) {
+            if (step.file.empty() || !step.applies(wrong_walk.plan)) continue;
+            const std::optional<Rule> rule = rule_of({wrong_walk.plan, wrong_walk.table, step});
             if (!rule) continue;  // a parameter
             const bool reads_itself = std::ranges::count(tensors_read(*rule), step.name) > 0;
-            question.why += "  " + step.name + ": " + wrong_walk->ledger[step.name].described() +
+            question.why += "  " + step.name + ": " + wrong_walk.ledger[step.name].described() +
                             (reads_itself ? ", computed one after the other" : ", made at once") +
                             "\n";
             if (form == walk.config.form)
-                question.shown.push_back(Line(*wrong_walk, step.name).text);
+                question.shown.push_back(Line(wrong_walk, step.name).text);
         }
     }
     question.cell = "context";

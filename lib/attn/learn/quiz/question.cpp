@@ -114,8 +114,7 @@ Walked QuizWalk::walked_with(const Mistake* mistake) const {
 QuestionMaker ask_cell(const std::string& step, const std::vector<std::string>& shown,
                        std::size_t parts) {
     return [=](const QuizWalk& walk, Dice& dice) -> MaybeQuestion {
-        const auto kept = std::make_unique<const Walked>(walk.walked_with());
-        const Walked& walked = *kept;
+        const Walked walked = walk.walked_with();
         const Tensor& tensor = walked.ledger[step];
         const std::size_t last = tensor.size() / parts;
         const std::size_t number = tensor.size() - last + dice.below(last);
@@ -148,8 +147,7 @@ QuestionMaker ask_cell(const std::string& step, const std::vector<std::string>& 
 QuestionMaker ask_shape(const std::vector<std::string>& steps) {
     if (steps.empty()) throw ConfigError("a question about shapes needs a step");
     return [=](const QuizWalk& walk, Dice& dice) -> MaybeQuestion {
-        const auto kept = std::make_unique<const Walked>(walk.walked_with());
-        const Walked& walked = *kept;
+        const Walked walked = walk.walked_with();
         const std::string& step = steps[dice.below(steps.size())];
         const Tensor& tensor = walked.ledger[step];
         const std::string formula = formula_in(walked, step);
@@ -169,31 +167,28 @@ QuestionMaker ask_shape(const std::vector<std::string>& steps) {
 
 QuestionMaker ask_origin(const std::string& step, const std::string& of) {
     return [=](const QuizWalk& walk, Dice& dice) -> MaybeQuestion {
-        const auto kept = std::make_unique<const Walked>(walk.walked_with());
-        const Walked& walked = *kept;
+        const Walked walked = walk.walked_with();
         const Tensor &tensor = walked.ledger[step], &source = walked.ledger[of];
         const Cell cell = cell_at(walked, step, dice.below(tensor.size()));
         const std::vector<double> numbers = source.numbers();
         if (std::ranges::count(numbers, cell.value) != 1) return std::nullopt;
         const auto place = std::ranges::find(numbers, cell.value) - numbers.begin();
         const auto from = indices_of(static_cast<std::size_t>(place), source.shape());
-        return Question{
-            .walk = walk,
-            .asks = fmt::format(
-                "{}{} has shape {}; {}, computed from it, has shape {}. Which cell of "
-                "{} is {}? Give its indices, from 0.",
-                given(walk), of, source.described(), step, tensor.described(), of, cell_text(cell)),
-            .right = {.kind = RightAnswer::Kind::shape, .shape = from},
-            .answer = of + index_text(from),
-            .hints = {formula_in(walked, step)},
-            .why = why_cell(walked, cell),
-            .cell = cell_text(cell)};
+        return Question{.walk = walk,
+                        .asks = fmt::format("{}{} has shape {}; {}, computed from it, has shape "
+                                            "{}. Which cell of {} is {}? Give its indices, from 0.",
+                                            given(walk), of, source.described(), step,
+                                            tensor.described(), of, cell_text(cell)),
+                        .right = {.kind = RightAnswer::Kind::shape, .shape = from},
+                        .answer = of + index_text(from),
+                        .hints = {formula_in(walked, step)},
+                        .why = why_cell(walked, cell),
+                        .cell = cell_text(cell)};
     };
 }
 
 MaybeQuestion ask_keys(const QuizWalk& walk, Dice& dice) {
-    const auto kept = std::make_unique<const Walked>(walk.walked_with());
-    const Walked& walked = *kept;
+    const Walked walked = walk.walked_with();
     const std::size_t keys = walked.plan.key_len, query = dice.below(walked.plan.query_len);
     const bool hidden = dice.below(2) == 0;
     Question question{.walk = walk, .right = {.kind = RightAnswer::Kind::names}};

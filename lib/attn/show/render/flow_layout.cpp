@@ -1,3 +1,4 @@
+#include "attn/ground/text/collected.hpp"
 #include "attn/show/render/layout.hpp"
 
 #include <algorithm>
@@ -149,9 +150,7 @@ void choose_places(Layers& layers, std::vector<FlowNode>& nodes, const Neighbour
         return wish.weight > 0 ? Wish{wish.place / wish.weight, wish.weight} : Wish{nodes[i].x, 1};
     };
     sweep(layers, 80, [&](const std::vector<std::size_t>& layer, bool) {
-        std::vector<Wish> wanted;
-        for (const std::size_t i : layer) wanted.push_back(wish_of(i));
-        place_layer(layer, wanted, nodes);
+        place_layer(layer, collected(layer, wish_of), nodes);
     });
     double left = std::numeric_limits<double>::infinity();
     for (const FlowNode& node : nodes) left = std::min(left, node.x - node.width / 2);

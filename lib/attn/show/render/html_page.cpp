@@ -1,9 +1,11 @@
+#include "attn/ground/text/collected.hpp"
 #include "attn/ground/text/strings.hpp"
 #include "attn/show/render/render.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <memory>
 #include <optional>
 
@@ -116,14 +118,12 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
         }
         if (view.kind() == ScaleKind::from_zero) out << ",\"scale\":\"s\"";
         if (view.has_colors()) write_scale(out, document, section, choices, view);
-        std::vector<std::string> sides;
-        for (const std::string& axis : tensor->axes()) sides.push_back(section.counted_by(axis));
+        const Axes sides =
+            collected(tensor->axes(), [&](const auto& axis) { return section.counted_by(axis); });
         if (sides != tensor->axes()) out << ",\"sides\":" << json_list(sides);
     }
     if (!section.notes.empty()) {
-        std::vector<std::string> notes;
-        for (const Prose& note : section.notes) notes.push_back(note.raw());
-        out << ",\"notes\":" << json_list(notes);
+        out << ",\"notes\":" << json_list(collected(section.notes, &Prose::raw));
     }
     if (!section.derivations.empty()) {
         const std::vector<DerivationPattern> patterns = patterns_of(section);
@@ -152,7 +152,7 @@ void write_views(TextPieces& out, const Document& document, const FigureChoices&
 }
 
 /// Writes JSON into a script element, without any `<` that could end the element.
-template <class Write>
+template <std::invocable<const Sink&> Write>
 void write_script(TextPieces& out, std::string_view id, Write&& write,
                   const std::string& command = "") {
     out << "<script type=\"application/json\" id=\"" << id << '"';
@@ -167,6 +167,12 @@ void write_script(TextPieces& out, std::string_view id, Write&& write,
     };
     write(safe);
     out << "</script>\n";
+}
+
+void write_script(TextPieces& out, std::string_view id, std::string_view json,
+                  const std::string& command = "") {
+    write_script(
+        out, id, [&](const Sink& sink) { sink(json); }, command);
 }
 
 void write_walk(TextPieces& out, const Document& document, const FigureChoices& choices,
@@ -218,15 +224,16 @@ std::string plain_weights(const Document& document, const FigureChoices& choices
 /// The parts of a page other than its walks.
 struct Frame {
     std::string command;
-    bool of_heads;             ///< for a model's heads, which need more style and script
-    std::string plain_text{};  ///< for browsers without JavaScript
-    bool is_live = false;      ///< it has fields, and the core
-    bool has_bounds = false;   ///< uncertain digits are marked
-    bool has_roles = false;    ///< the weights of its first screen are not the usual ones
-    bool has_thumbs = false;   ///< it has pictures of matrices
-    bool has_listing = false;  ///< it has a program beside the walk
-    bool has_other = false;    ///< it compares two walks
-    bool has_next = false;     ///< it has the next word of a model
+    std::string plain_text;  ///< for browsers without JavaScript
+    bool is_live = false;    ///< it has fields, and the core
+    std::vector<std::string_view> styles{}, scripts{};
+
+    /// Adds a style and a script that some pages need.
+    void add(bool is_needed, std::string_view style, std::string_view script) {
+        if (!is_needed) return;
+        styles.push_back(style);
+        scripts.push_back(script);
+    }
 };
 
 /// True if a tensor has more matrices than two: they are small squares at first.
@@ -254,15 +261,9 @@ bool needs_roles(const Document& document) {
 }
 
 void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
-    out << "<style>\n"
-        << squeezed_style(role_style(Page::light)) << squeezed_style(page_css)
-        << squeezed_style(frame.of_heads ? page_heads_css : "")
-        << squeezed_style(frame.has_bounds ? page_bounds_css : "")
-        << squeezed_style(frame.has_roles ? page_roles_css : "")
-        << squeezed_style(frame.has_thumbs ? page_thumbs_css : "")
-        << squeezed_style(frame.has_listing ? page_listing_css : "")
-        << squeezed_style(frame.is_live ? page_live_css : "")
-        << squeezed_style(scale_style(Page::light, "background", "", "color"))
+    out << "<style>\n" << squeezed_style(role_style(Page::light));
+    for (const std::string_view style : frame.styles) out << squeezed_style(style);
+    out << squeezed_style(scale_style(Page::light, "background", "", "color"))
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
         << squeezed_style(page_dark_css) << squeezed_style(role_style(Page::dark))
         << squeezed_style(scale_style(Page::dark, "background", "", "color")) << "</style>\n";
@@ -291,16 +292,9 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
         out << "</head>\n<body>\n" << frame.plain_text;
     }
     write(out);
-    out << (choices.embedded ? "</template></div>\n" : "") << "<script>\n(() => {\n"
-        << squeezed_script(frame.of_heads ? page_heads_js : "") << squeezed_script(page_js)
-        << squeezed_script(frame.has_other ? page_compare_js : "")
-        << squeezed_script(frame.has_bounds ? page_bounds_js : "")
-        << squeezed_script(frame.has_roles ? page_roles_js : "")
-        << squeezed_script(frame.has_next ? page_next_js : "")
-        << squeezed_script(frame.has_thumbs ? page_thumbs_js : "")
-        << squeezed_script(frame.has_listing ? page_listing_js : "")
-        << squeezed_script(frame.is_live ? page_live_js : "")
-        << (frame.is_live ? "new Live(new App());" : "new App();") << "})();\n</script>\n"
+    out << (choices.embedded ? "</template></div>\n" : "") << "<script>\n(() => {\n";
+    for (const std::string_view script : frame.scripts) out << squeezed_script(script);
+    out << (frame.is_live ? "new Live(new App());" : "new App();") << "})();\n</script>\n"
         << (choices.embedded ? "" : "</body>\n</html>\n");
     out.flush();
 }
@@ -336,46 +330,44 @@ std::string as_letters(std::string_view bytes) {
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
     const bool is_live = !choices.live.empty();
     if (choices.grid) check_grid(document, *choices.grid);
-    write_page(
-        sink,
-        {document.command, false, plain_weights(document, choices), is_live,
-         choices.options.certain_digits, needs_roles(document),
-         is_live || choices.grid || needs_thumbs(document), !document.listing.empty(),
-         document.other != nullptr, !choices.next.empty()},
-        choices, [&](TextPieces& out) {
-            write_walk(out, document, choices, "");
-            if (!document.listing.empty()) {
-                write_script(out, "listing-lines", [&](const Sink& to) { to(document.listing); });
-            }
-            if (choices.grid) {
-                const auto& [rows, columns, picture] = *choices.grid;
-                const std::string grid = "{\"rows\":" + std::to_string(rows) +
-                                         ",\"columns\":" + std::to_string(columns) +
-                                         ",\"picture\":" + json_string(picture) + "}";
-                write_script(out, "grid", [&](const Sink& to) { to(grid); });
-            }
-            if (!choices.next.empty()) {
-                write_script(out, "next", [&](const Sink& to) { to(choices.next); });
-            }
-            for (const auto& one : choices.live) {
-                write_script(out, one.first, [&](const Sink& to) { to(one.second); });
-            }
-            if (document.other == nullptr) return;
-            Document other = *document.other;
-            other.other = std::shared_ptr<const Document>(std::shared_ptr<void>(), &document);
-            write_walk(out, other, choices, "other-");
-        });
+    Frame frame{document.command, plain_weights(document, choices), is_live};
+    frame.add(true, page_css, page_js);
+    frame.add(document.other != nullptr, "", page_compare_js);
+    frame.add(choices.options.certain_digits, page_bounds_css, page_bounds_js);
+    frame.add(needs_roles(document), page_roles_css, page_roles_js);
+    frame.add(!choices.next.empty(), "", page_next_js);
+    frame.add(is_live || choices.grid || needs_thumbs(document), page_thumbs_css, page_thumbs_js);
+    frame.add(!document.listing.empty(), page_listing_css, page_listing_js);
+    frame.add(is_live, page_live_css, page_live_js);
+    write_page(sink, frame, choices, [&](TextPieces& out) {
+        write_walk(out, document, choices, "");
+        if (!document.listing.empty()) write_script(out, "listing-lines", document.listing);
+        if (choices.grid) {
+            const auto& [rows, columns, picture] = *choices.grid;
+            const std::string grid = "{\"rows\":" + std::to_string(rows) +
+                                     ",\"columns\":" + std::to_string(columns) +
+                                     ",\"picture\":" + json_string(picture) + "}";
+            write_script(out, "grid", grid);
+        }
+        if (!choices.next.empty()) write_script(out, "next", choices.next);
+        for (const auto& [id, json] : choices.live) write_script(out, id, json);
+        if (document.other == nullptr) return;
+        Document other = *document.other;
+        other.other = std::shared_ptr<const Document>(std::shared_ptr<void>(), &document);
+        write_walk(out, other, choices, "other-");
+    });
 }
 
 void render_model_html(const ModelPage& model, const FigureChoices& choices, const Sink& sink) {
-    write_page(
-        sink, {model.command, true, plain_weights({}, choices)}, choices, [&](TextPieces& out) {
-            write_script(
-                out, "heads", [&](const Sink& script) { script(model.heads); }, model.command);
-            for (std::size_t n = 0; n < model.layers.size(); ++n) {
-                write_walk(out, model.layers[n], choices, "layer-" + std::to_string(n) + "-");
-            }
-        });
+    Frame frame{model.command, plain_weights({}, choices)};
+    frame.styles = {page_css, page_heads_css};
+    frame.scripts = {page_heads_js, page_js};
+    write_page(sink, frame, choices, [&](TextPieces& out) {
+        write_script(out, "heads", model.heads, model.command);
+        for (std::size_t n = 0; n < model.layers.size(); ++n) {
+            write_walk(out, model.layers[n], choices, "layer-" + std::to_string(n) + "-");
+        }
+    });
 }
 
 }  // namespace attn

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string_view>
 
 #include "attn/ground/tensor/sixteen_bits.hpp"

@@ -1,4 +1,3 @@
-#include "attn/ground/text/strings.hpp"
 #include "attn/show/render/color_scale.hpp"
 #include "attn/show/render/page/page_files.hpp"
 #include "attn/show/render/render.hpp"

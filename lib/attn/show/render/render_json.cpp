@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "attn/ground/text/collected.hpp"
 #include "attn/ground/text/json.hpp"
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"
@@ -57,9 +58,7 @@ void write_features(TextPieces& out, const Section& section) {
     if (section.features.empty() || !section.part.empty()) return;
     std::vector<std::string> axes;
     for (const auto& [axis, lists] : section.features) {
-        std::vector<std::string> texts;
-        for (const std::vector<std::string>& names : lists) texts.push_back(json_list(names));
-        axes.push_back(json_string(axis) + ":[" + joined(texts, ",") + "]");
+        axes.push_back(json_string(axis) + ":[" + joined(collected(lists, json_list), ",") + "]");
     }
     out << ",\"features\":{" << joined(axes, ",") << "}";
 }

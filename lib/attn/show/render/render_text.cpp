@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 
 #include "attn/ground/text/number_text.hpp"
 #include "attn/ground/text/strings.hpp"

@@ -21,11 +21,8 @@ public:
     explicit WorkbookWriter(const Document& document)
         : document_(document), layout_(layout_of(document)) {
         for (const std::string& title : layout_.titles) {
-            WorkbookSheet& sheet = book_.sheets.emplace_back();
-            sheet.name = title;
-            sheet.frozen_rows = 3;
-            sheet.frozen_columns = 1;
-            sheet.widths = {16};
+            book_.sheets.push_back(
+                {.name = title, .widths = {16}, .frozen_rows = 3, .frozen_columns = 1});
         }
     }
 

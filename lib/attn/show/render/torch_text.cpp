@@ -1,9 +1,10 @@
 #include "attn/show/render/torch_text.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <functional>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "attn/ground/text/number_text.hpp"
 #include "attn/show/render/layout.hpp"
@@ -101,12 +102,7 @@ std::string torch_text(const Tensor& tensor, const PrintOptions& options, std::s
 }
 
 std::string torch_size_text(const Shape& shape) {
-    std::string text = "torch.Size([";
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-        if (i > 0) text += ", ";
-        text += std::to_string(shape[i]);
-    }
-    return text + "])";
+    return fmt::format("torch.Size([{}])", fmt::join(shape, ", "));
 }
 
 }  // namespace attn

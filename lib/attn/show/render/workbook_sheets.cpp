@@ -38,19 +38,15 @@ void write_head(const Document& document, const WorkbookLayout& layout, std::siz
     sheet.put(1, 0, CellStyle::link, "index");
     sheet.links.emplace_back("A2", "index!A1");
     sheet.at(1, 1) = {WorkbookCell::Kind::empty, CellStyle::given_number};
-    sheet.put(
-        1, 2, CellStyle::hint,
-        "cells of this colour are inputs and parameters: change one, and everything is recomputed "
-        "except the notes");
+    sheet.put(1, 2, CellStyle::hint,
+              "cells of this colour are inputs and parameters: change one, and everything is "
+              "recomputed except the notes");
     sheet.put(2, 0, CellStyle::hint, "");
 }
 
 WorkbookSheet index_sheet(const Document& document, const WorkbookLayout& layout,
                           const std::string& specified_values) {
-    WorkbookSheet index;
-    index.name = "index";
-    index.widths = {24, 12, 26, 78, 60};
-    index.frozen_rows = 4;
+    WorkbookSheet index{.name = "index", .widths = {24, 12, 26, 78, 60}, .frozen_rows = 4};
     index.put(0, 0, CellStyle::heading, "Attention as a spreadsheet");
     index.heights[0] = 28;
     index.put(1, 0, CellStyle::hint,
@@ -84,9 +80,7 @@ WorkbookSheet index_sheet(const Document& document, const WorkbookLayout& layout
 }
 
 WorkbookSheet record_sheet(const Document& document, const WorkbookLayout& layout) {
-    WorkbookSheet record;
-    record.name = workbook_record;
-    record.is_hidden = true;
+    WorkbookSheet record{.name = workbook_record, .is_hidden = true};
     std::string settings = "{\"attn_explain\":\"\",\"config\":" + json_config(document) + "}";
     std::erase(settings, '\n');
     constexpr std::size_t piece = 30'000;
