@@ -82,7 +82,7 @@ private:
 /// The beginning of a command line under the sanitizers: one command in eight checks for leaks, as
 /// that takes longer than the command itself.
 inline std::string sanitizers() {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ATTN_SANITIZED)
     static int count = 0;
     if (count++ % 8 != 0) return "export ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" && ";
 #endif

@@ -111,7 +111,7 @@ private:
     /// If a tensor is used in two roles, takes the tensor that the program calls by one of them:
     /// `q @ q.T` leaves a key unused.
     Core with_named_roles(Core core) const {
-        // Of tensors with the same numbers, prefers the one that is called by the role.
+        // Prefers, among tensors with the same numbers, the one that is called by the role.
         const auto prefer = [&](std::size_t& place, const std::string& role) {
             if (called(trace_[place]).ends_with(role)) return;
             for (std::size_t i = core.scores; i-- > 0;) {
