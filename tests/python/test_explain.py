@@ -1348,7 +1348,7 @@ AT_THE_CAUSE = {
         o = torch.softmax(s, -1) @ v
     """,
     (
-        8,
+        7,
         "mask-times-zero",
     ): """
         import torch
