@@ -92,7 +92,7 @@ private:
 /// Where a step rounds its numbers to 16 bits: nowhere, once per result, or after each operation.
 enum class RoundedAt { nothing, result, operations };
 
-/// What stands for the ids of mistakes in a step with a rule of the user.
+/// The id in `mistake_ids` of a step that a rule of the user computes.
 inline constexpr const char* users_rule = "your rule";
 
 /// The card of one step of attention: one entry of the ledger, one section of the output, with all

@@ -111,36 +111,38 @@ private:
     /// If a tensor is used in two roles, takes the tensor that the program calls by one of them:
     /// `q @ q.T` leaves a key unused.
     Core with_named_roles(Core core) const {
-        // Prefers, among tensors with the same numbers, the one that is called by the role.
-        const auto prefer = [&](std::size_t& place, const std::string& role) {
-            if (called(trace_[place]).ends_with(role)) return;
-            for (std::size_t i = core.scores; i-- > 0;) {
-                const Traced& each = trace_[i];
-                const bool is_same =
-                    each.shape == trace_[place].shape && each.all == trace_[place].all;
-                if (!is_same || !called(each).ends_with(role)) continue;
+        const auto is_called = [&](std::size_t place, const std::string& role) {
+            return called(trace_[place]).ends_with(role);
+        };
+        const auto take_last = [&](std::size_t& place, std::size_t before, const std::string& role,
+                                   const auto& may_replace) {
+            const Traced& now = trace_[place];
+            for (std::size_t i = before; i-- > 0;) {
+                if (trace_[i].shape != now.shape || !may_replace(now, trace_[i])) continue;
+                if (!is_called(i, role)) continue;
                 place = i;
                 return;
             }
+        };
+        // Prefers, among tensors with the same numbers, the one that is called by the role.
+        const auto prefer = [&](std::size_t& place, const std::string& role) {
+            if (is_called(place, role)) return;
+            take_last(place, core.scores, role,
+                      [](const Traced& now, const Traced& each) { return each.all == now.all; });
         };
         prefer(core.query, "query");
         prefer(core.key, "key");
         const auto take = [&](std::size_t& place, std::size_t before, const std::string& role,
                               const std::string& used_as) {
-            if (!called(trace_[place]).ends_with(used_as)) return;
-            for (std::size_t i = before; i-- > 0;) {
-                const Traced& each = trace_[i];
-                if (each.shape != trace_[place].shape) continue;
-                if (each.file != trace_[place].file || !called(each).ends_with(role)) continue;
-                place = i;
-                return;
-            }
+            if (!is_called(place, used_as)) return;
+            take_last(place, before, role,
+                      [](const Traced& now, const Traced& each) { return each.file == now.file; });
         };
         if (core.query == core.key) {
             take(core.key, core.scores, "key", "query");
             if (core.query == core.key) take(core.query, core.scores, "query", "key");
         }
-        const bool is_named = core.value && called(trace_[*core.value]).ends_with("value");
+        const bool is_named = core.value && is_called(*core.value, "value");
         if (core.value && !is_named && is_same_set(*core.value, core.key)) {
             const std::optional<Contraction> sum = contraction_of(
                 trace_[*core.context], trace_[core.weights], trace_[core.key], nullptr, false);

@@ -23,8 +23,18 @@ std::vector<Row> rows_of(const Arranged& numbers) {
     return rows;
 }
 
-std::vector<Row> keys_of(const Heads& heads) {
-    return rows_of(heads.rotated_key ? heads.rotated_key->numbers : heads.key.numbers);
+const Arranged& keys_in(const Heads& heads) {
+    return heads.rotated_key ? heads.rotated_key->numbers : heads.key.numbers;
+}
+
+std::vector<Row> keys_of(const Heads& heads) { return rows_of(keys_in(heads)); }
+
+/// True if the first keys, and so the first tokens, are the same.
+bool begin_alike(const Heads& before, const Heads& now) {
+    const Arranged &a = keys_in(before), &b = keys_in(now);
+    const auto width = static_cast<std::ptrdiff_t>(a.shape.back());
+    return a.shape.back() == b.shape.back() &&
+           std::equal(a.all.begin(), a.all.begin() + width, b.all.begin());
 }
 
 std::size_t tokens_of(const Arranged& numbers) { return numbers.shape[numbers.shape.size() - 2]; }
@@ -93,12 +103,12 @@ double angle_of(const Arranged& from, const Arranged& to, std::size_t token, con
 
 /// True if the last query of `now` is not as many positions after the first one of `before` as
 /// there are keys between them. The first pair of features turns by one radian per position.
-bool is_at_other_position(const Trace& trace, const Heads& before, const Heads& now) {
+/// `turned` is the query of `now` before its rotation.
+bool is_at_other_position(const Trace& trace, const Heads& before, const Heads& now,
+                          const std::optional<Before>& turned) {
     const std::size_t queries = tokens_of(now.query.numbers), keys = tokens_of(now.key.numbers);
-    const std::size_t known = tokens_of(before.query.numbers);
-    if (!before.rotated_query || now.rotated_query || known < 2 || queries >= keys) return false;
-    if (keys_of(now)[0] != keys_of(before)[0]) return false;
-    const std::optional<Before> turned = rotated_before(trace, now.query);
+    if (!before.rotated_query || tokens_of(before.query.numbers) < 2) return false;
+    if (!begin_alike(before, now)) return false;
     // A rotation by 0 changes nothing.
     if (turned ? turned->pairing != before.pairing : !now.query.origin) return false;
     const Arranged from =
@@ -123,7 +133,10 @@ void take_questions_on_caches(const Trace& trace, std::vector<Heads>& all) {
     };
     for (std::size_t i = 0; i < all.size(); ++i) {
         Heads& now = all[i];
-        if (!now.context || now.scores.empty()) continue;
+        const bool is_again =
+            std::any_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i),
+                        [&](const Heads& before) { return line(before) == line(now); });
+        if (!now.context || now.scores.empty() || !is_again) continue;
         const auto ask = [&](std::size_t place, const std::string& text) {
             now.questions.push_back({trace[place].file, trace[place].line, text});
         };
@@ -135,16 +148,20 @@ void take_questions_on_caches(const Trace& trace, std::vector<Heads>& all) {
             const std::optional<std::size_t> key = mispaired(before, now);
             if (!key) break;
             // The first key should be that of the earlier call.
-            const bool is_key_moved = keys_of(now)[0] != keys_of(before)[0];
-            ask((is_key_moved ? now.key : now.value).place,
+            ask((begin_alike(before, now) ? now.value : now.key).place,
                 "key " + std::to_string(*key) +
                     " comes with the value of another token than in an earlier "
                     "call: are cached keys and values in the same order?");
             break;
         }
-        for (std::size_t j = 0; j < i; ++j) {
+        const bool may_be_elsewhere =
+            !now.rotated_query && tokens_of(now.query.numbers) < tokens_of(now.key.numbers);
+        const std::optional<Before> turned =
+            may_be_elsewhere ? rotated_before(trace, now.query) : std::nullopt;
+        for (std::size_t j = 0; j < i && may_be_elsewhere; ++j) {
             const Heads& before = all[j];
-            if (line(before) != line(now) || !is_at_other_position(trace, before, now)) continue;
+            if (line(before) != line(now)) continue;
+            if (!is_at_other_position(trace, before, now, turned)) continue;
             std::vector<double> wanted = trace[now.query.place].all;
             std::ranges::sort(wanted);
             std::size_t place = now.query.place;  // where these numbers first appear
@@ -159,11 +176,7 @@ void take_questions_on_caches(const Trace& trace, std::vector<Heads>& all) {
                 "are its positions counted from the beginning of the cache?");
             break;
         }
-        const bool is_again =
-            std::any_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i),
-                        [&](const Heads& before) { return line(before) == line(now); });
-        const std::optional<std::size_t> key = is_again ? empty_key(now) : std::nullopt;
-        if (key) {
+        if (const std::optional<std::size_t> key = empty_key(now)) {
             ask(now.key.place, "key " + std::to_string(*key) +
                                    " is all zeros and not hidden: is it an empty slot of a cache?");
         }

@@ -31,13 +31,6 @@ struct Blocks {
         return seen;
     }
 
-    bool is_by_key() const {
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-            if (cells[i] != cells[i / keys / queries * keys * queries + i % keys]) return false;
-        }
-        return true;
-    }
-
     const std::vector<double>& cells;
     std::size_t keys, queries, count;
 };
@@ -150,25 +143,25 @@ void ask_about_keys(const Trace& trace, const Heads& heads, const Arranged& hidd
     };
     if (blocks.queries < 2 && !differs()) return;
     Arranged padding = hidden;
-    bool is_by_key = blocks.is_by_key();
-    if (!is_by_key && blocks.queries == blocks.keys) {
+    bool by_key = is_by_key(hidden);
+    if (!by_key && blocks.queries == blocks.keys) {
         if (auto beside = next_to_causal(hidden.all, blocks.keys)) {
             padding.all = *std::move(beside);
-            is_by_key = Blocks(padding).is_by_key();
+            by_key = is_by_key(padding);
         }
     }
     const auto masked = std::ranges::find(heads.scores, "masked_scores", &ScoreStep::step);
     std::size_t place = masked == heads.scores.end() ? heads.core.softmaxed : masked->place;
-    for (const auto& [at, by_key] : heads.changes.masks) {
-        if (by_key == is_by_key) place = at;
+    for (const auto& [at, is_like_it] : heads.changes.masks) {
+        if (is_like_it == by_key) place = at;
     }
     const Blocks of_padding(padding);
     const std::size_t samples = samples_of(heads, hidden);
-    if (is_by_key && hides_first_keys(of_padding)) {
+    if (by_key && hides_first_keys(of_padding)) {
         alignment.ask(trace[place],
                       "the first keys are hidden and the last are visible: is the padding on the "
                       "left, or is the mask inverted?");
-    } else if (is_by_key && samples > 0 && of_padding.count % samples == 0 &&
+    } else if (by_key && samples > 0 && of_padding.count % samples == 0 &&
                differs_by_head(of_padding, samples)) {
         alignment.ask(trace[place],
                       "heads of one sample hide different keys: is the padding repeated in the "
@@ -177,7 +170,7 @@ void ask_about_keys(const Trace& trace, const Heads& heads, const Arranged& hidd
         alignment.ask(trace[place],
                       "all keys of some queries are hidden, and these keys are not hidden from "
                       "others: is the padding on the axis of the queries?");
-    } else if (!is_by_key && varies_by_query(blocks)) {
+    } else if (!by_key && varies_by_query(blocks)) {
         alignment.ask(trace[place],
                       "the number of visible keys varies from query to query: is each length "
                       "repeated for all queries of its sample?");

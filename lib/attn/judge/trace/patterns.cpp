@@ -77,21 +77,21 @@ void ask_about_merge(const Trace& trace, const Origins& origins, const Heads& he
                      Alignment& alignment) {
     constexpr std::size_t far_on = 40;
     const std::size_t end = std::min(trace.size(), *heads.core.context + far_on);
+    const auto is_output_matrix = [](const Traced& w) {
+        const bool is_named =
+            w.name.find("out") != w.name.npos || w.name.find("proj") != w.name.npos;
+        return !w.is_row && ((is_named && looks_like_parameter(w.name)) || called(w) == "w_output");
+    };
     for (std::size_t i = *heads.core.context + 1; i < end; ++i) {
-        const std::optional<Origin> origin = origins.product_at(i, std::nullopt);
-        if (!origin) continue;
-        // In a product of two matrices either may be x.
-        const bool is_turned = looks_like_parameter(trace[origin->x].name);
-        const std::size_t x = is_turned ? origin->w : origin->x;
-        const std::size_t w = is_turned ? origin->x : origin->w;
-        const std::string& name = trace[w].name;
-        const bool is_named = name.find("out") != name.npos || name.find("proj") != name.npos;
-        if (!is_named && called(trace[w]) != "w_output") continue;
-        if (x <= *heads.core.context) continue;
-        alignment.ask(trace[x],
-                      "no step explains how the input of the output projection is computed from "
-                      "the context: is this intended?");
-        return;
+        for (std::size_t w = 0; w < i; ++w) {
+            if (!is_output_matrix(trace[w])) continue;
+            const std::optional<Origin> origin = origins.product_at(i, w);
+            if (!origin || origin->w <= *heads.core.context) continue;
+            alignment.ask(trace[origin->w],
+                          "no step explains how the input of the output projection is computed "
+                          "from the context: is this intended?");
+            return;
+        }
     }
 }
 
@@ -165,7 +165,7 @@ void ask_about_sharing(const Trace& trace, const Heads& heads, const Projections
                 trace[one.w].all == trace[other.w].all && one.product.b == other.product.b &&
                 (one.channel == other.channel || (has_all(one) && has_all(other)));
             if (!is_shared) continue;
-            // The same tensor in two roles: the product reads it twice.
+            // A tensor with two roles is read twice by one product.
             std::size_t place = std::max(all[i].place, all[j].place);
             const bool is_value = all[i].role == "value" && heads.context;
             if (is_same_tensor(i, j)) place = is_value ? *heads.core.context : heads.core.scores;

@@ -162,21 +162,31 @@ std::optional<Origin> Origins::product_at(std::size_t result, std::optional<std:
     const auto is_usable = [&](std::size_t i) {
         return trace_[i].dtype != DType::int64 && trace_[i].dtype != DType::boolean;
     };
+    // Each has the summed axes once, and the result has all others.
+    const auto sizes_fit = [&](std::size_t a, std::size_t b) {
+        const std::size_t count = outcome.all.size(), square = a * b / count;
+        const auto summed =
+            static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(square))));
+        return summed > 0 && a % summed == 0 && b % summed == 0 &&
+               a / summed * (b / summed) == count;
+    };
+    std::vector<std::size_t> biases;
+    for (std::size_t bias = result; bias-- > 0;) {
+        const Traced& b = trace_[bias];
+        // A bias by (head, feature) has several axes.
+        const bool fits =
+            b.is_row ? b.all.size() == outcome.shape.back()
+                     : b.rank() + 1 < outcome.rank() &&
+                           std::equal(b.shape.rbegin(), b.shape.rend(), outcome.shape.rbegin());
+        if (fits && is_usable(bias)) biases.push_back(bias);
+    }
     for (std::size_t from = x.value_or(result - 1) + 1; from-- > 0;) {
         if (!is_usable(from) || from == result) continue;
         for (std::size_t matrix = result; matrix-- > 0;) {
             if (!is_usable(matrix) || matrix == from || trace_[matrix].is_row) continue;
-            const std::size_t all = trace_[from].all.size() * trace_[matrix].all.size();
-            if (all < outcome.all.size() || all % outcome.all.size() != 0) continue;
+            if (!sizes_fit(trace_[from].all.size(), trace_[matrix].all.size())) continue;
             if (auto origin = origin_of(from, matrix, std::nullopt)) return origin;
-            for (std::size_t bias = result; bias-- > 0;) {
-                const Traced& b = trace_[bias];
-                // A bias by (head, feature) has several axes.
-                const bool fits = b.is_row ? b.all.size() == outcome.shape.back()
-                                           : b.rank() + 1 < outcome.rank() &&
-                                                 std::equal(b.shape.rbegin(), b.shape.rend(),
-                                                            outcome.shape.rbegin());
-                if (!fits || !is_usable(bias)) continue;
+            for (const std::size_t bias : biases) {
                 if (auto origin = origin_of(from, matrix, bias)) return origin;
             }
         }

@@ -68,16 +68,6 @@ bool is_masked(const Traced& from, const Traced& to) {
     return all > 0 && all < std::ssize(to.all) && (changed.is_one || changed.is_low);
 }
 
-/// True if all queries have the same cells.
-bool is_by_key(const Arranged& cells) {
-    const std::size_t keys = cells.shape.back(), queries = cells.shape[cells.shape.size() - 2];
-    for (std::size_t i = 0; i < cells.all.size(); ++i) {
-        const std::size_t block = i / keys / queries * keys * queries;
-        if (cells.all[i] != cells.all[block + i % keys]) return false;
-    }
-    return true;
-}
-
 /// Returns the tanh bound that maps `from` to `to`, from a list of common ones; 0 if there is none.
 double cap_between(const Traced& from, const Traced& to) {
     for (const double cap : {50.0, 30.0, 20.0, 15.0, 10.0, 5.0, 2.0, 1.0}) {
@@ -160,6 +150,15 @@ bool has_addend(const Trace& trace, std::size_t from, std::size_t to, bool is_ma
 }
 
 }  // namespace
+
+bool is_by_key(const Arranged& cells) {
+    const std::size_t keys = cells.shape.back(), queries = cells.shape[cells.shape.size() - 2];
+    for (std::size_t i = 0; i < cells.all.size(); ++i) {
+        const std::size_t block = i / keys / queries * keys * queries;
+        if (cells.all[i] != cells.all[block + i % keys]) return false;
+    }
+    return true;
+}
 
 std::vector<ScoreStep> steps_of_scores(const Trace& trace, const Core& core,
                                        const std::vector<int>& axes, ScoreChanges& changes) {

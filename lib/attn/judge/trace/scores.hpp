@@ -43,6 +43,9 @@ std::vector<ScoreStep> steps_of_scores(const Trace& trace, const Core& core,
 /// if the softmax has none.
 std::optional<Arranged> sink_of(const Trace& trace, const Core& core, const std::vector<int>& axes);
 
+/// True if all queries have the same cells, by (..., query, key).
+bool is_by_key(const Arranged& cells);
+
 /// Returns the hidden cells: masked scores far below all others, or weights of 0.
 std::optional<Arranged> hidden_cells(const std::vector<ScoreStep>& steps);
 
