@@ -29,6 +29,10 @@ public:
           unit_(std::max({unit_of(result.dtype), unit_of(a.dtype), unit_of(b.dtype)})) {}
 
     std::optional<Contraction> run() { return assign(0) ? std::optional(found_) : std::nullopt; }
+    bool axes_fit() {
+        looks_at_axes_only_ = true;
+        return assign(0);
+    }
 
 private:
     bool is_free(const std::vector<int>& used_axes, int axis) const {
@@ -39,7 +43,7 @@ private:
     /// the result, or to a sum, which begins with `a`.
     bool assign(std::size_t i) {
         if (i == a_.rank() && summed_.empty()) return false;
-        if (i == a_.rank() + b_.rank()) return covers() && holds();
+        if (i == a_.rank() + b_.rank()) return covers() && (looks_at_axes_only_ || holds());
         const bool is_b = i >= a_.rank();
         std::vector<int>& to = is_b ? found_.b : found_.a;
         const std::size_t length = is_b ? b_.shape[i - a_.rank()] : a_.shape[i];
@@ -55,9 +59,15 @@ private:
         }
         for (std::size_t axis = 0; axis < result_.rank(); ++axis) {
             const int own = static_cast<int>(axis);
-            if (result_.shape[axis] == length && is_free(to, own) && leads_on(own)) return true;
+            if (result_.shape[axis] != length || !is_free(to, own)) continue;
+            if (looks_at_axes_only_ && is_b && !is_free(found_.a, own)) continue;
+            if (leads_on(own)) return true;
+            // Axes of length 1 are alike: the numbers would be the same at another one.
+            if (length == 1) break;
         }
         if (is_b || summed_.size() == most_summed) return false;
+        // x may have one feature; along other axes nearly everything is a sum of one number.
+        if (looks_at_axes_only_ && length == 1 && i + 1 < a_.rank()) return false;
         summed_.push_back(length);
         if (leads_on(-static_cast<int>(summed_.size()))) return true;
         summed_.pop_back();
@@ -156,7 +166,7 @@ private:
 
     const Traced &result_, &a_, &b_;
     const Traced* bias_;
-    bool may_have_factor_;
+    bool may_have_factor_, looks_at_axes_only_ = false;
     Shape strides_a_, strides_b_;
     double unit_;
     Contraction found_;
@@ -186,6 +196,10 @@ std::vector<std::size_t> Contraction::axes_of_a(bool also_of_b) const {
 }
 std::vector<std::size_t> Contraction::axes_of_b(bool also_of_a) const {
     return axes(b, a, also_of_a);
+}
+
+bool axes_fit(const Traced& result, const Traced& a, const Traced& b) {
+    return Search(result, a, b, nullptr, false).axes_fit();
 }
 
 std::optional<Contraction> contraction_of(const Traced& result, const Traced& a, const Traced& b,

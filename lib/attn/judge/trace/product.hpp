@@ -28,6 +28,10 @@ struct Contraction {
 std::optional<Contraction> contraction_of(const Traced& result, const Traced& a, const Traced& b,
                                           const Traced* bias, bool may_have_factor);
 
+/// True if the shapes allow such a sum in which no axis of the result is one of both operands. A
+/// sum of one number is only that over the last axis of `a`.
+bool axes_fit(const Traced& result, const Traced& a, const Traced& b);
+
 /// True for a hidden score: -inf, or a number below all possible scores.
 inline bool is_hidden_score(double number) { return number <= -5000; }
 

@@ -162,14 +162,6 @@ std::optional<Origin> Origins::product_at(std::size_t result, std::optional<std:
     const auto is_usable = [&](std::size_t i) {
         return trace_[i].dtype != DType::int64 && trace_[i].dtype != DType::boolean;
     };
-    // Each has the summed axes once, and the result has all others.
-    const auto sizes_fit = [&](std::size_t a, std::size_t b) {
-        const std::size_t count = outcome.all.size(), square = a * b / count;
-        const auto summed =
-            static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(square))));
-        return summed > 0 && a % summed == 0 && b % summed == 0 &&
-               a / summed * (b / summed) == count;
-    };
     std::vector<std::size_t> biases;
     for (std::size_t bias = result; bias-- > 0;) {
         const Traced& b = trace_[bias];
@@ -184,7 +176,7 @@ std::optional<Origin> Origins::product_at(std::size_t result, std::optional<std:
         if (!is_usable(from) || from == result) continue;
         for (std::size_t matrix = result; matrix-- > 0;) {
             if (!is_usable(matrix) || matrix == from || trace_[matrix].is_row) continue;
-            if (!sizes_fit(trace_[from].all.size(), trace_[matrix].all.size())) continue;
+            if (!axes_fit(outcome, trace_[from], trace_[matrix])) continue;
             if (auto origin = origin_of(from, matrix, std::nullopt)) return origin;
             for (const std::size_t bias : biases) {
                 if (auto origin = origin_of(from, matrix, bias)) return origin;
