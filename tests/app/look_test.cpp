@@ -61,6 +61,18 @@ TEST_SUITE("app: look") {
         CHECK(has(seen.err, "--weight-layout in-out"));
     }
 
+    TEST_CASE("a folder of arrays is read like a file") {
+        const program::Folder folder;
+        run("--save-dir '" + (folder / "walk") + "'");
+        const auto seen = run("look '" + (folder / "walk") + "'");
+        CHECK(seen.exit_code == 0);
+        CHECK(has(seen.out, "scores, scaled_scores, weights, context follow from the rest"));
+        std::filesystem::copy_file(folder.path() / "walk" / "03_query.npy",
+                                   folder.path() / "walk" / "04_key.npy",
+                                   std::filesystem::copy_options::overwrite_existing);
+        CHECK(run("look '" + (folder / "walk") + "'").exit_code == 1);
+    }
+
     TEST_CASE("weights alone are a walk, and a row that does not sum to 1 is named") {
         const auto seen = run("look --tokens the,cat --heatmap -q", "0.5\t0.5\n0.2\t0.8\n");
         CHECK(seen.exit_code == 0);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attn/ground/tensor/tensor.hpp"
@@ -51,7 +52,9 @@ public:
     /// Returns a copy without the tensor with that name.
     Ledger without(std::string_view name) const;
 
-    const std::vector<Entry>& entries() const { return entries_; }
+    const std::vector<Entry>& entries() const& { return entries_; }
+    /// The entries of a temporary, so that a loop over them does not outlive them.
+    std::vector<Entry> entries() && { return std::move(entries_); }
 
 private:
     const Entry* entry(std::string_view name) const;
