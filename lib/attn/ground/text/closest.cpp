@@ -93,8 +93,10 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
 /// Returns the word in lower case, with dashes between its parts, but none before it.
 std::string plain(std::string_view word) {
     const std::size_t start = std::min(word.find_first_not_of('-'), word.size());
-    const bool is_negative = start == 1 && std::isdigit(static_cast<unsigned char>(word[1])) != 0;
-    std::string text = lower(is_negative ? word : word.substr(start));
+    const std::string_view bare = word.substr(start);
+    const bool is_negative =
+        start == 1 && !bare.empty() && std::isdigit(static_cast<unsigned char>(bare[0])) != 0;
+    std::string text = lower(is_negative ? word : bare);
     for (char& c : text) c = c == '_' || c == ' ' ? '-' : c;
     return text;
 }
