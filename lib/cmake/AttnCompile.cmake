@@ -19,8 +19,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(attn_compile INTERFACE -Wshadow=local)
     # GCC collects its garbage from 128 MB on, for an eighth of its time; the largest unit takes 1.4 GB,
     # with the sanitizers more.
-    target_compile_options(attn_compile INTERFACE
-        --param=ggc-min-heapsize=$<IF:$<BOOL:${ATTN_SANITIZE}>,1048576,2097152>)
+    target_compile_options(attn_compile INTERFACE --param=ggc-min-heapsize=1048576)
 endif()
 # Headers and templates take longer to compile than the sources, so the files of a wing (attn/judge,
 # tests/app) are compiled 32 at a time.
@@ -44,18 +43,17 @@ endif()
 if(ATTN_SANITIZE)
     # The address sanitizer detects null and dangling objects, and pointers that are used outside
     # of one: checking before each access too would take a quarter of the build.
-    set(sanitizers -fsanitize=address,undefined
+    set(sanitizers -Og -g1 -fsanitize=address,undefined
                    -fno-sanitize=null,vptr,object-size,pointer-overflow
                    -fno-sanitize-recover=all -fno-omit-frame-pointer)
-    # Tests are compiled without, in half the time: the code that they call is examined.
-    target_compile_options(attn_compile INTERFACE
-        "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:ATTN_CALLS_ONLY>>>:${sanitizers}>")
+    # Tests are compiled without, and so as in any other build: the code that they call is examined.
+    set(examined $<NOT:$<BOOL:$<TARGET_PROPERTY:ATTN_CALLS_ONLY>>>)
+    target_compile_options(attn_compile INTERFACE "$<${examined}:${sanitizers}>")
     # Overruns of constants are detected by the library's assertions and by UBSan. Redzones around
     # some hundred thousand literals would be set up at every start of the program, which took
     # longer than the command itself.
-    target_compile_definitions(attn_compile INTERFACE _GLIBCXX_ASSERTIONS ATTN_SANITIZED)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-        target_compile_options(attn_compile INTERFACE --param=asan-globals=0)
+        target_compile_options(attn_compile INTERFACE $<${examined}:--param=asan-globals=0>)
     endif()
     # The tests start the program thousands of times, and each start would move two million addresses.
     target_link_options(attn_compile INTERFACE -fsanitize=address,undefined -no-pie)

@@ -144,7 +144,7 @@ TEST_SUITE("app: promises") {
     }
 
     TEST_CASE("an overlong file is refused before it is read to its end") {
-#if !defined(ATTN_SANITIZED)  // which reserves terabytes of address space
+        if (build::is_sanitized) return;  // it reserves terabytes of address space
         for (const std::string& command : std::vector<std::string>{
                  "--attention /dev/stdin", "--config /dev/stdin", "--config -", "--text-file -"}) {
             CAPTURE(command);
@@ -153,7 +153,6 @@ TEST_SUITE("app: promises") {
             CHECK(result.exit_code == 2);
             CHECK_MESSAGE((has(result.err, "1 MB") || has(result.err, "64 MB")), result.err);
         }
-#endif
     }
 
     TEST_CASE("null in a settings file has no effect, which is reported") {
@@ -172,24 +171,24 @@ TEST_SUITE("app: promises") {
     }
 
     TEST_CASE("an impossible walk is refused before it allocates memory") {
-#if !defined(ATTN_SANITIZED)  // which reserves terabytes of address space
-        // The names of all these tokens do not fit in 256 MB.
-        const Folder folder;
-        const std::string file = written(folder, "c.json", "{\"seq_len\": 16777216}");
-        for (const std::string& command : std::vector<std::string>{
-                 "--only weights --seq-len 16777216", "lint --seq-len 16777216",
-                 "why 'weights[0,0]' --seq-len 16777216", "compare '' '' --seq-len 16777216",
-                 "compare '--seq-len 16777216' ''", "--config " + file,
-                 "--batch 20000000 --ids 1,2,3 --embed-dim 4096", "--batch 200000000 --text a",
-                 "--batch 20000000 --text 'a b c d e f g' --embed-dim 512",
-                 "--batch 900000000 --memory-text a",
-                 "--attention retention --batch 20000000 --ids 1,2,3 --embed-dim 4096"}) {
-            CAPTURE(command);
-            const auto result = shell("ulimit -v 262144; attn-explain " + command);
-            CHECK(result.exit_code == 2);
-            CHECK_MESSAGE(has(result.err, "this walk would need"), result.err);
+        if (!build::is_sanitized) {  // which reserves terabytes of address space
+            // The names of all these tokens do not fit in 256 MB.
+            const Folder folder;
+            const std::string file = written(folder, "c.json", "{\"seq_len\": 16777216}");
+            for (const std::string& command : std::vector<std::string>{
+                     "--only weights --seq-len 16777216", "lint --seq-len 16777216",
+                     "why 'weights[0,0]' --seq-len 16777216", "compare '' '' --seq-len 16777216",
+                     "compare '--seq-len 16777216' ''", "--config " + file,
+                     "--batch 20000000 --ids 1,2,3 --embed-dim 4096", "--batch 200000000 --text a",
+                     "--batch 20000000 --text 'a b c d e f g' --embed-dim 512",
+                     "--batch 900000000 --memory-text a",
+                     "--attention retention --batch 20000000 --ids 1,2,3 --embed-dim 4096"}) {
+                CAPTURE(command);
+                const auto result = shell("ulimit -v 262144; attn-explain " + command);
+                CHECK(result.exit_code == 2);
+                CHECK_MESSAGE(has(result.err, "this walk would need"), result.err);
+            }
         }
-#endif
         // Parts of it can be computed, and steps without a cell for each query and key.
         CHECK(run("--list-steps --seq-len 400000").exit_code == 0);
     }
@@ -246,7 +245,7 @@ TEST_SUITE("app: promises") {
                   "; attn-explain quiz --sheet 2 --students 3 -o s.md --solutions k.md");
         }
         CHECK(shell(in + "ls -A | grep part").out == "");
-#if !defined(ATTN_SANITIZED)  // whose frames are larger
+        if (build::is_sanitized) return;  // its frames are larger
         const std::string deep =
             "weights[q,k] = " + std::string(250, '(') + "scores[q,k]" + std::string(250, ')');
         for (const std::string& command :
@@ -256,7 +255,6 @@ TEST_SUITE("app: promises") {
             // A process that may raise the limit does so.
             CHECK((tight.exit_code == 0 || has(tight.err, "a stack of 64 KB is too small")));
         }
-#endif
     }
 
     TEST_CASE("sheets and keys that do not fit on a disk are removed, and an existing set stays") {

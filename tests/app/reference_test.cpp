@@ -11,7 +11,7 @@ using program::shell;
 
 namespace {
 
-const std::string references = ATTN_REFERENCE_DIR;
+const std::string references = build::reference_folder;
 
 /// Completions by bash of a line with the cursor at its end.
 std::string offered(const std::string& line, const std::string& setting = {}) {

@@ -47,14 +47,15 @@ TEST_SUITE("app: starved") {
             CAPTURE(line);
             const std::string in = "cd '" + folder.path().string() + "' && ";
             if (line.starts_with("! ")) {
-                REQUIRE(program::shell(in + "'" ATTN_STARVED "' " + line.substr(2)).exit_code == 0);
+                REQUIRE(
+                    program::shell(in + "'" + build::starved + "' " + line.substr(2)).exit_code ==
+                    0);
                 continue;
             }
             std::ofstream(folder / "line") << line;
-            const auto result =
-                program::shell(in + "sh starve '" ATTN_STARVED
-                                    "' 20 \"$(cat line)\" 'attn-explain: error: not "
-                                    "enough memory: make the dimensions smaller'");
+            const auto result = program::shell(in + "sh starve '" + build::starved +
+                                               "' 20 \"$(cat line)\" 'attn-explain: error: not "
+                                               "enough memory: make the dimensions smaller'");
             CHECK(result.exit_code == 0);
             CHECK(result.out == "");
         }

@@ -1,5 +1,5 @@
 # Installs everything, builds the consumer against the library and compares its output.
-#     cmake -D build=... -D source=... -D scratch=... -D sanitized=... -P run.cmake
+#     cmake -D build=... -D source=... -D scratch=... -P run.cmake
 function(run)
     execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
     if(NOT result EQUAL 0)
@@ -17,11 +17,7 @@ foreach(file bash-completion/completions/attn-explain zsh/site-functions/_attn-e
         message(FATAL_ERROR "share/${file} was not installed")
     endif()
 endforeach()
-set(flags "")
-if(sanitized)
-    set(flags -DCMAKE_CXX_FLAGS=-fsanitize=address,undefined)
-endif()
-run(${CMAKE_COMMAND} -S ${source} -B ${scratch}/build -G Ninja -DCMAKE_PREFIX_PATH=${scratch}/prefix ${flags})
+run(${CMAKE_COMMAND} -S ${source} -B ${scratch}/build -G Ninja -DCMAKE_PREFIX_PATH=${scratch}/prefix)
 run(${CMAKE_COMMAND} --build ${scratch}/build)
 run(${scratch}/build/consumer)
 

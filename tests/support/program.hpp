@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/build.hpp"
+
 /// Running the program as a shell would, and collecting its output and exit code.
 namespace program {
 
@@ -82,11 +84,9 @@ private:
 /// The beginning of a command line under the sanitizers: one command in eight checks for leaks, as
 /// that takes longer than the command itself.
 inline std::string sanitizers() {
-#if defined(ATTN_SANITIZED)
     static int count = 0;
-    if (count++ % 8 != 0) return "export ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" && ";
-#endif
-    return {};
+    if (!build::is_sanitized || count++ % 8 == 0) return {};
+    return "export ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" && ";
 }
 
 /// Runs a command line in `sh`, where `attn-explain` is the program under test and the working
@@ -95,7 +95,7 @@ inline Result shell(const std::string& command, const std::string& input = {}) {
     const Folder folder;
     std::ofstream(folder / "in", std::ios::binary) << input;
     std::filesystem::create_directory(folder.path() / "bin");
-    std::filesystem::create_symlink(ATTN_PROGRAM, folder.path() / "bin" / "attn-explain");
+    std::filesystem::create_symlink(build::program, folder.path() / "bin" / "attn-explain");
     const std::string line =
         sanitizers() + "cd '" ATTN_SOURCE_DIR "' && PATH='" + (folder / "bin") +
         "':\"$PATH\" && export PATH && unset FORCE_COLOR && { " + command + "\n} <'" +

@@ -15,7 +15,7 @@ public:
     Terminal(const std::string& command, int columns = 80, int rows = 24) {
         static int count = 0;
         socket_ = "attn-test-" + std::to_string(getpid()) + "-" + std::to_string(++count);
-        std::filesystem::create_symlink(ATTN_PROGRAM, folder_.path() / "attn-explain");
+        std::filesystem::create_symlink(build::program, folder_.path() / "attn-explain");
         const std::string script = folder_ / "script";
         std::ofstream(script) << "PATH='" << folder_.path().string() << "':\"$PATH\"\n"
                               << "unset NO_COLOR FORCE_COLOR COLORTERM LINES COLUMNS\n"

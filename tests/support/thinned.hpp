@@ -2,13 +2,11 @@
 #include <cstddef>
 #include <vector>
 
+#include "tests/support/build.hpp"
+
 /// Every fourth of many cases under the sanitizers, which check memory and take ten times as long;
 /// all of them otherwise. Rates and counts are tested without sanitizers only.
-#if defined(ATTN_SANITIZED)
-inline constexpr std::size_t thinned_by = 4;
-#else
-inline constexpr std::size_t thinned_by = 1;
-#endif
+inline const std::size_t thinned_by = build::is_sanitized ? 4 : 1;
 
 template <class T>
 std::vector<T> thinned(const std::vector<T>& all) {

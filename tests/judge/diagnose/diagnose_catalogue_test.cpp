@@ -7,6 +7,7 @@
 
 #include "tests/judge/diagnose/diagnosed.hpp"
 #include "tests/judge/mistakes/configurations.hpp"
+#include "tests/support/build.hpp"
 
 using namespace attn;
 using namespace attn::testing;
@@ -14,11 +15,7 @@ using namespace attn::testing;
 namespace {
 
 /// Under the sanitizers, which check memory, a few walks are enough; rates are tested without them.
-#if defined(ATTN_SANITIZED)
-constexpr bool judges = false;
-#else
-constexpr bool judges = true;
-#endif
+const bool judges = !build::is_sanitized;
 
 Tensor rounded(const Tensor& tensor, int decimals) {
     if (!tensor.is_floating()) return tensor;
