@@ -46,7 +46,7 @@ if(ATTN_SANITIZE)
     set(sanitizers -Og -g1 -fsanitize=address,undefined
                    -fno-sanitize=null,vptr,object-size,pointer-overflow
                    -fno-sanitize-recover=all -fno-omit-frame-pointer)
-    # Tests are compiled without, and so as in any other build: the code that they call is examined.
+    # Tests are compiled without them, exactly as in other builds: the code that they call is examined.
     set(examined $<NOT:$<BOOL:$<TARGET_PROPERTY:ATTN_CALLS_ONLY>>>)
     target_compile_options(attn_compile INTERFACE "$<${examined}:${sanitizers}>")
     # Overruns of constants are detected by the library's assertions and by UBSan. Redzones around

@@ -5,7 +5,6 @@
 #include "attn/judge/mistakes/mistake.hpp"
 #include "tests/judge/mistakes/configurations.hpp"
 #include "tests/support/program.hpp"
-#include "tests/support/thinned.hpp"
 
 using program::check_refused;
 using program::run;
@@ -57,7 +56,7 @@ TEST_SUITE("app: probe") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         std::set<std::string> shown;
-        for (const std::string& flags : thinned(probed_families)) {
+        for (const std::string& flags : probed_families) {
             REQUIRE(run("probe " + flags + " -o " + probe).exit_code == 0);
             const program::Result result =
                 run("diagnose --power --json --given " + probe + " " + flags);
@@ -74,7 +73,7 @@ TEST_SUITE("app: probe") {
                 unseen += " " + mistake.id;
             }
         }
-        if (thinned_by == 1) CHECK(unseen == "");
+        CHECK(unseen == "");
     }
 
     TEST_CASE("the result of a right program on a probe is right, and a mistake is named") {

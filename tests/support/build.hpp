@@ -1,7 +1,7 @@
 #pragma once
 
-/// What differs from build to build. All other files of the tests are compiled alike with and
-/// without the sanitizers, so that ccache compiles them once for both.
+/// What differs between builds. All other tests are compiled the same way whether or not the
+/// sanitizers are on, so ccache compiles them once for both.
 namespace build {
 
 extern const char* const program;           // the path of attn-explain

@@ -7,15 +7,11 @@
 
 #include "tests/judge/diagnose/diagnosed.hpp"
 #include "tests/judge/mistakes/configurations.hpp"
-#include "tests/support/build.hpp"
 
 using namespace attn;
 using namespace attn::testing;
 
 namespace {
-
-/// Under the sanitizers, which check memory, a few walks are enough; rates are tested without them.
-const bool judges = !build::is_sanitized;
 
 Tensor rounded(const Tensor& tensor, int decimals) {
     if (!tensor.is_floating()) return tensor;
@@ -70,7 +66,7 @@ TEST_SUITE("explain: diagnose the catalogue") {
         for (const Mistake& mistake : mistakes()) {
             if (mistake.id == "softmax-overflow") continue;  // small scores cannot show it
             auto& [named, tried] = score[mistake.id];
-            for (std::uint64_t seed = 1; tried < (judges ? 3 : 1) && seed < 570; ++seed) {
+            for (std::uint64_t seed = 1; tried < 3 && seed < 570; ++seed) {
                 const Plan plan = seeded_plan(seed);
                 if (!mistake.applies(plan)) continue;
                 const Ledger given = draw(plan);
@@ -92,7 +88,6 @@ TEST_SUITE("explain: diagnose the catalogue") {
             const int least = mistake.id == "rope-low-precision" ? tried / 2
                               : mistake.id == "sink-per-kv-head" ? tried - 1
                                                                  : tried;
-            if (!judges) continue;
             CHECK_MESSAGE(named >= least, mistake.id << ": " << named << " of " << tried);
             CHECK_MESSAGE(tried == 3, mistake.id << " was tried " << tried << " times only");
         }
@@ -109,7 +104,7 @@ TEST_SUITE("explain: diagnose the catalogue") {
         for (const Mistake& mistake : mistakes()) {
             int of_this = 0;
             const int named_before = named;
-            for (std::uint64_t seed = 1; of_this < (judges ? 2 : 1) && seed < 450; ++seed) {
+            for (std::uint64_t seed = 1; of_this < 2 && seed < 450; ++seed) {
                 const Plan plan = seeded_plan(seed);
                 if (!mistake.applies(plan)) continue;
                 const Ledger given = draw(plan);
@@ -132,7 +127,6 @@ TEST_SUITE("explain: diagnose the catalogue") {
             named_today += 10 * (named - named_before) >= 9 * of_this ? 1 : 0;
             if (named - named_before < of_this) missed += " " + mistake.id;
         }
-        if (!judges) return;
         CHECK(tried > 200);
         CHECK_MESSAGE(named >= 0.95 * tried, named << " of " << tried);
         CHECK(shown_today > 60);
@@ -140,7 +134,7 @@ TEST_SUITE("explain: diagnose the catalogue") {
     }
 
     TEST_CASE("on 370 correct walks no mistake is named") {
-        for (std::uint64_t seed = 1; seed <= 1100; seed += judges ? 3 : 18) {
+        for (std::uint64_t seed = 1; seed <= 1100; seed += 3) {
             WalkConfig config = seed <= 1000 ? seeded_config(seed) : seeded_variant(seed);
             config.variant = Variant::loop;
             const Plan plan = resolve(config);

@@ -11,7 +11,6 @@
 #include "attn/explain/backward/backward.hpp"
 #include "attn/explain/bounds/bounds.hpp"
 #include "attn/explain/bounds/radius.hpp"
-#include "attn/explain/document/cost.hpp"
 #include "attn/ground/tensor/cells.hpp"
 #include "attn/ground/tensor/slice.hpp"
 #include "attn/ground/text/number_text.hpp"
@@ -310,9 +309,8 @@ std::string too_large_to_compare(const Plan& plan) {
                 const Shape shape = step.outline(own).shape;
                 const std::optional<Rule> rule = rule_of({own, table, step});
                 // The sum of a rule takes at least ten times as long as a matrix product.
-                numbers +=
-                    static_cast<double>(element_count(shape)) +
-                    (rule ? 10 * numbers_summed(*rule, shape) : products_of({own, table, step}));
+                numbers += static_cast<double>(element_count(shape)) +
+                           (rule ? 10 * numbers_summed(*rule, shape) : 0);
             }
             if (numbers <= most) continue;
             return "form " + form + " works out some " + brief(numbers) +
