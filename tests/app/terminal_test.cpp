@@ -4,13 +4,13 @@
 namespace {
 
 // This pager prints everything at once and marks the lines that pass through it.
-const std::string marked = "export PAGER='sed s/^/paged:/'\n";
+const std::string paged = "export PAGER='sed s/^/paged:/'\n";
 
 }  // namespace
 
 TEST_SUITE("app: terminal") {
     TEST_CASE("output longer than the screen goes through the pager") {
-        Terminal terminal(marked + "attn-explain; echo \"code $?\"");
+        Terminal terminal(paged + "attn-explain; echo \"code $?\"");
         CHECK(terminal.wait_for("code 0").find("paged:tensor([[ 0.2290") != std::string::npos);
     }
     TEST_CASE("short output, a pipe, a file and --no-pager do not start the pager") {
@@ -21,12 +21,12 @@ TEST_SUITE("app: terminal") {
               "PAGER=cat attn-explain", "PAGER=/nowhere/pager attn-explain",
               "PAGER=' ' attn-explain"}) {
             INFO(how);
-            Terminal terminal(marked + how + "; echo \"code $?\"");
+            Terminal terminal(paged + how + "; echo \"code $?\"");
             CHECK(terminal.wait_for("code 0").find("paged:") == std::string::npos);
         }
     }
     TEST_CASE("the exit code is the command's, through a pager too") {
-        Terminal terminal(marked + "attn-explain compare loop '--scale none'; echo \"code $?\"", 80,
+        Terminal terminal(paged + "attn-explain compare loop '--scale none'; echo \"code $?\"", 80,
                           12);
         CHECK(terminal.wait_for("code 1").find("paged:") != std::string::npos);
     }
@@ -64,7 +64,7 @@ TEST_SUITE("app: terminal") {
              {"--help", "bugs", "notebook 001", "lint --help", "why 'weights[0,1]' --depth 9",
               "--format csv", "--format json"}) {
             INFO(command);
-            Terminal terminal(marked + "attn-explain " + command, 80, 12);
+            Terminal terminal(paged + "attn-explain " + command, 80, 12);
             CHECK(terminal.wait_for("[ended]").find("\npaged:") != std::string::npos);
         }
     }
